@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
-import { SETTING, type Setting } from '../../src/core/model/setting.js'
+import { DEVELOPMENT_MS, SETTING, type Setting } from '../../src/core/model/setting.js'
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
@@ -19,6 +19,9 @@ const SettingResult = Type.Object({
   modified_on: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'Null until the API has set a value.',
   }),
+  time_remaining: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Seconds until development_mode ends; only of this setting.' }),
+  ),
 })
 
 const SettingInput = Type.Object(
@@ -59,12 +62,13 @@ function contextOf({ config, store, clock }: ControlDeps) {
   const shown = (zone: ZoneConfig, scope: Scope, id: string) => {
     const type = known(id)
     const set = store.get(SETTING, scope, id)?.value
-    return {
+    const stored = {
       id,
       value: set ? set.value : type.initial(zone),
       editable: type.editable(zone),
       modified_on: set?.modified_on ?? null,
     }
+    return id === 'development_mode' ? { ...stored, ...developmentMode(set, clock.now()) } : stored
   }
 
   /** Sets all of the values or none; `at` is the pointer to each of them in the body. */
@@ -105,6 +109,13 @@ function contextOf({ config, store, clock }: ControlDeps) {
     }
   }
   return { zoneOf, shown, set }
+}
+
+/** Development mode is off again after its time. */
+function developmentMode(set: Setting | undefined, now: number): { value: 'on' | 'off'; time_remaining: number } {
+  const until = set?.value === 'on' ? Date.parse(set.modified_on) + DEVELOPMENT_MS : 0
+  const time_remaining = Math.max(0, Math.ceil((until - now) / 1000))
+  return { value: time_remaining > 0 ? 'on' : 'off', time_remaining }
 }
 
 function listSettings({ zoneOf, shown }: Context): Endpoint {

@@ -1,11 +1,13 @@
 import { PURGE, type StoredPurge } from '../core/model/purge.js'
 import type { Change, Store } from '../core/store.js'
 import type { ResponseCache } from '../edge/cache/cache.js'
+import { storedUrls } from '../edge/cache/key.js'
 import type { Purge } from '../edge/cache/purge.js'
 
 /** Returns the purge of a record. */
 export function purgeOf({ kind, values }: StoredPurge): Purge {
-  return kind === 'everything' ? { everything: true } : { [kind === 'files' ? 'urls' : kind]: values }
+  if (kind === 'everything') return { everything: true }
+  return kind === 'files' ? { urls: values.flatMap(storedUrls) } : { [kind]: values }
 }
 
 /** Calls `apply` with each purge that the API stores. */

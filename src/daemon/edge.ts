@@ -7,7 +7,8 @@ import type { Log } from '../core/log.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
 import type { StoreReader } from '../core/store.js'
-import { ResponseCache, type CacheDisk } from '../edge/cache/cache.js'
+import { ResponseCache, type CacheDeps, type CacheDisk } from '../edge/cache/cache.js'
+import type { Invalidated } from '../edge/cache/invalidation.js'
 import { Keyring } from '../store/keyring.js'
 import { IssuedCertificates } from '../tls/acme/issued.js'
 import { Challenges } from '../edge/challenge/challenges.js'
@@ -59,6 +60,8 @@ export interface EdgeDeps {
   readonly ports: Set<number>
   /** Undefined without `cache.disk`. */
   readonly cacheDisk?: CacheDisk | undefined
+  /** Sends invalidations of cached responses to other processes and machines. */
+  readonly spread?: CacheDeps['spread']
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -111,6 +114,7 @@ export class Edge {
         clock,
         metrics: deps.metrics,
         disk: deps.cacheDisk,
+        spread: deps.spread,
       }),
     )
     stack.use(watchPurges(store, this.#cache))
@@ -192,6 +196,11 @@ export class Edge {
     this.#cache.configure(next.cache)
     this.tracer.configure(next.telemetry)
     this.#config = next
+  }
+
+  /** Removes cached responses that another process or machine found to be outdated. */
+  async invalidate(invalidated: readonly Invalidated[]): Promise<void> {
+    await Promise.all(invalidated.map(async (one) => await this.#cache.invalidate(one)))
   }
 
   /** Opens the access log again, for a log rotation that renamed it. */

@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
 import { openMetrics } from '../core/metrics.js'
+import type { Invalidated } from '../edge/cache/invalidation.js'
 import { readEgress } from '../egress/guarded-egress.js'
 import { hostAndPort } from '../http/listen.js'
 import { Keyring } from '../store/keyring.js'
@@ -15,6 +16,7 @@ import { startApi } from './api.js'
 import { listenAdmin, type AdminDeps, type Scrape } from './admin.js'
 import { backups } from './backup.js'
 import { openCacheDisk } from './cache-disk.js'
+import { MachineInvalidations } from './cache-invalidations.js'
 import { configChanges, type ConfigChanges } from './config-changes.js'
 import { startDemoOrigin } from './demo-origin.js'
 import { Edge } from './edge.js'
@@ -128,7 +130,20 @@ async function start(
   const files = await openCacheDisk(first, { store, clock, log })
   if (files) stack.use(files)
   const cacheDisk = files && { start: files.owner.start, owner: files.owner, counts: files.owner }
-  const edge = stack.use(await Edge.open(first, { ...shared, egress, resolve, counts, cacheDisk }))
+  store.applied = () => {
+    const pending = [processes?.applied(), files?.owner.recorded].filter((promise) => promise !== undefined)
+    return pending.length === 0 ? undefined : Promise.all(pending)
+  }
+  // The spool's own name: one folder, one daemon. Undefined: no other machine uses the store.
+  const machine = first.store.startsWith('redis') ? logpush.engine.spools.id : undefined
+  let machines: MachineInvalidations | undefined
+  const spread = (invalidated: Invalidated): undefined => {
+    machines?.add(invalidated)
+    return undefined
+  }
+  const edge = stack.use(await Edge.open(first, { ...shared, egress, resolve, counts, cacheDisk, spread }))
+  const apply = (invalidated: readonly Invalidated[]) => void (processes ?? edge).invalidate(invalidated)
+  if (machine !== undefined) machines = stack.use(new MachineInvalidations(machine, { store, clock, log, apply }))
   const proxy = count === 1 ? stack.use(await edge.listen({ bind: activated.bind })) : undefined
   const bound = () => ({ proxy: proxy ?? processes!.proxy, tls: proxy ? proxy.tls : processes!.tls })
 
@@ -143,8 +158,7 @@ async function start(
       metrics,
       config: () => config.webhooks,
       traces: edge.tracer,
-      // The spool's own name: one folder, one daemon.
-      sharedAs: first.store.startsWith('redis') ? logpush.engine.spools.id : undefined,
+      sharedAs: machine,
     }),
   )
   const parts = { config: current, store, keys, blobs, egress, edge, tails, emitter, clock, log }
@@ -173,10 +187,10 @@ async function start(
   if (sharedCounts) {
     const { limiter } = edge.limits
     const runtime = () => scripts.running?.forProcesses
-    const own = { activated, count, counts: sharedCounts, limiter, runtime, cacheFiles: files?.owner }
+    const invalidated = (all: readonly Invalidated[]) => all.forEach(spread)
+    const own = { activated, count, counts: sharedCounts, limiter, runtime, cacheFiles: files?.owner, invalidated }
     const started = stack.use(new ProxyProcesses(first, { ...shared, ...own }))
     processes = state.watch(started, { whileStarting: false })
-    store.applied = () => started.applied()
     await logpush.follow(async (wanted) => await started.want(wanted))
     await started.start()
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ZoneConfig } from '../config/schema.js'
 import { FALLBACK_ORIGIN, FALLBACK_ORIGIN_ID, HOSTNAME, type Hostname } from '../core/model/hostname.js'
-import { SETTING, type Setting } from '../core/model/setting.js'
+import { DEVELOPMENT_MS, SETTING, type Setting } from '../core/model/setting.js'
 import { MANAGED_TRANSFORMS, TRANSFORM_ID, URL_NORMALIZATION } from '../core/model/transforms.js'
 import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../core/model/zone.js'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
@@ -164,9 +164,6 @@ export class ZoneRegistry implements Zones {
     )
   }
 }
-
-/** Development mode ends by itself after three hours. */
-const DEVELOPMENT_MS = 3 * 3_600_000
 
 /** Returns the cache options that settings of the API change. */
 function cacheOptions(set: (id: string) => Setting | undefined): Partial<CacheOptions> {

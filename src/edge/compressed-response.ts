@@ -73,8 +73,8 @@ export class CompressedResponse implements ResponseSink {
   }
 
   head(status: number, headers: RawHeaders): void {
-    const { compression, method, rawHeaders } = this.#exchange
-    if (!compression || !changeable(status, headers)) {
+    const { compression, method, rawHeaders, cache } = this.#exchange
+    if (!compression || !changeable(status, headers) || (cache?.respect_strong_etags && hasStrongTag(headers))) {
       this.#next.head(status, headers)
       return
     }
@@ -159,6 +159,8 @@ function changeable(status: number, headers: RawHeaders): boolean {
   )
   return !UNCHANGEABLE.has(status) && !coded && !fixed && (length === undefined || Number(length) >= MIN_BYTES)
 }
+
+const hasStrongTag = (headers: RawHeaders): boolean => headerOf(headers, 'etag')?.startsWith('"') === true
 
 /**
  * Returns the first algorithm of a rule that the client accepts; undefined if the rule, the client or the content

@@ -11,6 +11,16 @@ export interface StoredPurge {
 /** Records of a zone that are retained; a purge acts when it is stored, so older ones are only history. */
 export const MAX_PURGE_RECORDS = 100
 
+/** URLs that changed through one machine: the others remove what they store for them. Scope: the daemon. */
+export interface StoredInvalidation {
+  /** The machine that sends it, which has applied it. */
+  readonly machine: string
+  readonly zones: readonly { readonly zone: string; readonly urls: readonly string[] }[]
+  /** Milliseconds since 1970: the same URLs again are another change. */
+  readonly at: number
+}
+export const CACHE_INVALIDATION = kind<StoredInvalidation>('cache_invalidation')
+
 /** Distinguishes stores whose versions are not comparable. */
 export const STORE_IDENTITY = kind<{ readonly id: string }>('store_identity')
 

@@ -11,6 +11,7 @@ import type { Metrics } from '../../core/metrics.js'
 import type { StoreReader } from '../../core/store.js'
 import type { Bound } from '../../edge/client/server.js'
 import type { DiskOwner } from '../../edge/cache/files/owner.js'
+import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { CacheFilesOfProcess } from './cache-files.js'
 import type { ActivatedSockets } from '../socket-activation.js'
@@ -56,6 +57,8 @@ export interface ProxyProcessesDeps {
   readonly ports: ReadonlySet<number>
   /** Undefined without `cache.disk`. */
   readonly cacheFiles: DiskOwner | undefined
+  /** Called with cached responses that a process found to be outdated. */
+  readonly invalidated: (invalidated: readonly Invalidated[]) => void
   /** Undefined: scripts do not run. */
   readonly runtime: () => RuntimeOfDaemon | undefined
   readonly clock: Clock
@@ -156,6 +159,14 @@ export class ProxyProcesses {
     await this.applied()
   }
 
+  /** Removes cached responses in all processes but one. Resolves when that is in force. */
+  async invalidate(invalidated: readonly Invalidated[], but?: ProxyProcess): Promise<void> {
+    const others = this.#serving.filter((process) => process !== but)
+    for (const process of others)
+      process.update(() => process.channel.call('invalidate', invalidated, { timeoutMs: SILENT_MS }))
+    await Promise.all(others.map(async (process) => await process.applied))
+  }
+
   /** Applies a reloaded configuration in all processes, or in none. */
   async reconfigure(config: ProcessConfig): Promise<void> {
     const previous = this.#config
@@ -247,7 +258,13 @@ export class ProxyProcesses {
   #fork(): ProxyProcess {
     const slots = new RuntimeSlots(this.#deps.runtime)
     const files = new CacheFilesOfProcess(this.#deps.cacheFiles)
-    const process = new ProxyProcess(slots, this.#handlers(slots, files))
+    const process: ProxyProcess = new ProxyProcess(slots, {
+      ...this.#handlers(slots, files),
+      invalidated: async (invalidated) => {
+        this.#deps.invalidated(invalidated)
+        await this.invalidate(invalidated, process)
+      },
+    })
     void this.#follow(process, files)
     return process
   }
@@ -295,7 +312,7 @@ export class ProxyProcesses {
     await channel.call('open', undefined, timed)
   }
 
-  #handlers(slots: RuntimeSlots, files: CacheFilesOfProcess): Handlers<DaemonCalls> {
+  #handlers(slots: RuntimeSlots, files: CacheFilesOfProcess): Omit<Handlers<DaemonCalls>, 'invalidated'> {
     const { emitter, blobs } = this.#deps
     return {
       listener: async ({ name, address }) => new PassedHandle(await this.#listeners.get(name, address)),

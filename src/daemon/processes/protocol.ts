@@ -8,6 +8,7 @@ import type { FrameParts } from '../../../pipelines/logpush/spool/types.js'
 import type { Config } from '../../config/schema.js'
 import type { Scope } from '../../core/scope.js'
 import type { DiskOperation, DiskStart } from '../../edge/cache/files/owner.js'
+import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Bound } from '../../edge/client/server.js'
 import type { ListenerName } from '../../http/listen.js'
 import type { LimitState } from '../../rules/limits/limiter.js'
@@ -60,6 +61,8 @@ export interface ProcessCalls {
   /** One batch of the store. In force when it resolves. */
   readonly changes: [readonly RecordRow[], void]
   readonly want: [readonly JobTarget[], void]
+  /** Removes cached responses that another process or machine found to be outdated. */
+  readonly invalidate: [readonly Invalidated[], void]
   /** Appends counts to a file from now on, or stops reading one. */
   readonly useCounts: [string, void]
   readonly forgetCounts: [string, void]
@@ -95,6 +98,8 @@ export interface DaemonCalls {
   /** Reserves bytes for a file of the response cache. */
   readonly reserveCacheFile: [{ readonly bytes: number; readonly mayWait: boolean }, boolean]
   readonly cacheFiles: [readonly CacheFileReport[], void]
+  /** Resolves when all other processes have removed these cached responses. */
+  readonly invalidated: [readonly Invalidated[], void]
   readonly wasCut: [number, boolean]
   readonly leaveRuntime: [number, void]
 }

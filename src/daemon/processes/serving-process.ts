@@ -5,6 +5,7 @@ import type { Blobs } from '../../core/blobs.js'
 import { systemClock } from '../../core/clock.js'
 import { openLog, type Log } from '../../core/log.js'
 import { openMetrics } from '../../core/metrics.js'
+import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Proxy } from '../../edge/client/server.js'
 import { fairResolve, systemResolve } from '../../egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../egress/guarded-egress.js'
@@ -51,6 +52,7 @@ export class ServingProcess {
     listen: async () => await this.#listen(),
     changes: (rows) => this.#state.replica.apply(rows),
     want: async (wanted) => await this.#state.emitter.want(wanted),
+    invalidate: async (invalidated) => await this.#edge?.invalidate(invalidated),
     useCounts: (path) => this.#state.counts.use(path),
     forgetCounts: (path) => this.#state.counts.forget(path),
     ticketKeys: (keys) => void (this.#ticketKeys = Buffer.from(keys)),
@@ -101,6 +103,7 @@ export class ServingProcess {
       ticketKeys: () => this.#ticketKeys,
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
       demoOrigin,
+      spread: this.#spread(),
       cacheDisk: start.cacheDisk && { start: start.cacheDisk, owner: new RemoteDiskOwner(this.#daemon) },
       ports: this.#ports,
       clock: systemClock,
@@ -131,6 +134,26 @@ export class ServingProcess {
   readonly #bind: Bind = async (server: Server, address, name) => {
     const { handle } = await this.#daemon().call('listener', { name, address })
     await listenOn(server, handle, address, name)
+  }
+
+  /** Sends invalidations to the other processes: those of one turn of the event loop together. */
+  #spread(): (invalidated: Invalidated) => Promise<void> {
+    let waiting: Invalidated[] = []
+    let sent = Promise.resolve()
+    const send = async (): Promise<void> => {
+      await new Promise(setImmediate)
+      const all = waiting
+      waiting = []
+      // The daemon replaces a process that does not respond.
+      await this.#daemon()
+        .call('invalidated', all)
+        .catch(() => undefined)
+    }
+    return async (invalidated) => {
+      waiting.push(invalidated)
+      if (waiting.length === 1) sent = send()
+      await sent
+    }
   }
 
   /** Records in memory exist in the daemon only. */

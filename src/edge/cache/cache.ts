@@ -7,8 +7,9 @@ import type { ResponseSink } from '../response.js'
 import type { DiskOwnerPort, DiskStart } from './files/owner.js'
 import { DiskTier } from './files/tier.js'
 import { isStatic } from './extensions.js'
-import { cacheKey, purgeUrl, type KeyFacts } from './key.js'
+import { cacheKey, purgeUrl, storedUrls, type KeyFacts } from './key.js'
 import { Lookup } from './lookup.js'
+import { InvalidatingSink, type Invalidated } from './invalidation.js'
 import { MemoryStore } from './memory.js'
 import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
 import { Purges, type Purge } from './purge.js'
@@ -22,6 +23,11 @@ export interface CacheDeps {
   readonly metrics: Metrics
   /** Undefined without `cache.disk`. */
   readonly disk?: CacheDisk | undefined
+  /**
+   * Makes other processes and machines remove the same. Resolves when all processes of this machine have done so;
+   * undefined: nobody has to wait. Never rejects.
+   */
+  readonly spread?: ((invalidated: Invalidated) => Promise<void> | undefined) | undefined
 }
 
 /** The disk tier: its files as they are at the start, and who counts them. */
@@ -46,14 +52,16 @@ export class ResponseCache {
   readonly metrics: CacheMetrics
   readonly #shared: CacheShared & { maxObject: number }
   readonly #facts: KeyFacts
+  readonly #spread: CacheDeps['spread']
   #sweeping = false
 
-  constructor({ memory, max_object }: CacheConfig, { facts, clock, metrics, disk }: CacheDeps) {
+  constructor({ memory, max_object }: CacheConfig, { facts, clock, metrics, disk, spread }: CacheDeps) {
     const store = new MemoryStore(memory)
     this.metrics = new CacheMetrics(metrics, store, disk?.counts)
     store.removed = ({ zone }, reason) => this.metrics.removed(zone, reason)
     store.changed = (zone, bytes, entries) => this.metrics.zones.changed(zone, bytes, entries)
     this.#facts = facts
+    this.#spread = spread
     const purges = new Purges()
     const number = () => purges.number
     this.#shared = {
@@ -94,7 +102,8 @@ export class ResponseCache {
     if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return send(exchange, sink)
     if (!SAFE.has(method)) {
       exchange.cacheStatus = 'DYNAMIC'
-      return send(exchange, new Invalidation(sink, (status, headers) => this.#invalidate(exchange, status, headers)))
+      const observe = (...[code, headers]: Parameters<ResponseSink['head']>) => this.#observe(exchange, code, headers)
+      return send(exchange, new InvalidatingSink(sink, observe))
     }
     const status = this.#excluded(exchange, hasBody)
     if (status) {
@@ -120,6 +129,14 @@ export class ResponseCache {
     void this.#sweep()
   }
 
+  /** Removes responses that changed at the origin. Resolves when their files are removed; undefined without files. */
+  invalidate({ zone, urls }: Invalidated): Promise<void> | undefined {
+    const { purges, disk } = this.#shared
+    purges.add(zone, { urls })
+    if (purges.pending > MAX_PENDING_PURGES) void this.#sweep()
+    return disk?.invalidate(zone, urls)
+  }
+
   /** Finishes writing to disk. */
   async close(): Promise<void> {
     await this.#shared.disk?.close()
@@ -143,20 +160,26 @@ export class ResponseCache {
   }
 
   /** An unsafe request succeeded: what is stored for its URLs is not valid any more (RFC 9111, 4.4). */
-  #invalidate(exchange: Exchange, status: number, headers: RawHeaders): void {
-    if (status < 200 || status >= 400) return
+  #observe(exchange: Exchange, status: number, headers: RawHeaders): Promise<unknown> | undefined {
+    if (status < 200 || status >= 400) return undefined
     const host = (headerOf(exchange.headers, 'host') ?? '').toLowerCase()
-    const urls = [purgeUrl(host, exchange.target)]
+    const targets = [exchange.target]
+    const urls = storedUrls(purgeUrl(host, exchange.target))
     for (const name of ['location', 'content-location'])
       for (const value of headerValues(headers, name)) {
         const base = `${exchange.scheme}://${host}`
         if (!URL.canParse(value, base + exchange.target)) continue
         const url = new URL(value, base + exchange.target)
-        if (url.host === new URL(base).host) urls.push(purgeUrl(url.host, url.pathname + url.search))
+        if (url.host !== new URL(base).host) continue
+        targets.push(url.pathname + url.search)
+        urls.push(...storedUrls(purgeUrl(url.host, url.pathname + url.search)))
       }
-    this.#shared.purges.add(exchange.zone.id, { urls })
-    this.#shared.disk?.invalidate(exchange.zone.id, urls)
-    if (this.#shared.purges.pending > MAX_PENDING_PURGES) void this.#sweep()
+    const { zone, run } = exchange
+    const removal = this.invalidate({ zone: zone.id, urls })
+    // Without rules only these can be stored anywhere.
+    const mayBeStored = run !== undefined || zone.cache.mode === 'everything' || targets.some(isStatic)
+    const spread = mayBeStored ? this.#spread?.({ zone: zone.id, urls }) : undefined
+    return removal && spread ? Promise.all([removal, spread]) : (removal ?? spread)
   }
 
   /** Removes what purges cover, so that they can be forgotten. */
@@ -187,38 +210,4 @@ function portOf(host: string): number | undefined {
   if (colon < 0 || host.endsWith(']')) return undefined
   const port = Number(host.slice(colon + 1))
   return port === 80 || port === 443 ? undefined : port
-}
-
-/** Observes the response to an unsafe request. */
-class Invalidation implements ResponseSink {
-  readonly copies: boolean
-  readonly #next: ResponseSink
-  readonly #observe: (status: number, headers: RawHeaders) => void
-
-  constructor(next: ResponseSink, observe: (status: number, headers: RawHeaders) => void) {
-    this.copies = next.copies === true
-    this.#next = next
-    this.#observe = observe
-  }
-
-  head(status: number, headers: RawHeaders): void {
-    this.#observe(status, headers)
-    this.#next.head(status, headers)
-  }
-
-  data(chunk: Buffer): boolean {
-    return this.#next.data(chunk)
-  }
-
-  end(): void {
-    this.#next.end()
-  }
-
-  fail(error: unknown): void {
-    this.#next.fail(error)
-  }
-
-  onDrain(listener: () => void): void {
-    this.#next.onDrain(listener)
-  }
 }

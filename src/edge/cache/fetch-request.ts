@@ -4,6 +4,7 @@ import type { Exchange } from '../exchange.js'
 import type { OriginExchange } from '../origin-exchange.js'
 import type { Entry } from './entry.js'
 import { unconditional } from './request.js'
+import { normalizedFields } from './vary.js'
 
 /** The request of one fetch: the one of the exchange that began it, without conditions and ranges. */
 export class FetchRequest implements OriginExchange {
@@ -24,7 +25,9 @@ export class FetchRequest implements OriginExchange {
     this.target = exchange.target
     this.clientShare = exchange.clientShare
     this.cache = exchange.cache
-    let headers = unconditional(exchange.headers)
+    const { vary } = exchange.cache ?? {}
+    let headers: RawHeaders = unconditional(exchange.headers)
+    if (vary) headers = normalizedFields(headers, vary)
     if (validated?.etag !== undefined) headers = withHeader(headers, 'if-none-match', validated.etag)
     else if (validated?.lastModified !== undefined)
       headers = withHeader(headers, 'if-modified-since', validated.lastModified)

@@ -145,12 +145,12 @@ export class Fetch implements ResponseSink, SharedFetch {
     return !this.#blocked
   }
 
-  end(): void {
+  end(trailers?: RawHeaders): void {
     if (this.#state === 'over' || this.#state === 'waiting') return
     this.#leader.exchange.originBytes = this.#request.originBytes
     if (this.#state === 'passing') {
       this.#finish()
-      this.#leader.passEnd()
+      this.#leader.passEnd(trailers)
       return
     }
     if (this.#state === 'relaying' && this.#rest) {
@@ -367,7 +367,8 @@ export class Fetch implements ResponseSink, SharedFetch {
     this.#rest = rest
     const { body } = this.entry!
     // What does not fit into memory goes to disk as it arrives.
-    if (body.expected !== undefined && body.expected <= this.#shared.maxObject) this.#toDisk()
+    const isWritable = body.expected !== undefined && body.expected <= this.#shared.maxObject
+    if (isWritable && !this.#shared.purges.covers(this.entry!)) this.#toDisk()
     if (!this.entry!.body.isHeard) this.#cancel()
   }
 

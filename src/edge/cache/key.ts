@@ -31,18 +31,38 @@ export function cacheKey(exchange: Exchange, request: CacheRequest, origin: stri
   let target = exchange.target
   const sorted = settings?.ignore_query_strings_order ?? zone.cache.sortQuery
   const none = zone.cache.query === 'ignore'
-  if (custom?.query_string || sorted || none) target = keyTarget(target, custom?.query_string, { sorted, none })
+  const query = custom?.query_string
+  if (query || sorted || none) target = keyTarget(target, query, { sorted, none })
   let key = `${zone.id} ${scheme}://${named}${target} ${origin}`
   if (request.origin !== undefined && !custom?.header?.exclude_origin) key += `\norigin=${request.origin}`
   if (request.inputs !== '') key += `\n${request.inputs}`
   if (custom || settings?.cache_by_device_type) key += customPart(exchange, settings, facts)
-  return { key, url: purgeUrl(named, target) }
+  const isPartial = none || query?.exclude !== undefined || query?.include?.list !== undefined
+  return { key, url: purgeUrl(host, isPartial ? pathOf(target) + ANY_QUERY : target) }
 }
+
+/** Ends the URL of responses that requests with different queries share. */
+const ANY_QUERY = '?*'
 
 /** Returns the URL that purges compare: host without port, and target. */
 export const purgeUrl = (host: string, target: string): string => {
   const colon = host.indexOf(':')
   return colon < 0 || host.startsWith('[') ? host + target : host.slice(0, colon) + target
+}
+
+/**
+ * Returns the URLs under which responses to requests for a URL can be stored: a key may ignore the query, a part of it or
+ * its order. `url`: from {@link purgeUrl}.
+ */
+export function storedUrls(url: string): string[] {
+  const urls = [url, pathOf(url) + ANY_QUERY]
+  if (url.includes('&')) urls.push(keyTarget(url, undefined, { sorted: true, none: false }))
+  return urls
+}
+
+function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
 }
 
 type QueryString = NonNullable<CacheKeySettings['custom_key']>['query_string']

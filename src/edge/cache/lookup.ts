@@ -202,9 +202,9 @@ export class Lookup implements CachedResponse, Waiter {
     return this.#sink.data(this.#sink.copies ? chunk : Buffer.from(chunk))
   }
 
-  passEnd(): void {
+  passEnd(trailers: RawHeaders | undefined): void {
     this.#fetch = undefined
-    this.#sink.end()
+    this.#sink.end(trailers)
   }
 
   onDrain(listener: () => void): void {

@@ -59,7 +59,7 @@ export interface Waiter {
   /** These pass on a response that is not stored. */
   passHead(fetch: SharedFetch, answer: Answer, status: CacheStatus): void
   passData(chunk: Buffer): boolean
-  passEnd(): void
+  passEnd(trailers: RawHeaders | undefined): void
   onDrain(listener: () => void): void
   fail(error: unknown): void
 }

@@ -1,5 +1,5 @@
 import { members } from '../../http/accept.js'
-import { headerValues, type RawHeaders } from '../../http/headers.js'
+import { headerValues, withHeader, withoutHeader, type RawHeaders } from '../../http/headers.js'
 import type { CacheSettings } from '../../rules/types.js'
 
 /** The codings that an origin or this edge may choose between. */
@@ -36,6 +36,31 @@ export function varyKey(names: readonly string[], headers: RawHeaders, settings:
   return key
 }
 
+/** Fields whose normalized value is also sent to the origin. */
+const NORMALIZED = ['accept', 'accept-language']
+
+/** Returns the request fields as the origin gets them: a rule can normalize Accept and Accept-Language. */
+export function normalizedFields(headers: RawHeaders, settings: VarySettings): RawHeaders {
+  let fields = headers
+  for (const name of NORMALIZED) {
+    const values = headerValues(fields, name)
+    if (values.length === 0 || actionFor(name, settings) !== 'normalize') continue
+    const only = settings.headers?.[name]
+    const ranks = ranked(values.join(','), only?.media_types ?? only?.languages, name === 'accept-language')
+    fields = ranks.length === 0 ? withoutHeader(fields, name) : withHeader(fields, name, fieldOf(ranks))
+  }
+  return fields
+}
+
+/** Returns members of descending quality as a field. The qualities show the order only: equal keys get equal fields. */
+const fieldOf = (ranks: readonly Rank[]): string =>
+  ranks
+    .flatMap(({ names, isRefused }, i) => {
+      const quality = isRefused ? 0 : Math.max(1, 1000 - 100 * i) / 1000
+      return names.map((name) => (quality === 1 ? name : `${name};q=${quality}`))
+    })
+    .join(',')
+
 function selector(name: string, values: readonly string[], settings: VarySettings | undefined): string {
   const all = values.join(',')
   if (name === 'accept-encoding') return codings(all)
@@ -59,11 +84,21 @@ function codings(value: string): string {
   return CODINGS.filter((name) => (weights.get(name) ?? rest) > 0).join(',')
 }
 
-/**
- * Returns a list of preferences in one spelling: lower case, without parameters, sorted by quality and then by name.
- * Members of equal quality are joined with `,`, others with `|`; those with quality 0 come last, after `!`.
- */
-function preferences(value: string, only: readonly string[] | undefined, withoutRegions = false): string {
+/** Members of one quality, by name. */
+interface Rank {
+  readonly names: string[]
+  /** Quality 0. */
+  readonly isRefused: boolean
+}
+
+/** Returns a list of preferences in one spelling. Members of equal quality are joined with `,`. */
+const preferences = (value: string, only: readonly string[] | undefined, withoutRegions = false): string =>
+  ranked(value, only, withoutRegions)
+    .map(({ names, isRefused }) => (isRefused ? '!' : '|') + names.join(','))
+    .join('')
+
+/** Returns a list of preferences in lower case, without parameters, sorted by quality and then by name. */
+function ranked(value: string, only: readonly string[] | undefined, withoutRegions: boolean): readonly Rank[] {
   const weights = new Map<string, number>()
   const listed = only?.map((name) => name.toLowerCase())
   for (const member of members(value)) {
@@ -72,15 +107,14 @@ function preferences(value: string, only: readonly string[] | undefined, without
     if (!listed || listed.includes(name)) weights.set(name, Math.max(quality, weights.get(name) ?? 0))
   }
   const sorted = [...weights].sort(([a, p], [b, q]) => q - p || (a < b ? -1 : 1))
-  let text = ''
+  const ranks: Rank[] = []
   let last: number | undefined
   for (const [name, quality] of sorted) {
-    text += last === undefined ? '' : quality === last ? ',' : quality === 0 ? '!' : '|'
-    if (last === undefined && quality === 0) text += '!'
-    text += name
+    if (quality === last) ranks.at(-1)!.names.push(name)
+    else ranks.push({ names: [name], isRefused: quality === 0 })
     last = quality
   }
-  return text
+  return ranks
 }
 
 const WEIGHT = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i

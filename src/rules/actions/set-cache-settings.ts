@@ -83,7 +83,9 @@ const Params = NotEmpty({
   read_timeout: Type.Optional(
     Type.Integer({ minimum: 100, maximum: 6000, description: 'Seconds between two reads from the origin.' }),
   ),
-  respect_strong_etags: Flag('Strong entity tags are compared byte by byte.'),
+  respect_strong_etags: Flag(
+    'A response with a strong entity tag is not compressed here, so that its tag stays strong.',
+  ),
   serve_stale: Type.Optional(
     Type.Object({ disable_stale_while_updating: Flag('No stale answer while updating.') }, strict),
   ),
@@ -99,7 +101,7 @@ const Params = NotEmpty({
 const ON_RESPONSE = new Set(['strip_etags', 'strip_last_modified', 'strip_set_cookie'])
 
 /** Settings without effect here. */
-const INERT = new Set(['cache_reserve', 'respect_strong_etags', 'shared_dictionary'])
+const INERT = new Set(['shared_dictionary'])
 
 export const setCacheSettings = action({
   name: 'set_cache_settings',

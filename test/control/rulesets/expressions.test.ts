@@ -255,8 +255,16 @@ const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
   ['http_config_settings', { action: 'set_config', action_parameters: { security_level: 'off' } }],
   [
     'http_request_cache_settings',
-    { action: 'set_cache_settings', action_parameters: { cache: true, respect_strong_etags: true } },
-    '/action_parameters/respect_strong_etags',
+    {
+      action: 'set_cache_settings',
+      action_parameters: {
+        cache: true,
+        cache_reserve: { eligible: true },
+        respect_strong_etags: true,
+        shared_dictionary: { match_pattern: '/*' },
+      },
+    },
+    '/action_parameters/shared_dictionary',
   ],
   [FIREWALL, { action: 'skip', action_parameters: { products: ['waf', 'bic'] } }, '/action_parameters/products/1'],
   [FIREWALL, { action: 'ddos_dynamic' }, '/action'],

@@ -47,6 +47,17 @@ t.test('content_converter: off until set, then what was set', async (t) => {
   t.equal(second?.before, first?.after)
 })
 
+t.test('development mode shows how long it lasts, and is off after three hours', async (t) => {
+  const { call, clock } = await client(t)
+  const path = `${SETTINGS}/development_mode`
+  t.match((await call('GET', path)).body.result, { value: 'off', time_remaining: 0 })
+  t.match((await call('PATCH', path, { value: 'on' })).body.result, { value: 'on', time_remaining: 10_800 })
+  clock.advance(10_000_000)
+  t.match((await call('GET', path)).body.result, { value: 'on', time_remaining: 800 })
+  clock.advance(800_000)
+  t.match((await call('GET', path)).body.result, { value: 'off', time_remaining: 0 })
+})
+
 t.test('the configured value applies until the API sets another', async (t) => {
   const zones = CONFIG.zones.map((zone) => ({ ...zone, settings: { content_converter: 'on' as const } }))
   const { call } = await client(t, { config: { zones } })

@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../core/clock.js'
@@ -7,19 +7,13 @@ import type { Log } from '../../../core/log.js'
 import { Purges, type Purge } from '../purge.js'
 import { decodeHead, FOLDERS, isFileName, PARTIAL, pathOf, urlPrefix, type FileHead } from './format.js'
 import { DiskIndex } from './index.js'
+import { PurgeJournal, type DiskPurge } from './journal.js'
 
 /** Why a file was removed. Labels a metric. */
 const DISK_REMOVALS = ['capacity', 'purge', 'invalid'] as const
 type DiskRemoval = (typeof DISK_REMOVALS)[number]
 export const DISK_OPERATIONS = ['read', 'write', 'remove'] as const
 export type DiskOperation = (typeof DISK_OPERATIONS)[number]
-
-/** A purge that may concern files that have not been removed yet. Numbers grow over restarts. */
-export interface DiskPurge {
-  readonly number: number
-  readonly zone: string
-  readonly purge: Purge
-}
 
 /** Everything that a reader of the files needs to begin. */
 export interface DiskStart {
@@ -71,6 +65,7 @@ export class DiskOwner implements DiskOwnerPort {
   readonly #clock: Clock
   readonly #log: Log
   readonly #purges = new Purges()
+  readonly #journal: PurgeJournal
   #start: DiskStart
   #identity = ''
   #pending: DiskPurge[] = []
@@ -88,6 +83,7 @@ export class DiskOwner implements DiskOwnerPort {
     this.#clock = clock
     this.#log = log
     this.#start = { folder, base: 0, seen: 0, pending: [] }
+    this.#journal = new PurgeJournal(join(folder, JOURNAL), (error) => this.failed('write', error))
   }
 
   /**
@@ -163,16 +159,17 @@ export class DiskOwner implements DiskOwnerPort {
     this.#free(this.limit - this.bytes + this.index.bytes * FREED_SHARE)
   }
 
-  /** Records a purge before it is acknowledged. `version`: of its record in the store. */
+  /** Applies a purge. It must not be acknowledged before {@link recorded}. `version`: of its record in the store. */
   purge(zone: string, purge: Purge, version: number): void {
     const number = this.#start.base + version
     this.#add({ number, zone, purge })
-    try {
-      appendFileSync(join(this.#folder, JOURNAL), `${JSON.stringify({ number, zone, purge } satisfies DiskPurge)}\n`)
-    } catch (error) {
-      this.failed('write', error)
-    }
+    this.#journal.append({ number, zone, purge })
     this.sweep()
+  }
+
+  /** Resolves when the purges so far survive the end of the process; undefined if that is so now. */
+  get recorded(): Promise<void> | undefined {
+    return this.#journal.recorded
   }
 
   /** Applies another limit. */
@@ -199,6 +196,7 @@ export class DiskOwner implements DiskOwnerPort {
     this.#closing.abort()
     await this.#sweeping
     await this.#removals
+    await this.#journal.recorded
   }
 
   async #open(identity: string | undefined): Promise<void> {
@@ -207,7 +205,7 @@ export class DiskOwner implements DiskOwnerPort {
     this.#identity = identity ?? 'none'
     const isSame = state !== undefined && identity !== undefined && state.identity === identity
     if (!isSame && state?.identity !== this.#identity) await this.#discard()
-    const journal = await this.#readJournal()
+    const journal = await this.#journal.read()
     // Versions of a store that forgets begin again at 1, so its numbers begin above all earlier ones.
     const base = isSame ? state.base : this.#clock.now() * 1000
     const seen = isSame ? Math.max(state.seen, ...journal.map(({ number }) => number)) : base
@@ -244,18 +242,6 @@ export class DiskOwner implements DiskOwnerPort {
     } catch (error) {
       this.failed('write', error)
     }
-  }
-
-  /** Reads purges whose files might still exist. A line that a kill cut off was never acknowledged. */
-  async #readJournal(): Promise<DiskPurge[]> {
-    const text = await readFile(join(this.#folder, JOURNAL), 'utf8').catch(() => '')
-    return text.split('\n').flatMap((line) => {
-      try {
-        return line === '' ? [] : [JSON.parse(line) as DiskPurge]
-      } catch {
-        return []
-      }
-    })
   }
 
   /** Removes everything that belongs to another store: its purges are not known. */
@@ -340,8 +326,8 @@ export class DiskOwner implements DiskOwnerPort {
       if (this.#pending.length > 0) continue
       this.#purges.forget(this.#start.seen)
       this.#writeState()
-      // In the same turn: a purge that comes next must stay in it.
-      writeFileSync(join(this.#folder, JOURNAL), '')
+      // In the same turn: a purge that arrives next must stay in it.
+      this.#journal.clear()
     }
   }
 

@@ -167,10 +167,10 @@ export class DiskTier {
     this.#cancelled(zone, purge)
   }
 
-  /** Removes the files of URLs, which changed at the origin. They are not used from now on. */
-  invalidate(zone: string, urls: readonly string[]): void {
+  /** Removes the files of URLs, which changed at the origin. They are not used from now on. Never rejects. */
+  async invalidate(zone: string, urls: readonly string[]): Promise<void> {
     this.#cancelled(zone, { urls })
-    for (const url of urls) void this.#removeUrl(urlPrefix(zone, url))
+    await Promise.all(urls.map(async (url) => await this.#removeUrl(urlPrefix(zone, url))))
   }
 
   #cancelled(zone: string, purge: Purge): void {
