@@ -3,8 +3,8 @@ import {
   request as plainRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
+  type OutgoingHttpHeaders,
   type RequestOptions,
-  type Server,
   type ServerResponse,
 } from 'node:http'
 import { request as tlsRequest } from 'node:https'
@@ -16,11 +16,15 @@ import type { Scope } from '../core/scope.js'
 import type { Zone, Zones } from '../edge/zones.js'
 import { NotPublic, type Egress, type GuardedAgents } from '../egress/egress.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, SCRIPT_HEADER } from '../workers/runtime/types.js'
+import { WorkerCalls } from './worker-calls.js'
+import type { ClosableServer } from '../workers/runtime/runtime.js'
 import type { WorkerRegistry } from './worker-registry.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** Maximum number of concurrent outgoing connections of one account to one host. */
 const MAX_SOCKETS = 64
+/** A peer has this long to close its side after the script has closed. */
+const MAX_HALF_OPEN_MS = 10_000
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'])
 
 export interface OutboundDeps {
@@ -30,30 +34,53 @@ export interface OutboundDeps {
   readonly log: Log
 }
 
-/** The target of an outgoing request. */
-type Destination =
-  | { readonly kind: 'origin'; readonly zone: Zone }
-  | { readonly kind: 'worker'; readonly name: string; readonly version: string }
-  | { readonly kind: 'internet' }
-  /** A Worker without an origin fetches its own address. */
-  | { readonly kind: 'none' }
+/** How to send an outgoing request on. */
+interface Way {
+  readonly options: Omit<RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders; ca?: string[] }
+  /** The request has ended. */
+  readonly done: () => void
+}
+
+/** A request that gets a response of the daemon. */
+class Refused extends Error {
+  override readonly name = 'Refused'
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+const NOT_ALLOWED = 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs'
+const nothing = (): void => undefined
 
 /** Creates the server that scripts of one account reach with `fetch` and `connect`. */
-export function outboundServer(deps: OutboundDeps, scope: Scope): Server {
+export function outboundServer(deps: OutboundDeps, scope: Scope): ClosableServer {
   const agents = deps.egress.agents({ maxSockets: MAX_SOCKETS })
   const outbound = new Outbound(deps, scope, agents)
   const server = createServer({ maxHeaderSize: 131_072, requestTimeout: 0, keepAliveTimeout: 60_000 })
-  server.on('request', (request, response) => outbound.forward(request, response))
+  server.on('request', (request, response) => void outbound.forward(request, response))
   server.on('upgrade', (request, socket, head) => void outbound.upgrade(request, socket, head))
   server.on('connect', (request, socket, head) => void outbound.tunnel(request, socket, head))
-  server.on('close', () => agents.destroy())
-  return server
+  return {
+    server,
+    close() {
+      server.closeAllConnections()
+      server.close()
+      outbound.close()
+      agents.destroy()
+    },
+  }
 }
 
 class Outbound {
   readonly #deps: OutboundDeps
   readonly #scope: Scope
   readonly #agents: GuardedAgents
+  readonly #calls = new WorkerCalls()
+  /** Connections that no longer speak HTTP. */
+  readonly #joined = new Set<Duplex>()
 
   constructor(deps: OutboundDeps, scope: Scope, agents: GuardedAgents) {
     this.#deps = deps
@@ -61,50 +88,49 @@ class Outbound {
     this.#agents = agents
   }
 
-  forward(request: IncomingMessage, response: ServerResponse): void {
-    const destination = this.#destination(request)
-    if (destination.kind === 'none') {
-      failed(response, 404, 'error code: 1042')
-      return
+  close(): void {
+    for (const socket of this.#joined) socket.destroy()
+  }
+
+  async forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const { options, done } = await this.#way(request)
+      response.once('close', done)
+      if (response.destroyed) done()
+      else this.#send(request, response, options)
+    } catch (error) {
+      failed(response, error instanceof Refused ? error.status : 503, messageOf(error))
     }
-    if (destination.kind !== 'worker') {
-      this.#send(request, response, this.#options(request, destination))
-      return
-    }
-    const { runtime } = this.#deps.workers
-    if (!runtime) {
-      failed(response, 501, 'this server runs no Workers')
-      return
-    }
-    const run = async (): Promise<void> => {
-      const entry = await runtime.enter(this.#scope, destination.version)
-      response.once('close', entry.done)
-      this.#send(request, response, {
-        socketPath: entry.socket,
-        agent: false,
-        headers: { ...endToEnd(request.headers), [PROTO_HEADER]: schemeOf(request), [BLOB_HEADER]: '{}' },
-      })
-    }
-    run().catch((error: unknown) => failed(response, 503, messageOf(error)))
   }
 
   /** Switches to another protocol, such as WebSocket. */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
     try {
-      const tls = schemeOf(request) === 'https'
-      const { hostname, port } = new URL(`${tls ? 'https' : 'http'}://${request.headers.host ?? ''}`)
-      const to = { host: hostname, port: Number(port) || (tls ? 443 : 80), tls, timeoutMs: CONNECT_TIMEOUT_MS }
-      const peer = await this.#deps.egress.connect(to)
-      const fields = request.rawHeaders.flatMap((name, i, all) =>
-        i % 2 === 0 && !PRIVATE_HEADERS.has(name.toLowerCase()) ? [`${name}: ${all[i + 1] ?? ''}\r\n`] : [],
-      )
-      peer.write(`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1\r\n${fields.join('')}\r\n`, 'latin1')
-      join(socket, peer, head)
+      const { options, done } = await this.#way(request)
+      socket.once('close', done)
+      if (socket.destroyed) {
+        done()
+        return
+      }
+      const { method = 'GET', url: path = '/' } = request
+      const headers = { ...options.headers, connection: 'Upgrade', upgrade: request.headers.upgrade }
+      const client = options.protocol === 'https:' ? tlsRequest : plainRequest
+      const sent = client({ ...options, headers, method, path, setHost: false })
+      sent.on('upgrade', (got, peer, first) => {
+        socket.write(responseHead(got, got.rawHeaders), 'latin1')
+        if (first.length > 0) socket.write(first)
+        this.#join(socket, peer, head)
+      })
+      sent.on('response', (got) => {
+        socket.write(responseHead(got, [...endToEndFields(got), 'connection', 'close']), 'latin1')
+        got.pipe(socket)
+      })
+      sent.on('error', (error) => refuse(socket, error))
+      socket.once('close', () => sent.destroy())
+      sent.end()
     } catch (error) {
-      socket.end(
-        `HTTP/1.1 ${error instanceof NotPublic ? 403 : 502} Failed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
-      )
+      refuse(socket, error)
     }
   }
 
@@ -116,47 +142,92 @@ class Outbound {
       const to = { host: hostname, port: Number(port), tls: false, timeoutMs: CONNECT_TIMEOUT_MS }
       const peer = await this.#deps.egress.connect(to)
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      join(socket, peer, head)
+      this.#join(socket, peer, head)
     } catch (error) {
-      socket.end(
-        `HTTP/1.1 ${error instanceof NotPublic ? 403 : 502} Failed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
-      )
+      refuse(socket, error)
     }
   }
 
-  #destination(request: IncomingMessage): Destination {
+  /** Connects a script with its peer. A peer that stays open although the script has closed is closed after a while. */
+  #join(socket: Duplex, peer: Duplex, head: Buffer): void {
+    if (head.length > 0) peer.write(head)
+    this.#joined.add(socket)
+    socket.pipe(peer)
+    peer.pipe(socket)
+    let timer: NodeJS.Timeout | undefined
+    socket.on('end', () => {
+      timer = setTimeout(() => socket.destroy(), MAX_HALF_OPEN_MS)
+    })
+    peer.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      clearTimeout(timer)
+      this.#joined.delete(socket)
+      peer.destroy()
+    })
+    peer.on('close', () => socket.destroy())
+    if (socket.destroyed) peer.destroy()
+  }
+
+  async #way(request: IncomingMessage): Promise<Way> {
     const { zones, workers } = this.#deps
     const served = zones.current.find(request.headers.host ?? '')
-    if (!served || served.zone.accountId !== this.#scope.id) return { kind: 'internet' }
+    if (!served || served.zone.accountId !== this.#scope.id)
+      return { options: this.#toInternet(request), done: nothing }
     const { zone, host } = served
     const found = workers.scriptFor({ zone, host, scheme: schemeOf(request), target: request.url ?? '/' })
+    const caller = String(request.headers[SCRIPT_HEADER])
+    const version = found && found.name !== caller ? workers.primaryVersion(found.scope, found.name) : undefined
+    if (found && version !== undefined) return await this.#toWorker(request, { caller, name: found.name, version })
     // A Worker that fetches its own URL gets the origin of the zone.
     const hasOrigin = !zone.isOfWorkers && zone.balancer.peers[0]?.url !== ''
-    const instead: Destination = hasOrigin ? { kind: 'origin', zone } : { kind: 'none' }
-    if (!found || found.name === request.headers[SCRIPT_HEADER]) return instead
-    const version = workers.primaryVersion(found.scope, found.name)
-    return version === undefined ? instead : { kind: 'worker', name: found.name, version }
+    if (!hasOrigin) throw new Refused(404, 'error code: 1042')
+    return { options: this.#toOrigin(request, zone), done: nothing }
   }
 
-  #options(request: IncomingMessage, destination: Destination): RequestOptions & { ca?: string[] } {
-    const headers = endToEnd(request.headers)
-    if (destination.kind === 'origin') {
-      const { balancer, originCa, hasNamedOrigin } = destination.zone
-      const key = { clientAddress: '', clientHeaders: request.rawHeaders }
-      const { protocol, hostname, port, pathname } = new URL(balancer.pick(key, performance.now()).url)
-      const at = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname.replace(/^\[|\]$/g, ''), port }
+  async #toWorker(
+    request: IncomingMessage,
+    { caller, name, version }: { readonly caller: string; readonly name: string; readonly version: string },
+  ): Promise<Way> {
+    const { runtime } = this.#deps.workers
+    if (!runtime) throw new Refused(501, 'this server runs no Workers')
+    if (runtime.isQuarantined(this.#scope, name)) throw new Refused(503, 'error code: 1102')
+    const ended = this.#calls.begin(caller, name)
+    if (!ended) throw new Refused(508, 'error code: 1019')
+    try {
+      const { socket, done } = await runtime.enter(this.#scope, version)
+      const headers = { ...endToEnd(request.headers), [PROTO_HEADER]: schemeOf(request), [BLOB_HEADER]: '{}' }
       return {
-        protocol: protocol === 'https:' ? protocol : 'http:',
-        ...at,
-        headers,
-        ...(hasNamedOrigin && { agent: protocol === 'https:' ? this.#agents.https : this.#agents.http }),
-        ...(originCa !== undefined && { ca: [...rootCertificates, originCa] }),
+        options: { socketPath: socket, agent: false, headers },
+        done: () => {
+          ended()
+          done()
+        },
       }
+    } catch (error) {
+      ended()
+      throw error
     }
+  }
+
+  #toOrigin(request: IncomingMessage, { balancer, originCa, hasNamedOrigin, name }: Zone): Way['options'] {
+    const key = { clientAddress: '', clientHeaders: request.rawHeaders }
+    const { protocol, hostname, port, pathname } = new URL(balancer.pick(key, performance.now()).url)
+    const at = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname.replace(/^\[|\]$/g, ''), port }
+    return {
+      protocol: protocol === 'https:' ? protocol : 'http:',
+      ...at,
+      headers: { ...endToEnd(request.headers), 'cf-worker': name },
+      ...(hasNamedOrigin && { agent: protocol === 'https:' ? this.#agents.https : this.#agents.http }),
+      ...(originCa !== undefined && { ca: [...rootCertificates, originCa] }),
+    }
+  }
+
+  #toInternet(request: IncomingMessage): Way['options'] {
     const protocol = `${schemeOf(request)}:`
     const { hostname, port } = new URL(`${protocol}//${request.headers.host ?? ''}`)
     const agent = protocol === 'https:' ? this.#agents.https : this.#agents.http
-    return { protocol, host: hostname.replace(/^\[|\]$/g, ''), port, headers, agent }
+    const host = hostname.replace(/^\[|\]$/g, '')
+    return { protocol, host, port, headers: endToEnd(request.headers), agent }
   }
 
   #send(request: IncomingMessage, response: ServerResponse, options: RequestOptions): void {
@@ -169,22 +240,12 @@ class Outbound {
       return
     }
     sent.on('response', (got) => {
-      const fields = got.rawHeaders.flatMap((name, i, all) =>
-        i % 2 === 0 && !HOP_BY_HOP.has(name.toLowerCase()) && name.toLowerCase() !== 'transfer-encoding'
-          ? [[name, all[i + 1] ?? '']]
-          : [],
-      )
-      response.writeHead(got.statusCode ?? 502, got.statusMessage ?? '', fields.flat())
+      response.writeHead(got.statusCode ?? 502, got.statusMessage ?? '', endToEndFields(got))
       got.pipe(response)
       got.on('error', () => response.destroy())
     })
     sent.on('error', (error) => {
-      if (error instanceof NotPublic)
-        failed(
-          response,
-          403,
-          'the destination address is not allowed; the operator can allow it with egress.allow_cidrs',
-        )
+      if (error instanceof NotPublic) failed(response, 403, NOT_ALLOWED)
       else failed(response, 502, 'cannot connect to the destination')
     })
     response.once('close', () => sent.destroy())
@@ -204,16 +265,26 @@ function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   )
 }
 
+/** Returns names and values of the fields of a response that are passed on. */
+const endToEndFields = ({ rawHeaders }: IncomingMessage): string[] =>
+  rawHeaders.flatMap((name, i, all) =>
+    i % 2 === 0 && !HOP_BY_HOP.has(name.toLowerCase()) && name.toLowerCase() !== 'transfer-encoding'
+      ? [name, all[i + 1] ?? '']
+      : [],
+  )
+
+function responseHead({ statusCode = 502, statusMessage = '' }: IncomingMessage, fields: readonly string[]): string {
+  const lines = fields.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${fields[i + 1] ?? ''}\r\n`] : []))
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`
+}
+
+/** Ends a connection that cannot be switched to another protocol. */
+function refuse(socket: Duplex, error: unknown): void {
+  const status = error instanceof Refused ? error.status : error instanceof NotPublic ? 403 : 502
+  socket.end(`HTTP/1.1 ${status} Failed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+}
+
 function failed(response: ServerResponse, status: number, text: string): void {
   if (response.headersSent) response.destroy()
   else response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
-}
-
-function join(socket: Duplex, peer: Duplex, head: Buffer): void {
-  if (head.length > 0) peer.write(head)
-  socket.pipe(peer)
-  peer.pipe(socket)
-  peer.on('error', () => socket.destroy())
-  socket.on('close', () => peer.destroy())
-  peer.on('close', () => socket.destroy())
 }

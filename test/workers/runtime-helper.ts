@@ -30,6 +30,8 @@ export interface WorkersDaemon {
   daemon: Daemon
   /** Calls the API below the account. */
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: Json }>
+  /** Calls the API below the zone. */
+  zone(method: string, path: string, body?: unknown): Promise<{ status: number; body: Json }>
   /** Uploads and deploys a script; fails the test if that is rejected. */
   upload(name: string, code: string, metadata?: object, modules?: readonly Module[]): Promise<Json>
   tryUpload(
@@ -97,10 +99,8 @@ ${more}`,
         await sleep(50)
       }
     },
-    api: async (method, path, body) =>
-      await call(method, `/accounts/${ACCOUNT}${path}`, {
-        ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-      }),
+    api: async (method, path, body) => await call(method, `/accounts/${ACCOUNT}${path}`, jsonBody(body)),
+    zone: async (method, path, body) => await call(method, `/zones/${ZONE}${path}`, jsonBody(body)),
     async tryUpload(name, code, metadata = {}, modules = []) {
       const form = new FormData()
       const body = 'body_part' in metadata
@@ -130,6 +130,9 @@ ${more}`,
   }
   return daemon
 }
+
+const jsonBody = (body: unknown): RequestInit =>
+  body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
 
 const parsed = (text: string): unknown => {
   try {

@@ -174,6 +174,9 @@ const SPECS: readonly BindingSpec[] = [
       service: Ref('Name of the script.'),
       environment: Type.Optional(Ref('Environment of the script.')),
       entrypoint: Type.Optional(Ref('Entrypoint to call. Default: the default export.')),
+      props: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), { description: '`ctx.props` of the entrypoint.' }),
+      ),
     },
     example: { service: 'auth', entrypoint: 'Admin' },
   },

@@ -15,6 +15,8 @@ export interface BindingContext {
   resource(type: string, id: string): string
   /** Script and class of a Durable Object namespace. Undefined if it does not run here. */
   objectClass(binding: Binding): { readonly className: string; readonly serviceName?: string } | undefined
+  /** Whether the account has a D1 database. */
+  hasDatabase(id: string): boolean
   /** Value of a secret of a secrets store. Undefined if there is none. */
   secret(storeId: string, name: string): string | undefined
   /** Name of the service that leads to a database, and how to log in. Undefined if there is none. */
@@ -27,15 +29,15 @@ type Write = (binding: Binding, context: BindingContext) => Capnp
 
 const text = (value: unknown): Capnp => ({ text: String(value) })
 
-const unavailable: Write = ({ name, type }) => ({
+/** A binding whose use throws an error that names it. */
+const unusable = ({ name, type }: Binding, reason: string): Capnp => ({
   wrapped: {
     moduleName: 'edged-internal:unavailable',
-    innerBindings: [
-      { name: 'name', text: name },
-      { name: 'type', text: type },
-    ],
+    innerBindings: [{ name: 'message', text: `binding ${name} (${type}) ${reason}` }],
   },
 })
+
+const unavailable: Write = (binding) => unusable(binding, 'is not available on this server')
 
 const part =
   (member: 'text' | 'data' | 'wasmModule'): Write =>
@@ -64,10 +66,12 @@ const cryptoKey: Write = ({ algorithm, format, usages, key_base64: base64, key_j
   }
 }
 
-const d1: Write = ({ database_id: id }, context) => {
+const d1: Write = (binding, context) => {
+  const id = String(binding['database_id'])
+  if (!context.isolated && !context.hasDatabase(id)) return unusable(binding, 'names a database that does not exist')
   const target = context.isolated
     ? { name: context.resource('none', '') }
-    : { name: 'd1', props: { json: JSON.stringify({ database: String(id) }) } }
+    : { name: 'd1', props: { json: JSON.stringify({ database: id }) } }
   return {
     wrapped: { moduleName: 'cloudflare-internal:d1-api', innerBindings: [{ name: 'fetcher', service: target }] },
   }
@@ -86,7 +90,7 @@ const ratelimit: Write = ({ namespace_id: id, simple }, context) => ({
 const durableObject: Write = (binding, context) => {
   if (context.isolated) return { service: context.resource('none', '') }
   const found = context.objectClass(binding)
-  return found ? { durableObjectNamespace: { ...found } } : unavailable(binding, context)
+  return found ? { durableObjectNamespace: { ...found } } : unusable(binding, 'names a class that does not run')
 }
 
 const sendEmail: Write = ({ name: _name, type: _type, ...allowed }, context) => ({
@@ -106,7 +110,7 @@ const storeSecret: Write = ({ store_id: id, secret_name: name }, context) => {
 const hyperdrive: Write = (binding, context) => {
   if (context.isolated) return { service: context.resource('none', '') }
   const found = context.database(String(binding['id']))
-  if (!found) return unavailable(binding, context)
+  if (!found) return unusable(binding, 'names a configuration that does not exist')
   const { service, ...login } = found
   return { hyperdrive: { designator: service, ...login } }
 }
@@ -127,9 +131,16 @@ const WRITERS: Readonly<Record<string, Write>> = {
   text_blob: part('text'),
   data_blob: part('data'),
   wasm_module: part('wasmModule'),
-  service: ({ service, entrypoint }, context) => {
+  service: ({ service, entrypoint, props }, context) => {
     const { name, hasEntrypoints } = context.service(String(service))
-    return { service: { name, ...(typeof entrypoint === 'string' && hasEntrypoints && { entrypoint }) } }
+    if (!hasEntrypoints) return { service: { name } }
+    return {
+      service: {
+        name,
+        ...(typeof entrypoint === 'string' && { entrypoint }),
+        ...(props !== undefined && { props: { json: JSON.stringify(props) } }),
+      },
+    }
   },
   assets: (_, context) => ({ service: context.resource('assets', context.version.version.id) }),
   kv_namespace: ({ namespace_id: id }, context) => ({ kvNamespace: context.resource('kv', String(id)) }),
@@ -149,6 +160,9 @@ const WRITERS: Readonly<Record<string, Write>> = {
   secrets_store_secret: storeSecret,
   hyperdrive,
 }
+
+/** Whether scripts can use a binding of this type. */
+export const isAvailable = (type: string): boolean => type === 'inherit' || type in WRITERS
 
 /** Returns one binding as the runtime reads it. */
 export function runtimeBinding(binding: Binding, context: BindingContext): Capnp {

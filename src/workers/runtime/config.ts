@@ -214,6 +214,7 @@ class ConfigWriter {
           ...(!own && { serviceName: serviceName(fit.one, fit.one.primary) }),
         }
       },
+      hasDatabase: (id) => this.#input.databases.includes(id),
       secret: (storeId, name) => {
         this.#readsSecrets = true
         return this.#input.secret?.(storeId, name)

@@ -47,16 +47,22 @@ export interface RuntimeDeps {
   readonly objects: string
   readonly resources: ResourceHandlers
   /** Creates the server of outgoing requests of an account's scripts. */
-  readonly outbound: (scope: Scope) => Server
+  readonly outbound: (scope: Scope) => ClosableServer
   /** Whether trace events of a script are wanted. */
   readonly isTraced: (scope: Scope, script: StoredScript) => boolean
   /** Maximum time without a response to a health check. */
   readonly maxStallMs: () => number
 }
 
+/** A server, and how to end it with all of its connections. */
+export interface ClosableServer {
+  readonly server: Server
+  close(): void
+}
+
 interface Account {
   readonly shard: Shard
-  readonly servers: readonly Server[]
+  readonly servers: readonly ClosableServer[]
   readonly tunnels: HyperdriveTunnels
 }
 
@@ -166,10 +172,7 @@ export class Runtime {
         if (one.status === 'rejected') return
         await one.value.shard.close()
         one.value.tunnels.close()
-        for (const server of one.value.servers) {
-          server.closeAllConnections()
-          server.close()
-        }
+        for (const server of one.value.servers) server.close()
       }),
     )
     await rm(this.#folder, { recursive: true, force: true })
@@ -193,9 +196,9 @@ export class Runtime {
     const data = join(objects, scope.id)
     await mkdir(data, { recursive: true, mode: 0o700 })
     const paths = { resources: join(folder, 'r'), outbound: join(folder, 'o'), objects: data }
-    const servers = [serveResources(resources, scope, log), outbound(scope)]
+    const servers = [closable(serveResources(resources, scope, log)), outbound(scope)]
     await Promise.all(
-      servers.map(async (server, at) => await listen(server, at === 0 ? paths.resources : paths.outbound)),
+      servers.map(async ({ server }, at) => await listen(server, at === 0 ? paths.resources : paths.outbound)),
     )
     const tunnels = new HyperdriveTunnels(this.#deps, scope, folder)
     const shard = new Shard(
@@ -274,6 +277,14 @@ export class Runtime {
       )
   }
 }
+
+const closable = (server: Server): ClosableServer => ({
+  server,
+  close() {
+    server.closeAllConnections()
+    server.close()
+  },
+})
 
 async function listen(server: Server, path: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {

@@ -47,8 +47,8 @@ export default class extends WorkerEntrypoint {
  * A binding type that is not available. Reading a member must not throw, because \`process.env\` is filled from all bindings;
  * calling a member throws.
  */
-const UNAVAILABLE = `export default ({ name, type }) => {
-  const fail = () => { throw new Error('binding ' + name + ' (' + type + ') is not available on this server') }
+const UNAVAILABLE = `export default ({ message }) => {
+  const fail = () => { throw new Error(message) }
   return new Proxy(fail, { get: (_, member) => (typeof member === 'symbol' || member === 'then' || member === 'toJSON' ? undefined : fail) })
 }
 `

@@ -72,6 +72,14 @@ export class Validator {
     const { startMs: emptyMs, newestDate } = await this.#probed()
     return await this.#queue.add(async () => {
       const date = code.compatibilityDate
+      const today = new Date().toISOString().slice(0, 10)
+      if (date !== undefined && date > today)
+        throw new UploadRefused([
+          {
+            kind: 'invalidScript',
+            message: `Can't set compatibility date in the future: "${date}". Today's date (UTC) is "${today}".`,
+          },
+        ])
       const isNewer = date !== undefined && newestDate !== undefined && date > newestDate
       const { startMs, exports, stderr } = await this.#start(code, newestDate)
       const described = exports && describedReport(exports)
@@ -104,7 +112,8 @@ export class Validator {
     const isModules = code.format === 'modules'
     const describe = {
       name: `edged-${randomBytes(8).toString('hex')}.js`,
-      source: describeSource(`/${code.main.name}`),
+      // A relative specifier: module registries have different roots.
+      source: describeSource(`./${code.main.name}`),
     }
     const config = candidateConfig(code, newestDate, isModules ? describe : { name: '', source: '' }, folder)
     try {
