@@ -188,6 +188,7 @@ export const ERRORS = {
   datasetNotFound: [20302, 404, 'there is no such dataset'],
   badRecords: [20303, 400, 'the records could not be read'],
   spoolFull: [20304, 429, 'no room for records now; send them again later'],
+  spoolUnavailable: [20308, 503, 'the log spool is not available now; send the records again later'],
   tooManySessions: [20305, 403, 'as many live sessions as are allowed'],
   logsNotRetained: [
     20307,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { messageOf } from '../../src/core/errors.js'
-import { SpoolFull, type Spool } from '../../pipelines/logpush/spool/types.js'
+import { SpoolFull, SpoolUnavailable, type Spool } from '../../pipelines/logpush/spool/types.js'
 import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
 import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
@@ -73,6 +73,12 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
 function toApiErrors(error: unknown, safe: number): unknown {
   if (error instanceof ApiError) return error
   const upTo = safe === 0 ? '' : `; records up to line ${safe} were stored`
+  if (error instanceof SpoolUnavailable)
+    return new ApiError('spoolUnavailable', undefined, {
+      message: `${error.message}; send the records again later${upTo}`,
+      headers: { 'retry-after': '5' },
+      cause: error,
+    })
   if (error instanceof SpoolFull)
     return new ApiError('spoolFull', undefined, {
       message: `no room for records now, send them again later${upTo}`,

@@ -59,7 +59,7 @@ export async function* recordsBetween(
 
 /** Texts of the records in which a string field has a value, newest first. The value has no character that JSON escapes. */
 export async function* recordsWith(
-  spool: Retained,
+  spool: Pick<Spool, 'end' | 'before'>,
   job: CompiledJob,
   { field, value }: { readonly field: string; readonly value: string },
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -73,17 +73,12 @@ export async function* recordsWith(
     const [start = -1, end = -1] = [starts[place], ends[place]]
     return end - start === wanted.length && wanted.compare(bytes, start, end) === 0
   }
-  for (let position = spool.end - 1; position >= spool.start;) {
-    const frame = await spool.frame(position)
-    // A gap: records of damaged segments are skipped.
-    if (frame === undefined || frame.first > position) {
-      frame?.release()
-      position--
-      continue
-    }
+  for (let position = spool.end; ;) {
+    const frame = await spool.before(position)
+    if (frame === undefined) return
     const text = new BatchText(job.format)
     for (let index = frame.count - 1; index >= 0; index--) if (isWanted(frame, index)) text.add(frame.record(index))
-    position = frame.first - 1
+    position = frame.first
     frame.release()
     if (text.records > 0) yield text.close()
     await loop.yieldToEventLoop()

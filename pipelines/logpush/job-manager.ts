@@ -327,7 +327,7 @@ class JobManager implements Logpush {
     if (entry === undefined) return
     const { spool, cursor, metrics } = entry
     entry.hide?.()
-    const left = spool.end - cursor.state.next
+    const left = spool.behind(cursor.state.next)
     if (left > 0) this.#deps.log.warn({ event: 'logpush_dropped', job: id, records: left }, 'the job is off now')
     this.#entries.delete(id)
     await cursor.remove()
@@ -359,7 +359,7 @@ class JobManager implements Logpush {
       const job = id === undefined ? undefined : this.#deps.store.get(LOGPUSH_JOBS, spool.scope, id)?.value
       if (job !== undefined && job.dataset === spool.dataset && this.#keeps(job)) continue
       const cursor = await spool.cursor(name)
-      await cursor.remove()
+      if (!cursor.isTakenElsewhere) await cursor.remove()
     }
   }
 }

@@ -14,13 +14,15 @@ import type { Progress } from './monitor.js'
 import { JobLoop } from './job-loop.js'
 import type { SessionDeps } from './session.js'
 import type { SharedFormatting } from './shared-formatting.js'
-import type { Cursor, Spool } from './spool/types.js'
+import { CursorLost, SpoolUnavailable, type Cursor, type Spool } from './spool/types.js'
 import { NoRoom } from './batch-buffer.js'
 import { JobStatus } from './status.js'
 import { pause } from './backoff.js'
 
 /** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
 const FAULT_PAUSE_MS = 30_000
+/** While the servers of the spool are away. */
+const UNAVAILABLE_PAUSE_MS = 1000
 
 /** The options of log push that its jobs read; times in ms. */
 export interface LogpushOptions {
@@ -108,7 +110,7 @@ export class JobSupervisor {
     const oldest = this.#session?.oldest
     return {
       job: id,
-      records: Math.max(0, spool.end - cursor.state.next),
+      records: spool.behind(cursor.state.next),
       seconds: oldest === undefined ? 0 : Math.max(0, this.#deps.clock.now() - oldest) / 1000,
     }
   }
@@ -124,12 +126,30 @@ export class JobSupervisor {
     while (control.ending === undefined) {
       control.settled()
       try {
-        await this.#turn(this.#job)
+        if (await this.#mayRun()) await this.#turn(this.#job)
       } catch (error) {
+        if (error instanceof CursorLost) continue
+        if (error instanceof SpoolUnavailable) {
+          await pause(this.#deps.clock, UNAVAILABLE_PAUSE_MS, control.wake)
+          continue
+        }
         this.status.failed(this.#described(error))
         await this.#failed()
         await pause(this.#deps.clock, FAULT_PAUSE_MS, control.wake)
       }
+    }
+  }
+
+  /** Waits until no other machine runs the job. False if the job ends or changes meanwhile. */
+  async #mayRun(): Promise<boolean> {
+    const control = this.#control
+    const { cursor } = this.#of
+    try {
+      await cursor.take?.(() => control.change(), control.wake)
+      return true
+    } catch (error) {
+      if (control.wake.aborted) return false
+      throw error
     }
   }
 

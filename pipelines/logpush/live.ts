@@ -21,7 +21,7 @@ export async function* liveLines(
   let position = cursor.state.next
   let remembered = clock.monotonic()
   while (!signal.aborted) {
-    if (spool.end - position > MAX_BEHIND) position = spool.end
+    if (spool.behind(position) > MAX_BEHIND) position = spool.end
     if (clock.monotonic() - remembered > REMEMBER_MS) {
       remembered = clock.monotonic()
       await cursor.save({ next: position })

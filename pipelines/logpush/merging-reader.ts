@@ -71,7 +71,7 @@ export class MergingReader implements Reader {
       if (this.#rest !== undefined) return this.#rest
       const frame = await this.#spool.frame(this.#position)
       if (frame === undefined) return undefined
-      this.missed += Math.max(0, frame.first - this.#position)
+      if (!this.#spool.sparse) this.missed += Math.max(0, frame.first - this.#position)
       this.#rest = this.#merged(frame)
     }
   }

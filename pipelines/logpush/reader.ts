@@ -29,7 +29,7 @@ class PlainReader implements Reader {
   async next(): Promise<FrameLines | undefined> {
     const frame = await this.#spool.frame(this.#position)
     if (frame === undefined) return undefined
-    this.missed += Math.max(0, frame.first - this.#position)
+    if (!this.#spool.sparse) this.missed += Math.max(0, frame.first - this.#position)
     return new FrameLines(frame, Math.max(0, this.#position - frame.first))
   }
 

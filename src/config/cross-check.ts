@@ -1,4 +1,5 @@
-import type { Issue } from '../core/errors.js'
+import { natsTarget } from '../../pipelines/logpush/spool/nats/target.js'
+import { messageOf, type Issue } from '../core/errors.js'
 import { accessIssues } from '../core/permissions.js'
 import { parseIp } from '../expr/ip.js'
 import { trustedFieldIssue } from '../rules/fields/trusted.js'
@@ -36,6 +37,7 @@ export function crossCheck(config: Config): Issue[] {
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
     ...egressIssues(config.egress),
+    ...spoolIssues(config.logpush.spool),
     ...(config.proxy.tls && config.proxy.tls.certificates.length === 0 && !config.proxy.tls.acme
       ? [{ pointer: '/proxy/tls/certificates', message: 'needs a certificate, or the section acme beside it' }]
       : []),
@@ -46,6 +48,15 @@ export function crossCheck(config: Config): Issue[] {
       portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
     ),
   ]
+}
+
+function spoolIssues(spool: string): Issue[] {
+  try {
+    if (spool !== 'embedded') natsTarget(spool)
+    return []
+  } catch (error) {
+    return [{ pointer: '/logpush/spool', message: messageOf(error) }]
+  }
 }
 
 /** Returns issues of a source of the daemon's own records: unknown zones or accounts, datasets that they lack. */

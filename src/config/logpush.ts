@@ -48,6 +48,14 @@ const Uploads = Type.Object(
 export const Logpush = Type.Object(
   {
     jobs_per_scope: Type.Integer({ minimum: 0, default: 4, description: 'Maximum jobs per account or zone.' }),
+    spool: Type.String({
+      default: 'embedded',
+      pattern: '^(embedded|(nats|tls)://.+)$',
+      description:
+        'embedded; or one spool for all machines that share a store: nats://host1:4222,host2:4222?stream=edged&replicas=3, ' +
+        'tls:// with TLS.',
+      'x-message': 'must be embedded or a nats:// URL',
+    }),
     retention_bytes: Size(
       '10GB',
       'Maximum size of undelivered records on disk. Beyond it, ingest is rejected, and records of the proxy replace the ' +

@@ -76,6 +76,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   pipelines: described,
   'control.listen': ({ control }) => control.listen,
   'control.tls': ({ control }) => control.tls,
+  'logpush.spool': ({ logpush }) => logpush.spool,
   'logpush.retention_bytes': ({ logpush }) => logpush.retention_bytes,
   'logpush.retention_age': ({ logpush }) => logpush.retention_age,
   'logpush.dead_letter': ({ logpush }) => logpush.dead_letter,

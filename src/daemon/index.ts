@@ -134,8 +134,8 @@ async function start(
     const pending = [processes?.applied(), files?.owner.recorded].filter((promise) => promise !== undefined)
     return pending.length === 0 ? undefined : Promise.all(pending)
   }
-  // The spool's own name: one folder, one daemon. Undefined: no other machine uses the store.
-  const machine = first.store.startsWith('redis') ? logpush.engine.spools.id : undefined
+  // Undefined: no other machine uses the store.
+  const machine = first.store.startsWith('redis') ? logpush.machine : undefined
   let machines: MachineInvalidations | undefined
   const spread = (invalidated: Invalidated): undefined => {
     machines?.add(invalidated)

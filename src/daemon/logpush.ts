@@ -6,7 +6,6 @@ import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
 import { startLogpush, type JobTarget } from '../../pipelines/logpush/job-manager.js'
 import { PipelineMonitor } from '../../pipelines/logpush/monitor.js'
 import { RetainedRecords } from '../../pipelines/logpush/retained.js'
-import { openSpools } from '../../pipelines/logpush/spool/index.js'
 import { checkDestination, destinationKey, needsOwnership, openSink, redact } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { Config } from '../config/schema.js'
@@ -16,6 +15,7 @@ import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
 import { configuredJobs } from './pipelines.js'
+import { openDaemonSpools } from './spools.js'
 import type { Egress } from '../egress/egress.js'
 import type { Keyring } from '../store/keyring.js'
 
@@ -34,6 +34,10 @@ export interface LogPush {
   /** Also calls `want` with the log records that jobs read, now and with each change, before they run. */
   follow(want: (wanted: readonly JobTarget[]) => Promise<void>): Promise<void>
   readonly engine: LogpushServices
+  /** Name of this machine, the same after a restart. */
+  readonly machine: string
+  /** The reason why no log records are taken now, if there is one. */
+  readonly unavailable: string | undefined
   readonly monitor: PipelineMonitor
   /** Applies a reloaded configuration. Retention, upload and dead letter destinations change with the next start. */
   configure(config: Config['logpush']): void
@@ -48,9 +52,8 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
   let config = logpush
   const stack = new ClosingStack(log)
   try {
-    const limits = { bytes: config.retention_bytes, ageMs: config.retention_age }
-    const spools = stack.use(await openSpools(join(data, 'spool'), { clock, log, metrics, limits }))
-    const emitter = stack.use(new SpoolEmitter({ spools, clock, log, metrics }))
+    const { spools, events, machine } = await openDaemonSpools(whole, stack, { store, clock, log, metrics })
+    const emitter = stack.use(new SpoolEmitter({ spools: events, clock, log, metrics }))
     const targets = new WantedRecords(emitter)
     const sinkDeps = (): SinkDeps => ({
       egress,
@@ -92,6 +95,10 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     countLive(live, metrics)
     return {
       emitter,
+      machine,
+      get unavailable() {
+        return spools.unavailable
+      },
       follow: async (want) => await targets.follow(want),
       monitor,
       engine: {

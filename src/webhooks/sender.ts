@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { Heap } from '../core/heap.js'
+import { Leases } from '../core/leases.js'
 import type { Log } from '../core/log.js'
 import type { OutgoingTraces } from '../core/outgoing-traces.js'
 import type { Metrics } from '../core/metrics.js'
@@ -14,7 +15,7 @@ import type { Egress } from '../egress/egress.js'
 import { requestHeaders } from './auth-headers.js'
 import type { BreakerOptions } from './breaker.js'
 import type { DeliveryQueue } from './delivery-queue.js'
-import { Leases, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './leases.js'
+import { LEASE_MS, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './lease-kinds.js'
 import { OutcomeStore } from './outcome-store.js'
 import { Fifo } from './fifo.js'
 import type { PostResult } from './http-post.js'
@@ -90,7 +91,8 @@ export class WebhookSender {
     const { store, clock, metrics, sharedAs } = deps
     // Every attempt in flight listens to it.
     setMaxListeners(0, this.#giveUp.signal)
-    this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, sharedAs)
+    const leased = { leases: WEBHOOK_LEASES, presence: WEBHOOK_SENDERS, expiryMs: LEASE_MS }
+    this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, { ...leased, self: sharedAs })
     this.#retention = new Retention(store, clock, () => deps.options.retention)
     const counts = senderMetrics(
       metrics,

@@ -34,7 +34,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/workers': {},
   'src/config': {
     may: ['src/lists', 'src/rules', 'src/egress', 'pipelines/records'],
-    files: ['src/expr/ip.ts', 'pipelines/logpush/compiled-job.ts', 'pipelines/logpush/spool/json-text.ts'],
+    files: [
+      'src/expr/ip.ts',
+      'pipelines/logpush/compiled-job.ts',
+      'pipelines/logpush/spool/json-text.ts',
+      'pipelines/logpush/spool/nats/target.ts',
+    ],
   },
   'src/tls': {},
   'src/telemetry': {},

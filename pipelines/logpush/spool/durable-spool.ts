@@ -182,6 +182,20 @@ export class DurableSpool implements Spool, QuotaUser {
     }
   }
 
+  behind(position: Position): number {
+    return Math.max(0, this.#end - position)
+  }
+
+  async before(position: Position): Promise<Frame | undefined> {
+    // Records of damaged segments are skipped.
+    for (let at = position - 1; at >= this.start; at--) {
+      const frame = await this.frame(at)
+      if (frame !== undefined && frame.first <= at) return frame
+      frame?.release()
+    }
+    return undefined
+  }
+
   async waitFor(position: Position, signal: AbortSignal): Promise<void> {
     if (this.#end <= position) await this.#waiters.wait(position, signal)
   }

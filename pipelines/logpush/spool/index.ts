@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import { Counter, Gauge } from 'prom-client'
 import type { Clock } from '../../../src/core/clock.js'
 import { messageOf } from '../../../src/core/errors.js'
 import type { Log } from '../../../src/core/log.js'
@@ -17,6 +16,7 @@ import { DurableSpool } from './durable-spool.js'
 import { FRAME_ROOM } from './layout.js'
 import { DiskQuota } from './disk-quota.js'
 import { LossCounter } from './loss-counter.js'
+import { spoolMetrics, type SpoolMetrics } from './metrics.js'
 import { OpenFiles } from './open-files.js'
 
 export interface SpoolLimits {
@@ -102,8 +102,7 @@ class FolderSpools implements Spools {
   readonly #spools = new Map<string, Promise<DurableSpool>>()
   readonly #open = new Map<string, DurableSpool>()
   readonly #closing = new AbortController()
-  readonly #lost: Counter | undefined
-  readonly #failures: Counter | undefined
+  readonly #metrics: SpoolMetrics | undefined
   #aging: Promise<void> | undefined
 
   constructor(disk: Disk, folder: string, id: string, lock: ClassicLevel, options: SpoolsOptions) {
@@ -117,26 +116,8 @@ class FolderSpools implements Spools {
     this.#quota = quota
     const { metrics, limits } = options
     if (metrics !== undefined) {
-      const registers = [metrics]
-      this.#lost = new Counter({
-        name: 'edged_logpush_records_lost_total',
-        help: 'Accepted log records that do not reach every reader, by cause.',
-        labelNames: ['dataset', 'scope', 'reason'],
-        registers,
-      })
-      this.#failures = new Counter({
-        name: 'edged_logpush_spool_append_failures_total',
-        help: 'Failed appends to log spools.',
-        registers,
-      })
-      void new Gauge({
-        name: 'edged_logpush_spool_bytes',
-        help: 'Bytes of all log spools on the disk.',
-        registers,
-        collect() {
-          this.set(quota.stored)
-        },
-      })
+      this.#metrics = spoolMetrics(metrics)
+      this.#metrics.stored(() => quota.stored)
     }
     if (limits.ageMs !== undefined) this.#aging = this.#age(limits.ageMs)
   }
@@ -199,8 +180,8 @@ class FolderSpools implements Spools {
         cache: this.#cache,
         buffers: this.#buffers,
         quota: this.#quota,
-        losses: new LossCounter(labels, { clock, log, ...(this.#lost && { counter: this.#lost }) }),
-        failed: () => this.#failures?.inc(),
+        losses: new LossCounter(labels, { clock, log, ...(this.#metrics && { counter: this.#metrics.lost }) }),
+        failed: () => this.#metrics?.failures.inc(),
         segmentBytes: limits.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.ceil(limits.bytes / 16)),
       },
     )

@@ -1,8 +1,9 @@
 import { basename, join } from 'node:path'
-import { MEMBERS, type Dataset, type ScannedRecord } from '../../records/index.js'
+import type { Dataset, ScannedRecord } from '../../records/index.js'
 import type { Frame, Position } from './types.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
 import { makeFolder, namesIn, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
+import { jsonLine } from './json-line.js'
 import { fingerprint, FrameRecords, recordRoom, type RecordRoom } from './layout.js'
 import type { LossCounter } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
@@ -215,19 +216,7 @@ class StoredFrame implements Frame {
   }
 
   line(index: number): Uint8Array {
-    const { bytes, starts, ends } = this.record(index)
-    const pieces: Uint8Array[] = [Buffer.from('{')]
-    for (const [place, name] of this.#names.entries()) {
-      if (starts[place]! < 0) continue
-      if (name === MEMBERS) pieces.push(bytes.subarray(starts[place], ends[place]))
-      else
-        pieces.push(
-          Buffer.from(`${pieces.length > 1 ? ',' : ''}"${name}":`),
-          bytes.subarray(starts[place], ends[place]),
-        )
-    }
-    pieces.push(Buffer.from('}'))
-    return Buffer.concat(pieces)
+    return jsonLine(this.record(index), this.#names)
   }
 
   release(): void {

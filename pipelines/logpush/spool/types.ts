@@ -69,7 +69,17 @@ export interface WriterOptions {
 
 /** The spool takes no records now: at its limit, or the disk is full. */
 export class SpoolFull extends Error {
-  override readonly name = 'SpoolFull'
+  override readonly name: string = 'SpoolFull'
+}
+
+/** The servers of the spool do not respond. Whether they have the records is not known: send them again. */
+export class SpoolUnavailable extends SpoolFull {
+  override readonly name = 'SpoolUnavailable'
+}
+
+/** Another machine reads for the cursor now, or it was removed. Nothing was saved. */
+export class CursorLost extends Error {
+  override readonly name = 'CursorLost'
 }
 
 /** What a reader wants to find again beside a position; the spool stores it and does not look at it. */
@@ -101,10 +111,17 @@ export interface CursorState {
 /** One reader's place in a spool; what no cursor needs any more is deleted. */
 export interface Cursor {
   readonly state: CursorState
-  /** Durable when it resolves. */
+  /** Durable when it resolves. Rejects with CursorLost. */
   save(state: CursorState): Promise<void>
   /** Ends the reader for good: it holds nothing back any more. */
   remove(): Promise<void>
+  /**
+   * Of a spool that several machines share: resolves when this machine alone reads for the cursor, with its latest state.
+   * `lost` is called when that ends. Rejects with the signal's reason.
+   */
+  take?(lost: () => void, signal: AbortSignal): Promise<void>
+  /** Another machine reads for it now. */
+  readonly isTakenElsewhere?: boolean
 }
 
 /**
@@ -112,6 +129,8 @@ export interface Cursor {
  * and while it has no cursor it keeps nothing, so that commits resolve at once and `end` stays.
  */
 export interface Spool {
+  /** Set if positions between two frames are not records: a gap does not mean a loss. */
+  readonly sparse?: boolean
   readonly dataset: string
   readonly scope: Scope
   /** Position behind the last durable record. */
@@ -128,6 +147,10 @@ export interface Spool {
    * read once for all readers that are near it.
    */
   frame(position: Position): Promise<Frame | undefined>
+  /** Returns how many records there are from a position on, as far as that is known. */
+  behind(position: Position): number
+  /** The last frame with a record before `position`; undefined if none is kept. */
+  before(position: Position): Promise<Frame | undefined>
   /** Resolves when `end` is beyond `position`; rejects with the signal's reason. */
   waitFor(position: Position, signal: AbortSignal): Promise<void>
 }
@@ -146,12 +169,14 @@ export interface EventSpools {
 }
 
 /** What a reader needs of a spool; input files have it too. */
-export type ReadableSpool = Pick<Spool, 'end' | 'frame' | 'waitFor'>
+export type ReadableSpool = Pick<Spool, 'end' | 'frame' | 'waitFor' | 'sparse'>
 
-/** All spools of a daemon, in one folder. */
+/** All spools of a daemon: in one folder, or on servers that several machines share. */
 export interface Spools {
-  /** Random, made with the folder and kept in it: tells the records of this folder from those of any other. */
+  /** Random, made with the spools and kept with them: tells their records from those of any others. */
   readonly id: string
+  /** The reason why no records are taken now, if there is one. */
+  readonly unavailable?: string | undefined
   /** Opens, or makes, the spool of a dataset and scope; the same object each time. */
   open(dataset: string, scope: Scope): Promise<Spool>
   /** Those that exist, as for the end of cursors whose jobs are gone. */

@@ -13,19 +13,23 @@ export class PackedWriter implements FrameWriter {
   readonly #packer: FramePacker
   readonly #append: Append
   readonly #fits: ((record: ScannedRecord) => void) | undefined
+  readonly #maxRecord: () => number
   #committing = false
 
+  /** `maxRecord`: maximum bytes of a record. */
   constructor(
     scanner: RecordScanner,
     names: readonly string[],
     buffers: Buffers,
     append: Append,
     fits?: (record: ScannedRecord) => void,
+    maxRecord = () => RECORD_BYTES,
   ) {
     this.#scanner = scanner
     this.#packer = new FramePacker(names, buffers)
     this.#append = append
     this.#fits = fits
+    this.#maxRecord = maxRecord
   }
 
   get count(): number {
@@ -38,7 +42,8 @@ export class PackedWriter implements FrameWriter {
 
   add(bytes: Uint8Array, start = 0, end = bytes.length): void {
     this.#check()
-    if (end - start > RECORD_BYTES) throw new MalformedRecord(`the record goes on after ${RECORD_BYTES} bytes`, 0)
+    const maxBytes = this.#maxRecord()
+    if (end - start > maxBytes) throw new MalformedRecord(`the record goes on after ${maxBytes} bytes`, 0)
     const record = this.#scanner.scan(bytes, start, end)
     this.#fits?.(record)
     this.#packer.add(record)

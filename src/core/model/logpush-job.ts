@@ -1,5 +1,6 @@
-import type { Sealed } from '../vault.js'
+import type { Lease, Presence } from '../leases.js'
 import { kind } from '../store.js'
+import type { Sealed } from '../vault.js'
 
 /**
  * A stored job. Omitted members are absent. The strings of `filter` and `logpull_options` and the members of
@@ -41,3 +42,8 @@ export const LOGPUSH_STATUS = kind<LogpushStatus>('logpush_status')
 
 /** Whether records of a zone are retained for the API to return. Scope: the zone; id: that of the zone. */
 export const LOG_RETENTION = kind<{ readonly flag: boolean }>('log_retention')
+
+/** Lease of a cursor in a spool that several machines share. Scope: that of the records; id: that of the cursor. */
+export const LOGPUSH_LEASES = kind<Lease>('logpush_lease')
+/** Presence of a machine that runs jobs of such a spool. */
+export const LOGPUSH_MACHINES = kind<Presence>('logpush_machine')

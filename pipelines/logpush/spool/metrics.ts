@@ -1,0 +1,46 @@
+import { Counter, Gauge } from 'prom-client'
+import type { Metrics } from '../../../src/core/metrics.js'
+
+/** Counters that all spools of a daemon share. */
+export interface SpoolMetrics {
+  readonly lost: Counter
+  readonly failures: Counter
+  /** Adds what is counted as stored bytes. */
+  stored(bytes: () => number): void
+}
+
+const known = new WeakMap<Metrics, SpoolMetrics>()
+
+/** Returns the metrics of spools, which are made once for a registry. */
+export function spoolMetrics(metrics: Metrics): SpoolMetrics {
+  let found = known.get(metrics)
+  if (found === undefined) known.set(metrics, (found = create(metrics)))
+  return found
+}
+
+function create(metrics: Metrics): SpoolMetrics {
+  const registers = [metrics]
+  const sources: (() => number)[] = []
+  void new Gauge({
+    name: 'edged_logpush_spool_bytes',
+    help: 'Bytes of all log spools on the disk.',
+    registers,
+    collect() {
+      this.set(sources.reduce((sum, bytes) => sum + bytes(), 0))
+    },
+  })
+  return {
+    lost: new Counter({
+      name: 'edged_logpush_records_lost_total',
+      help: 'Accepted log records that do not reach every reader, by cause.',
+      labelNames: ['dataset', 'scope', 'reason'],
+      registers,
+    }),
+    failures: new Counter({
+      name: 'edged_logpush_spool_append_failures_total',
+      help: 'Failed appends to log spools.',
+      registers,
+    }),
+    stored: (bytes) => void sources.push(bytes),
+  }
+}

@@ -1,0 +1,130 @@
+import type { Clock } from '../../../../src/core/clock.js'
+import { messageOf } from '../../../../src/core/errors.js'
+import { KeyedMutex } from '../../../../src/core/keyed-mutex.js'
+import type { Log } from '../../../../src/core/log.js'
+import { DAEMON } from '../../../../src/core/scope.js'
+import type { Store } from '../../../../src/core/store.js'
+import type { LossCounter } from '../loss-counter.js'
+import type { Position } from '../types.js'
+import { positionOfMessage, sequenceAt, type Message } from './frame.js'
+import type { NatsLink } from './link.js'
+import type { ReaderLeases } from './reader-leases.js'
+import type { StreamReader } from './stream-reader.js'
+
+const ROUND_MS = 10_000
+/** Messages that go together when there is no room. */
+const DROPPED_TOGETHER = 16
+const LEASE = 'retention'
+
+export interface RetentionDeps {
+  readonly link: NatsLink
+  readonly reader: StreamReader
+  readonly leases: ReaderLeases
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  /** Messages older than this are deleted, delivered or not. */
+  readonly ageMs: number | undefined
+  /** The oldest position that a cursor of a subject needs; undefined if it has none. */
+  readonly least: (subject: string) => Position | undefined
+  readonly losses: (subject: string) => LossCounter
+}
+
+/** Deletes messages that no reader needs. One machine at a time does it; each does it if there is no room. */
+export class StreamRetention {
+  readonly #deps: RetentionDeps
+  readonly #closing = new AbortController()
+  readonly #turns = new KeyedMutex()
+  /** Sequence up to which a subject is empty. */
+  readonly #purged = new Map<string, number>()
+  /** The last message of the round before: what is newer stays although no stored cursor needs it. */
+  #before = 0
+  #running: Promise<void> | undefined
+
+  constructor(deps: RetentionDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#running
+  }
+
+  /** Deletes what all cursors have passed. Rejects if the servers or the store are away. */
+  async trim(): Promise<void> {
+    await this.#turns.run('trim', async () => await this.#trim())
+  }
+
+  /** Deletes the oldest messages, and counts their records that a reader has not delivered. False if there are none. */
+  async dropOldest(reason: 'limit' | 'age', before = Infinity): Promise<boolean> {
+    return await this.#turns.run('drop', async () => await this.#drop(reason, before))
+  }
+
+  async #run(): Promise<void> {
+    const { clock, leases, link, log, ageMs } = this.#deps
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      await clock.sleep(ROUND_MS, signal).catch(() => {})
+      if (signal.aborted || link.unavailable !== undefined) continue
+      try {
+        if (!(await leases.tryHold(DAEMON, LEASE))) continue
+        await this.trim()
+        if (ageMs !== undefined) await this.#dropAged(ageMs)
+      } catch (error) {
+        if (!signal.aborted) log.warn({ event: 'spool_release_failed', error: messageOf(error) })
+      }
+    }
+  }
+
+  async #dropAged(ageMs: number): Promise<void> {
+    for (let more = true; more && !this.#closing.signal.aborted;)
+      more = await this.dropOldest('age', this.#deps.clock.now() - ageMs)
+  }
+
+  async #trim(): Promise<void> {
+    const { link, store, least } = this.#deps
+    const { stream } = link.target
+    const { jsm } = link.ready
+    const info = await jsm.streams.info(stream, { subjects_filter: `${stream}.>` })
+    // A cursor that another machine confirmed from now on begins behind these messages.
+    await store.caughtUp()
+    for (const subject of Object.keys(info.state.subjects ?? {})) {
+      const needed = least(subject)
+      const kept = needed === undefined ? this.#before + 1 : sequenceAt(needed)
+      if (kept <= (this.#purged.get(subject) ?? 1)) continue
+      await jsm.streams.purge(stream, { filter: subject, seq: kept })
+      this.#purged.set(subject, kept)
+    }
+    for (const subject of this.#purged.keys())
+      if (!(subject in (info.state.subjects ?? {}))) this.#purged.delete(subject)
+    this.#before = info.state.last_seq
+  }
+
+  async #drop(reason: 'limit' | 'age', before: number): Promise<boolean> {
+    const { link, reader, losses, least } = this.#deps
+    const { stream } = link.target
+    const oldest: { readonly subject: string; readonly message: Message }[] = []
+    for (let from = 1; oldest.length < DROPPED_TOGETHER;) {
+      const found = await reader.oldest(from)
+      if (found === undefined || found.message.acceptedAt >= before) break
+      oldest.push(found)
+      from = found.message.sequence + 1
+    }
+    const last = oldest.at(-1)
+    if (last === undefined) return false
+    const { purged } = await link.ready.jsm.streams.purge(stream, { seq: last.message.sequence + 1 })
+    // What another machine has deleted meanwhile it has counted.
+    for (const { subject, message } of oldest.slice(oldest.length - purged)) {
+      const first = positionOfMessage(message.sequence)
+      const needed = least(subject)
+      if (needed === undefined) continue
+      const lost = Math.min(message.count, first + message.count - Math.max(first, needed))
+      if (lost > 0) losses(subject).add(reason, lost)
+    }
+    return true
+  }
+}

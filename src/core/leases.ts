@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from './clock.js'
+import { DAEMON, type Scope } from './scope.js'
+import { VersionConflict, type Kind, type Store, type Stored } from './store.js'
+
+/** Lease of some work. */
+export interface Lease {
+  readonly owner: string
+}
+
+/** Presence of a daemon. Scope: that of daemons; id: the daemon's. */
+export interface Presence {
+  /** Grows with each renewal. */
+  readonly beat: number
+}
+
+/** What is leased, and for how long. */
+export interface LeaseOptions {
+  readonly leases: Kind<Lease>
+  readonly presence: Kind<Presence>
+  /** Time without renewal, in ms, after which the leases of a daemon are free. */
+  readonly expiryMs: number
+  /** Name of this daemon. */
+  readonly self: string
+}
+
+interface Seen {
+  readonly version: number
+  readonly at: number
+}
+
+/**
+ * Decides which of several daemons on one store does some work: the deliveries of a webhook, a job. The first one takes the
+ * lease; another one takes it after the owner is gone. A daemon renews one presence record, no matter how many leases it
+ * has. The others remove that record if it has not changed for the expiry on their own clock, so clocks need not agree.
+ */
+export class Leases {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #options: LeaseOptions
+  #seen = new Map<string, Seen>()
+  #present: Promise<void> | undefined
+
+  constructor(store: Store, clock: Clock, options: LeaseOptions) {
+    this.#store = store
+    this.#clock = clock
+    this.#options = options
+  }
+
+  /** Renews the presence of this daemon and removes that of daemons that stopped renewing. */
+  async renew(): Promise<void> {
+    // Nobody can renew while the store is away: that time does not count.
+    if (!this.#store.writable) this.#seen = new Map()
+    this.#present = this.#beat()
+    await Promise.all([this.#present, ...this.#gone().map(async (daemon) => await this.#end(daemon))])
+  }
+
+  /** Whether this daemon has a lease. */
+  isHeld(scope: Scope, id: string): boolean {
+    return this.#store.get(this.#options.leases, scope, id)?.value.owner === this.#options.self
+  }
+
+  /** Whether this daemon takes a free lease first. Each present daemon is first for an equal share of the leases. */
+  isFirst(id: string): boolean {
+    const { self, presence } = this.#options
+    const own = rank(self, id)
+    return this.#store.list(presence).every(({ id: other }) => other === self || rank(other, id) < own)
+  }
+
+  /** Takes a lease if it is free. Returns false if another daemon has it. */
+  async hold(scope: Scope, id: string): Promise<boolean> {
+    // The owner of a lease needs a presence record.
+    await (this.#present ??= this.#beat())
+    const found = this.#store.get(this.#options.leases, scope, id)
+    if (found?.value.owner === this.#options.self) return true
+    if (found !== undefined && this.#store.get(this.#options.presence, DAEMON, found.value.owner) !== undefined)
+      return false
+    const value: Lease = { owner: this.#options.self }
+    try {
+      await this.#store.batch([{ kind: this.#options.leases, scope, id, value, ifVersion: found?.version ?? 0 }])
+      return true
+    } catch (error) {
+      if (error instanceof VersionConflict) return false
+      throw error
+    }
+  }
+
+  /** Releases all leases, so that other daemons need not wait until they expire. */
+  async release(): Promise<void> {
+    if (this.#present === undefined) return
+    await this.#store.batch([{ kind: this.#options.presence, scope: DAEMON, id: this.#options.self, value: undefined }])
+  }
+
+  async #beat(): Promise<void> {
+    const { value } = this.#store.get(this.#options.presence, DAEMON, this.#options.self) ?? {}
+    const next: Presence = { beat: (value?.beat ?? 0) + 1 }
+    try {
+      await this.#store.batch([{ kind: this.#options.presence, scope: DAEMON, id: this.#options.self, value: next }])
+    } catch (error) {
+      this.#present = undefined
+      throw error
+    }
+  }
+
+  /** Returns the daemons that stopped renewing. */
+  #gone(): Stored<Presence>[] {
+    const now = this.#clock.monotonic()
+    const there = this.#store.list(this.#options.presence).filter(({ id }) => id !== this.#options.self)
+    const seen = new Map(
+      there.map(({ id, version }) => {
+        const known = this.#seen.get(id)
+        return [id, known?.version === version ? known : { version, at: now }]
+      }),
+    )
+    this.#seen = seen
+    return there.filter(({ id }) => now - (seen.get(id)?.at ?? now) >= this.#options.expiryMs)
+  }
+
+  async #end({ id, version }: Stored<Presence>): Promise<void> {
+    const write = { kind: this.#options.presence, scope: DAEMON, id, value: undefined, ifVersion: version }
+    await this.#store.batch([write]).catch((error: unknown) => {
+      // The daemon renewed it, or another one removed it first.
+      if (!(error instanceof VersionConflict)) throw error
+    })
+  }
+}
+
+/** Highest random weight hashing: the daemon with the highest rank takes a lease first. */
+const rank = (daemon: string, id: string): string => createHash('sha1').update(`${daemon}/${id}`).digest('hex')

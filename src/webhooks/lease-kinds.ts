@@ -1,0 +1,11 @@
+import type { Lease, Presence } from '../core/leases.js'
+import { kind } from '../core/store.js'
+
+/** Lease of the deliveries of a webhook. Scope: the account; id: the webhook's. */
+export const WEBHOOK_LEASES = kind<Lease>('webhook_lease')
+/** Presence of a sending daemon. */
+export const WEBHOOK_SENDERS = kind<Presence>('webhook_sender')
+
+export const RENEW_MS = 5000
+/** Time without renewal after which the leases of a daemon are free. */
+export const LEASE_MS = 15_000
