@@ -1,5 +1,5 @@
 import type { Batch } from '../../src/core/sink.js'
-import { BatchText } from '../records/index.js'
+import { BatchText, type Dedupe, type Shape } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { BatchLimits } from './limits.js'
 import { lineAt, linesOf, linesUpTo, linesWithin } from './formatted-block.js'
@@ -16,6 +16,12 @@ export interface ReadyBatch extends Batch {
   readonly end: SpoolPosition
 }
 
+/** Stages of a job that have a state, which outlives a batch. */
+export interface Stages {
+  readonly shape?: Shape | undefined
+  readonly dedupe?: Dedupe | undefined
+}
+
 /** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
 const PIECE = 256 * 1024
 const SHORT_PIECE = 32 * 1024
@@ -30,6 +36,7 @@ export class BatchBuilder {
   #memory: Buffer<ArrayBuffer> | undefined
   readonly #text: BatchText
   readonly #shared: Shared | undefined
+  readonly #stages: Stages
   #handedOn = 0
   /** Where the text begins that has not been handed on and how many records are before it; where it ends, when it has to be. */
   #pieceFrom: SpoolPosition | undefined
@@ -40,11 +47,20 @@ export class BatchBuilder {
   #to = 0
   /** Records that passed the filter and were left out by sampling. */
   sampledOut = 0
+  /** Records that passed the filter and repeated one before them. */
+  repeated = 0
   /** It takes no further line. */
   full = false
 
-  /** `buffers`: for its text. `shared`: with jobs of the same recipe. */
-  constructor(job: CompiledJob, limits: BatchLimits, stage: BufferedBody, buffers: Buffers, shared?: Shared) {
+  /** `buffers`: for its text. `stages`: those of the job. `shared`: with jobs of the same recipe. */
+  constructor(
+    job: CompiledJob,
+    limits: BatchLimits,
+    stage: BufferedBody,
+    buffers: Buffers,
+    { stages = {}, shared }: { stages?: Stages; shared?: Shared | undefined } = {},
+  ) {
+    this.#stages = stages
     this.#job = job
     this.#limits = limits
     this.#stage = stage
@@ -88,14 +104,21 @@ export class BatchBuilder {
   #write(lines: Lines, index: number, end: number): number {
     const { keeps, looks, samples, writes } = this.#job
     const { bytes, records } = this.#limits
+    const { shape, dedupe } = this.#stages
     const text = this.#text
     for (let at = index; at < end; at++) {
-      if (!keeps(lines.record(at, looks))) continue
+      const found = lines.record(at, looks)
+      if (!keeps(found)) continue
+      if (dedupe?.repeats(found, lines.key(at), lines.acceptedAt)) {
+        this.repeated++
+        continue
+      }
       if (!samples(lines.key(at))) {
         this.sampledOut++
         continue
       }
-      text.add(lines.record(at, writes))
+      const record = lines.record(at, writes)
+      text.add(shape === undefined ? record : shape(record))
       if (text.size > bytes && text.records > 1) {
         text.removeLast()
         this.full = true

@@ -3,12 +3,18 @@ import {
   anyDataset,
   attackTest,
   compileFilter,
+  compileReshape,
+  Dedupe,
+  fieldIssue,
   namedFields,
+  reshapedFields,
   scannerOf,
   storedDataset,
   WHOLE,
   type FieldType,
   type RecordScanner,
+  type Reshape,
+  type Shape,
   Format,
   parseLogpullOptions,
   parseOutputOptions,
@@ -34,6 +40,10 @@ export interface JobSettings extends UploadLimits {
   readonly schema?: Readonly<Record<string, FieldType>> | undefined
   /** A field that the destination needs besides those of the output. */
   readonly key_field?: string | undefined
+  /** Changes of the records between filter and format. */
+  readonly reshape?: Reshape | undefined
+  /** Leaves out records with a value that a record before them had. */
+  readonly dedupe?: { readonly field: string; readonly window: number; readonly entries: number } | undefined
 }
 
 /** A job made ready: what it does with each record. Has no state. */
@@ -51,6 +61,10 @@ export interface CompiledJob {
   readonly writes: Int16Array
   /** Which of the records that the filter keeps stay, by their positions. */
   readonly samples: Sampler
+  /** Creates what recognizes repeated records; undefined if they are kept. */
+  readonly dedupe: (() => Dedupe) | undefined
+  /** Creates what changes records before they are written; undefined if they stay as they are. */
+  readonly shape: (() => Shape) | undefined
   readonly format: Format
   /** Jobs with the same recipe make the same lines of the same records; undefined if no other job does. */
   readonly recipe: string | undefined
@@ -67,7 +81,14 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   const stored = storedDataset(settings.dataset)
   if (stored === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
   const isAny = stored === WHOLE
-  const dataset = isAny ? anyDataset(namedFields(settings), settings.schema) : stored
+  const { reshape, dedupe, schema } = settings
+  // After a reshape records of any shape are scanned again for the fields that are written.
+  const named = namedFields(reshape === undefined ? settings : { filter: settings.filter })
+  const needed = [
+    ...(reshape === undefined ? [] : reshapedFields(reshape)),
+    ...(dedupe === undefined ? [] : [dedupe.field]),
+  ]
+  const dataset = isAny ? anyDataset([...named, ...needed], schema) : stored
   const issues: Issue[] = []
   const at = <T>(pointer: string, work: () => T): T | undefined => {
     try {
@@ -81,30 +102,49 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   const filter = at('/filter', () => compileFilter(dataset, settings.filter ?? '', limits))
   const attack = settings.filter_attack_traffic ? at('/filter_attack_traffic', () => attacksOf(dataset)) : undefined
   const given = settings.output_options ?? undefined
+  const written = namedFields({ output_options: given })
+  const reshaped =
+    reshape === undefined
+      ? undefined
+      : at('', () => compileReshape(dataset, reshape, { names: written, types: schema }))
+  const outgoing = reshaped?.outgoing ?? dataset
   const options =
     given === undefined
-      ? at('/logpull_options', () => parseLogpullOptions(dataset, settings.logpull_options ?? ''))
-      : at('/output_options', () => parseOutputOptions(dataset, given))
+      ? at('/logpull_options', () => parseLogpullOptions(outgoing, settings.logpull_options ?? ''))
+      : at('/output_options', () => parseOutputOptions(outgoing, given))
+  const repeated = dedupe === undefined ? undefined : fieldIssue(dataset, dedupe.field)
+  if (repeated !== undefined) issues.push({ pointer: '/dedupe/field', message: repeated })
+  if (reshape !== undefined && options?.merge_subrequests)
+    issues.push({ pointer: '/output_options/merge_subrequests', message: NOT_MERGED })
   if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
 
-  const format = new Format(dataset, options)
+  const format = new Format(outgoing, options)
+  const place = dedupe && dataset.places.get(dedupe.field)
   return {
     dataset,
     stored,
     view: isAny ? () => scannerOf(dataset) : undefined,
-    looks: Int16Array.from(new Set([...filter.places, ...(attack?.places ?? [])])).sort(),
-    writes: Int16Array.from(format.places).sort(),
+    looks: ascending([...filter.places, ...(attack?.places ?? []), ...(place === undefined ? [] : [place])]),
+    writes: ascending(reshaped?.reads(format.places) ?? format.places),
+    dedupe:
+      place === undefined ? undefined : () => new Dedupe({ place, windowMs: dedupe!.window, entries: dedupe!.entries }),
+    shape: reshaped && (() => reshaped.open(format.places)),
     keeps: attack === undefined ? filter : (record) => !attack(record) && filter(record),
     samples: sampler(format.sampleRate, seed),
     format,
     recipe:
-      isAny || format.sampleRate < 1 || format.mergeSubrequests
+      isAny || format.sampleRate < 1 || format.mergeSubrequests || reshape !== undefined || dedupe !== undefined
         ? undefined
         : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
     merge: format.mergeSubrequests ? options : undefined,
     settings,
   }
 }
+
+const NOT_MERGED =
+  'cannot be used with set, rename, drop, redact, geo or lookup; subrequests would keep what these change'
+
+const ascending = (places: Iterable<number>): Int16Array => Int16Array.from(new Set(places)).sort()
 
 function attacksOf(dataset: Dataset): Filter {
   const test = attackTest(dataset)

@@ -3,7 +3,7 @@ import { Delivery, type Outcome } from './delivery.js'
 import { Flights } from './flights.js'
 import { CATCH_UP_MS, limitsOf, type BatchLimits } from './limits.js'
 import { BEHIND_MS } from './merging-reader.js'
-import { BatchBuilder, type ReadyBatch } from './batch-builder.js'
+import { BatchBuilder, type ReadyBatch, type Stages } from './batch-builder.js'
 import { compare, type Lines, type PlannedBatch, type Reader } from './spool-position.js'
 import { openReader } from './reader.js'
 import type { SessionDeps, SessionOf } from './session.js'
@@ -35,6 +35,7 @@ export class JobLoop {
   readonly #limits: BatchLimits
   readonly #delivery: Delivery
   readonly #flights: Flights
+  readonly #stages: Stages
   /** Maximum bytes of a batch, by refusals of the destination and by the space on the disk. */
   #ceiling = Infinity
   /** Maximum bytes of the batches that are planned again for a full disk. */
@@ -49,6 +50,7 @@ export class JobLoop {
     this.#deps = deps
     const { job, sink, cursor, status, control } = of
     this.#limits = limitsOf(job.settings, sink.limits)
+    this.#stages = { shape: job.shape?.(), dedupe: job.dedupe?.() }
     this.#remembered = deps.clock.monotonic()
     this.#delivery = new Delivery(of, deps)
     const asked = sink.ordered ? 1 : (job.settings.edged_in_flight ?? IN_FLIGHT)
@@ -128,7 +130,10 @@ export class JobLoop {
         ? { bytes: Math.min(bytes, this.#ceiling), records }
         : { bytes: redo.bytes ?? Infinity, records: redo.records ?? Infinity }
     const begin = () =>
-      new BatchBuilder(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, shared)
+      new BatchBuilder(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, {
+        stages: this.#stages,
+        shared,
+      })
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0
         ? redo.name
@@ -229,7 +234,7 @@ export class JobLoop {
   }
 
   async #fill(batch: BatchBuilder, lines: Lines, end: number): Promise<number> {
-    const { records: before, sampledOut } = batch
+    const { records: before, sampledOut, repeated } = batch
     let index = lines.begin
     while (index < end && !batch.full) {
       index = batch.add(lines, index, end)
@@ -237,7 +242,7 @@ export class JobLoop {
     }
     if (this.#of.tap?.isWatched) this.#of.tap.show(lines, lines.begin, index)
     this.#of.metrics.read(index - lines.begin)
-    this.#of.metrics.kept(batch.records - before, batch.sampledOut - sampledOut)
+    this.#of.metrics.kept(batch.records - before, batch.sampledOut - sampledOut, batch.repeated - repeated)
     if (batch.records > 0) this.#began = batch.from
     return index
   }

@@ -379,10 +379,11 @@ const counted = (metrics: JobMetrics, counts: Counts): JobMetrics => ({
     counts.read += records
     metrics.read(records)
   },
-  kept(records, sampledOut) {
+  kept(records, sampledOut, repeated) {
     counts.kept += records
+    counts.repeated += repeated
     counts.sampledOut += sampledOut
-    metrics.kept(records, sampledOut)
+    metrics.kept(records, sampledOut, repeated)
   },
   delivered(batch) {
     counts.delivered += batch.records

@@ -33,9 +33,10 @@ export async function* liveLines(
     }
     const text = new BatchText(job.format)
     const scanner = job.view?.()
+    const shape = job.shape?.()
     for (let index = Math.max(0, position - frame.first); index < frame.count; index++) {
       const record = scanner === undefined ? frame.record(index) : scanner.scan(frame.line(index))
-      if (job.keeps(record) && job.samples(frame.first + index)) text.add(record)
+      if (job.keeps(record) && job.samples(frame.first + index)) text.add(shape?.(record) ?? record)
     }
     frame.release()
     position = frame.first + frame.count

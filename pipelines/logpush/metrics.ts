@@ -4,7 +4,7 @@ import type { Metrics } from '../../src/core/metrics.js'
 /** What a job counts. Each has the job's id as its label, so that there are as many series as the quota allows jobs. */
 export interface JobMetrics {
   read(records: number): void
-  kept(records: number, sampledOut: number): void
+  kept(records: number, sampledOut: number, repeated: number): void
   /** A batch has arrived. */
   delivered(batch: { readonly records: number; readonly size: number; readonly atMs: number }): void
   dropped(records: number, reason: DropReason): void

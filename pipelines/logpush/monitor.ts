@@ -13,6 +13,8 @@ export interface Counts {
   kept: number
   /** Records that passed the filter and were left out by sampling. */
   sampledOut: number
+  /** Records that passed the filter and were left out because they repeat one before them. */
+  repeated: number
   delivered: number
   /** Records that were not delivered and never will be. */
   dropped: number
@@ -64,6 +66,7 @@ export const newCounts = (): Counts => ({
   invalid: 0,
   kept: 0,
   sampledOut: 0,
+  repeated: 0,
   delivered: 0,
   dropped: 0,
   retried: 0,
@@ -75,6 +78,7 @@ const COUNTERS: readonly (readonly [name: string, help: string, count: keyof Cou
   ['records_invalid', 'Records left out because they are invalid.', 'invalid'],
   ['records_kept', 'Records that passed filter and sampling. Counted again each time a batch is created.', 'kept'],
   ['records_sampled_out', 'Records that passed the filter and were left out by sampling.', 'sampledOut'],
+  ['records_repeated', 'Records left out by dedupe. Counted again each time a batch is created.', 'repeated'],
   ['records_delivered', 'Records delivered.', 'delivered'],
   ['records_dropped', 'Records that were not delivered and never will be.', 'dropped'],
   ['upload_failures', 'Attempts to deliver a batch that failed.', 'retried'],

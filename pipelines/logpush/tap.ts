@@ -1,5 +1,5 @@
 /** Records of a running output for those who watch it, as they are put into batches. Nobody waits for a watcher. */
-import { BatchText, type RecordScanner } from '../records/index.js'
+import { BatchText, type RecordScanner, type Shape } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Lines } from './spool-position.js'
 
@@ -9,6 +9,7 @@ const MAX_WAITING = 1 << 20
 interface Watcher {
   readonly job: CompiledJob
   readonly scanner: RecordScanner | undefined
+  readonly shape: Shape | undefined
   readonly texts: Uint8Array[]
   waiting: number
   wake: () => void
@@ -31,8 +32,9 @@ export class Tap {
       for (let index = begin; index < end; index++) {
         const raw = watcher.scanner === undefined ? undefined : lines.raw?.(index)
         const scanned = raw && watcher.scanner?.scan(raw)
-        if (keeps(scanned ?? lines.record(index, looks)) && samples(lines.key(index)))
-          text.add(scanned ?? lines.record(index, writes))
+        if (!keeps(scanned ?? lines.record(index, looks)) || !samples(lines.key(index))) continue
+        const record = scanned ?? lines.record(index, writes)
+        text.add(watcher.shape?.(record) ?? record)
       }
       if (text.records === 0) continue
       const bytes = text.close()
@@ -44,7 +46,7 @@ export class Tap {
 
   /** Texts of the records from now on that a job keeps, written as it says; ends when the signal aborts. */
   async *watch(job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-    const watcher: Watcher = { job, scanner: job.view?.(), texts: [], waiting: 0, wake: () => {} }
+    const watcher: Watcher = { job, scanner: job.view?.(), shape: job.shape?.(), texts: [], waiting: 0, wake: () => {} }
     const wake = () => watcher.wake()
     signal.addEventListener('abort', wake)
     this.#watchers.add(watcher)

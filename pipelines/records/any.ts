@@ -130,14 +130,15 @@ function memberOf(bytes: Uint8Array, from: number, to: number, token: string): [
   return found
 }
 
-function spaceEnd(bytes: Uint8Array, from: number): number {
+/** Returns where white space ends. */
+export function spaceEnd(bytes: Uint8Array, from: number): number {
   let at = from
   while (bytes[at]! <= 0x20) at++
   return at
 }
 
 /** Where a value of well-formed JSON text ends. */
-function valueEnd(bytes: Uint8Array, from: number, to: number): number {
+export function valueEnd(bytes: Uint8Array, from: number, to: number): number {
   let depth = 0
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!

@@ -12,6 +12,8 @@ export interface SmallBatch {
 /** Makes one batch of records as a run would, without any limit on its size. */
 export function batchOf(job: CompiledJob, records: readonly string[]): SmallBatch {
   const { dataset, stored, view, format, keeps, samples, merge } = job
+  const shape = job.shape?.()
+  const dedupe = job.dedupe?.()
   const scanner = view?.() ?? scannerOf(stored)
   const check = recordCheck(stored)
   const incoming = scannerOf(stored)
@@ -32,7 +34,8 @@ export function batchOf(job: CompiledJob, records: readonly string[]): SmallBatc
   const lines = merger ? [...valid.flatMap((line, at) => merger.add(line, 0, at)), ...merger.rest()] : valid
   for (const [position, line] of lines.entries()) {
     const record = scanner.scan(line)
-    if (keeps(record) && samples(position)) batch.add(record)
+    if (!keeps(record) || dedupe?.repeats(record, position, 0) || !samples(position)) continue
+    batch.add(shape?.(record) ?? record)
   }
   return { text: batch.records === 0 ? '' : Buffer.from(batch.close()).toString(), rejected }
 }

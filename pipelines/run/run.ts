@@ -233,7 +233,8 @@ export async function removeFolder(path: string): Promise<void> {
 const counted = (stats: OutputStats) => ({
   // Input counts what it reads, invalid records too.
   read() {},
-  kept(records: number, sampledOut: number) {
+  kept(records: number, sampledOut: number, repeated: number) {
+    stats.repeated += repeated
     stats.kept += records
     stats.sampledOut += sampledOut
   },

@@ -7,6 +7,8 @@ export class OutputStats {
   kept = 0
   /** Records that passed the filter and were left out by sampling. */
   sampledOut = 0
+  /** Records that passed the filter and repeated one before them. */
+  repeated = 0
   delivered = 0
   /** Not delivered, and set aside. */
   dropped = 0

@@ -8,12 +8,12 @@ export function bucketOf(destination: URL): string {
   if (username !== '' || password !== '') refuse('has a user name; use access-key-id and secret-access-key')
   if (host !== hostname) refuse('has a port after the name of the bucket')
   if (!BUCKET.test(hostname) || hostname.includes('..'))
-    refuse('has an invalid bucket name; use 2 to 222 letters, digits, dots, dashes and underscores')
+    refuse('has an invalid bucket name; use 1 to 222 letters, digits, dots, dashes and underscores')
   return hostname
 }
 
 /** S3 allows less (63 lower-case characters) than its older buckets and similar servers have. */
-const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$/
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{0,221}$/
 
 /** A region becomes a part of a host name. */
 export const REGION = text('AWS region, for example eu-central-1.', {

@@ -3,6 +3,7 @@ import { openapiDocument } from '../../control/openapi/index.js'
 import { documented } from '../config/document.js'
 import { forEditors } from '../config/editor-schema.js'
 import { PipelineFile } from '../config/pipeline.js'
+import { pipelineManual, stageTable } from '../config/pipeline-manual.js'
 import { ConfigFile } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
@@ -35,7 +36,11 @@ export const schema: DefineCommand = (command) => {
   command
     .command('pipeline')
     .description('the JSON Schema of a pipeline file')
-    .action(() => print({ $schema: DRAFT, title: 'edged pipeline', ...forEditors(PipelineFile) }))
+    .option('--markdown', 'print the reference of the documentation (docs/pipelines.md) instead')
+    .action(({ markdown }: { markdown?: boolean }) => {
+      if (markdown) return void process.stdout.write(`${stageTable()}\n${pipelineManual()}`)
+      print({ $schema: DRAFT, title: 'edged pipeline', ...forEditors(PipelineFile) })
+    })
   command
     .command('openapi')
     .description('the OpenAPI document of the API')

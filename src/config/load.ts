@@ -24,6 +24,7 @@ export interface ConfigChecks extends PipelineChecks {
 
 const NO_CHECKS: ConfigChecks = {
   destination: () => undefined,
+  locator: () => () => undefined,
   jobDestination: () => undefined,
   certificate: () => undefined,
   clientAuthority: () => undefined,
@@ -58,7 +59,7 @@ export function readConfig(
     if (issues.some(({ pointer }) => pointer === '')) refuse(issues)
     const sound = soundMembers(given, issues)
     const resolved = resolveUnits(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
-    const listed = configuredPipelines(resolved.pipelines, file, checks)
+    const listed = configuredPipelines(resolved.pipelines, file, checks, resolved)
     const pipelines = listed.pipelines.filter((pipeline) => pipeline !== undefined)
     const config = { ...resolved, pipelines }
     const whole = absolute(config, dirname(resolve(file)))

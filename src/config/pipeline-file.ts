@@ -2,14 +2,15 @@
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { isMap, visit, type Document, type Node } from 'yaml'
-import { ANY, DATASETS, storedDataset } from '../../pipelines/records/index.js'
+import { ANY, DATASETS, storedDataset, type Locate } from '../../pipelines/records/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
 import { MAX_ROUTES, PipelineDocument, PipelineList, type Pipeline } from './pipeline.js'
-import { absoluteOutput, readOutputs, readRoutes } from './pipeline-outputs.js'
+import { absoluteOutput, programIssues, readOutputs, readRoutes, withoutPrograms } from './pipeline-outputs.js'
 import { INNER_SOURCES, resolveSource, SOURCE_KINDS, SOURCE_SCHEMAS, type SourceKind } from './pipeline-sources.js'
+import type { GeoFilesOption, ReshapeContext } from './pipeline-reshape.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
@@ -17,6 +18,8 @@ import { badFile, readText, readYaml, type Environment } from './yaml.js'
 export interface PipelineChecks {
   /** Returns the issue of a destination, or undefined. */
   destination(text: string): string | undefined
+  /** Opens databases of locations; returns a message if that is not possible. */
+  locator(files: GeoFilesOption): Locate | string
   /** The same for a destination with the restrictions that the configuration sets for jobs. */
   jobDestination(text: string, allowed: Config['logpush']['destinations']): string | undefined
 }
@@ -74,8 +77,9 @@ export function configuredPipelines(
   documents: readonly unknown[],
   file: string,
   checks: PipelineChecks,
+  daemon: ReshapeContext['daemon'],
 ): ReadPipelines {
-  return readList(documents, stemOf(file), { folder: dirname(resolve(file)), inside: true, checks })
+  return readList(documents, 'pipeline', { folder: dirname(resolve(file)), inside: true, checks, daemon })
 }
 
 function readList(documents: readonly unknown[], stem: string, around: Omit<PipelineContext, 'name'>): ReadPipelines {
@@ -127,17 +131,18 @@ interface PipelineContext {
   /** Inside the daemon, whose own records are a possible source. */
   readonly inside: boolean
   readonly checks: PipelineChecks
+  readonly daemon?: ReshapeContext['daemon']
 }
 
 /** Returns a pipeline, or all of its issues. */
 function readPipeline(
   given: unknown,
-  { folder, name: byDefault, inside, checks }: PipelineContext,
+  { folder, name: byDefault, inside, checks, daemon }: PipelineContext,
 ): Pipeline | Issue[] {
   if (!isObject(given)) return [{ pointer: '', message: 'must be a pipeline: source, dataset, destination_conf' }]
   const source = given['source'] === 'stdin' ? { stdin: true } : given['source']
   const document: Record<string, unknown> = { ...given, ...(source !== undefined && { source }) }
-  const issues = [...wrongShape(document)]
+  const issues = [...wrongShape(withoutPrograms(document)), ...programIssues(document)]
   if (source !== undefined) issues.push(...sourceIssues(source, inside), ...idleIssues(source, given))
   const { dataset } = document
   const stored = typeof dataset === 'string' ? storedDataset(dataset) : undefined
@@ -155,7 +160,7 @@ function readPipeline(
   if (given['routes'] === undefined && given['destination_conf'] === undefined)
     issues.push({ pointer: '/destination_conf', message: 'is required, or routes' })
   const { schema, source: from } = resolved
-  const context = { name, dataset: stored && resolved.dataset, schema, folder, checks }
+  const context = { name, dataset: stored && resolved.dataset, schema, folder, checks, daemon }
   const outputs =
     given['routes'] === undefined
       ? readOutputs([{ document: resolved, pointer: '' }], context)

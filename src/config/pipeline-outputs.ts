@@ -6,11 +6,31 @@ import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { issuesOf, soundMembers, strict } from '../core/schema.js'
 import { OUTPUT_MEMBERS, outputName, RouteDocument, type PipelineDocument, type PipelineOutput } from './pipeline.js'
+import { readReshape, type ReshapeContext } from './pipeline-reshape.js'
 import { resolveUnits } from './units.js'
 
 const wrongRoute = issuesOf(
   Type.Object({ ...RouteDocument.properties, output_options: Type.Optional(Type.Unknown()) }, strict),
 )
+
+/** Stages of other tools that run programs. */
+const PROGRAMS: readonly string[] = ['exec', 'script', 'lua', 'vrl', 'bloblang', 'transforms', 'processors']
+const NO_PROGRAMS =
+  'is not a stage: edged runs no programs on records; use dedupe, redact, drop, rename, geo, lookup, set and ' +
+  'output_options.record_template, or put Vector, Fluent Bit or Redpanda Connect in front (docs/pipelines.md, Reshaping)'
+
+/** Returns issues for stages that edged does not have, with a better way. */
+export const programIssues = (given: unknown): Issue[] =>
+  PROGRAMS.filter((name) => Object.hasOwn(Object(given) as object, name)).map((name) => ({
+    pointer: `/${name}`,
+    message: NO_PROGRAMS,
+  }))
+
+/** Returns the rest of a document. */
+export const withoutPrograms = (given: unknown): unknown =>
+  programIssues(given).length === 0
+    ? given
+    : Object.fromEntries(Object.entries(given as object).filter(([name]) => !PROGRAMS.includes(name)))
 
 /** Reads the outputs of a pipeline with routes. */
 export function readRoutes(
@@ -25,7 +45,7 @@ export function readRoutes(
   if (pipeline.routes === undefined) return { read: [], issues }
   const listed = (given['routes'] as readonly unknown[]).map((route, index): GivenOutput => {
     const pointer = `/routes/${index}`
-    const wrong = wrongRoute(route)
+    const wrong = [...wrongRoute(withoutPrograms(route)), ...programIssues(route)]
     issues.push(...wrong.map((issue) => ({ ...issue, pointer: pointer + issue.pointer })))
     const resolved = resolveUnits(RouteDocument, soundMembers(Object(route) as object, wrong))
     const { retry_for, dead_letter } = pipeline
@@ -39,12 +59,8 @@ export function readRoutes(
   return { ...outputs, issues: [...issues, ...outputs.issues] }
 }
 
-interface OutputContext {
-  /** Of the file; destinations are relative to it. */
-  readonly folder: string
-  /** Name of the pipeline. */
-  readonly name: string
-  readonly checks: { destination(text: string): string | undefined }
+interface OutputContext extends ReshapeContext {
+  readonly checks: ReshapeContext['checks'] & { destination(text: string): string | undefined }
   /** Undefined if it is unknown. */
   readonly dataset: PipelineDocument['dataset'] | undefined
   readonly schema: PipelineDocument['schema']
@@ -76,10 +92,8 @@ export function readOutputs(listed: readonly GivenOutput[], context: OutputConte
   return { read, issues }
 }
 
-function readOutput(
-  { document, route }: GivenOutput,
-  { name, dataset, schema, folder, checks }: OutputContext,
-): PipelineOutput | Issue[] {
+function readOutput({ document, route }: GivenOutput, context: OutputContext): PipelineOutput | Issue[] {
+  const { name, dataset, schema, folder, checks } = context
   const output = { ...document, ...absoluteOutput(document, folder) }
   const issues: Issue[] = []
   for (const member of ['destination_conf', 'dead_letter'] as const) {
@@ -87,9 +101,11 @@ function readOutput(
     const message = text === undefined ? undefined : checks.destination(text)
     if (message !== undefined) issues.push({ pointer: `/${member}`, message })
   }
+  const { reshape, dedupe, issues: wrong } = readReshape(document, context)
+  issues.push(...wrong)
   if (dataset === undefined) return issues
   try {
-    const settings = { ...output, dataset, schema, edged_in_flight: output.in_flight }
+    const settings = { ...output, dataset, schema, reshape, dedupe, edged_in_flight: output.in_flight }
     const job = compileJob(settings, outputName({ name }, { route }))
     const { destination_conf: destination = '', dead_letter, retry_for: retryFor = 0, tests = [] } = output
     if (issues.length > 0) return issues

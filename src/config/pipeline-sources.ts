@@ -5,7 +5,7 @@ import { orNull, strict } from '../core/schema.js'
 import { Duration, resolveUnits } from './units.js'
 
 const Path = Type.String({ minLength: 1 })
-const Paths = Type.Array(Path, { minItems: 1 })
+const Paths = Type.Array(Path, { minItems: 1, description: 'Paths and globs, relative to this file.' })
 const Follow = Type.Boolean({
   description:
     'Wait for more records: in every file that matches, in new ones, through rotations and truncations, and for files ' +
@@ -25,25 +25,37 @@ const FileSource = Type.Object(
 )
 
 const StdinSource = Type.Object(
-  { stdin: Type.Literal(true) },
+  { stdin: Type.Literal(true, { description: 'true; `source: stdin` for short.' }) },
   { ...strict, description: 'Standard input: NDJSON or one JSON array, gzip or not.' },
 )
 
+const Listen = (example: string) =>
+  Type.String({
+    pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$',
+    description: `Address to listen on, for example ${example}.`,
+    'x-message': `must be an address and a port, as in ${example}`,
+  })
+
+const Token = Type.Optional(
+  Type.String({
+    minLength: 16,
+    description: 'Token that senders pass as Authorization: Bearer. Default: none is required.',
+  }),
+)
 const HttpSource = Type.Object(
   {
-    http: Type.String({
-      pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$',
-      description: 'Address to listen on, as in 127.0.0.1:8600. POST takes NDJSON or a JSON array, gzip allowed.',
-      'x-message': 'must be an address and a port, as in 127.0.0.1:8600',
-    }),
-    token: Type.Optional(
-      Type.String({
-        minLength: 16,
-        description: 'What senders give as Authorization: Bearer. Default: nobody is asked.',
-      }),
+    http: Type.Union(
+      [Listen('127.0.0.1:8600'), Type.Object({ listen: Listen('127.0.0.1:8600'), token: Token }, strict)],
+      {
+        description:
+          'Address to listen on, for example 127.0.0.1:8600, or { listen, token }. POST with NDJSON or a JSON array, gzip ' +
+          'or not.',
+        'x-message': 'must be an address and a port, as in 127.0.0.1:8600, or { listen: 127.0.0.1:8600 }',
+      },
     ),
+    token: Token,
   },
-  { ...strict, description: 'A listener. Answers 202 once the records are safe on disk.' },
+  { ...strict, description: 'A listener. It responds with 202 once the records are safe on disk.' },
 )
 
 const RedisSource = Type.Object(
@@ -73,13 +85,6 @@ const RedisSource = Type.Object(
     description: 'A Redis stream, read as a consumer group. Entries are acknowledged once they are safe on disk.',
   },
 )
-
-const Listen = (example: string) =>
-  Type.String({
-    pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$',
-    description: `Address to listen on, for example ${example}.`,
-    'x-message': `must be an address and a port, as in ${example}`,
-  })
 
 const RecordOf = (message: string) =>
   Type.Optional(
@@ -245,7 +250,7 @@ const S3Source = Type.Object(
     s3: Type.Object(
       {
         bucket: Type.String({
-          pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$',
+          pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,221}$',
           description: 'Bucket.',
           'x-message': 'is not a bucket; use letters, digits, dots, dashes and underscores',
         }),
@@ -254,7 +259,7 @@ const S3Source = Type.Object(
         ),
         region: Type.Optional(
           Type.String({
-            pattern: '^[a-z0-9-]{2,32}$',
+            pattern: '^[a-z0-9-]{1,32}$',
             description: 'AWS region. Default: that of the environment.',
             'x-message': 'is not an AWS region; use a value such as eu-central-1',
           }),
@@ -340,6 +345,14 @@ export function filesOf({ file, follow = false }: SourceOf<'file'>): {
 } {
   if (typeof file === 'string') return { paths: [file], follow }
   return 'paths' in file ? { paths: file.paths, follow: file.follow ?? follow } : { paths: file, follow }
+}
+
+/** Returns the listener of a source in any of its notations. */
+export function listenerOf({ http, token }: SourceOf<'http'>): {
+  readonly listen: string
+  readonly token: string | undefined
+} {
+  return typeof http === 'string' ? { listen: http, token } : { listen: http.listen, token: http.token ?? token }
 }
 
 /** Returns the source with absolute paths, which in the file are relative to its folder, and its durations in ms. */

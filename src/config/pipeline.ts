@@ -4,6 +4,7 @@ import { MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { ANY, DATASETS, OutputOptions, type Dataset } from '../../pipelines/records/index.js'
 import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
+import { RESHAPE } from './pipeline-reshape.js'
 import { Duration, Size } from './units.js'
 
 const limit = (minimum: number, maximum: number, description: string) =>
@@ -51,7 +52,13 @@ const OUTPUT = {
     Type.Union([Type.String(), Type.Object({})], { description: 'As in a job: {where: ...}, or its JSON text.' }),
   ),
   filter_attack_traffic: Type.Optional(Type.Boolean({ description: 'Leave out records of attack traffic.' })),
-  output_options: Type.Optional(OutputOptions),
+  ...RESHAPE,
+  output_options: Type.Optional(
+    Type.Unsafe<Static<typeof OutputOptions>>({
+      ...OutputOptions,
+      description: 'Fields and format of the output, as in a job. Default: all fields as NDJSON.',
+    }),
+  ),
   logpull_options: Type.Optional(Type.String({ description: 'The older form of output_options.' })),
   max_upload_bytes: limit(5_000_000, 1_000_000_000, 'Bytes of a batch before compression. 0: no limit.'),
   max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),

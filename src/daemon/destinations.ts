@@ -1,6 +1,7 @@
 import { checkDestination } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { ConfigChecks } from '../config/load.js'
+import { locator } from './locator.js'
 import { certificateIssue } from '../tls/certificates.js'
 import { clientAuthorityIssue } from '../tls/client-authority.js'
 import type { Clock } from '../core/clock.js'
@@ -56,6 +57,7 @@ export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigCheck
     destination: (text) => fault(text, ownDestinations(deps, [text])),
     jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
       fault(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
+    locator,
     certificate: certificateIssue,
     clientAuthority: clientAuthorityIssue,
   }

@@ -1,4 +1,5 @@
 import { Tails } from '../../control/workers/services/tail-sessions.js'
+import { listenerOf } from '../config/pipeline-sources.js'
 import type { Config } from '../config/schema.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
@@ -263,7 +264,10 @@ const portOf = (url: string): number => Number(new URL(url).port)
 
 /** Returns the ports on which pipelines accept records. */
 const pipelinePorts = ({ pipelines }: Config): number[] =>
-  pipelines.flatMap(({ source }) => ('http' in source ? hostAndPort(source.http).port : []))
+  pipelines.flatMap(({ source }) => {
+    const listen = 'http' in source ? listenerOf(source).listen : 'otlp' in source ? source.otlp.listen : undefined
+    return listen === undefined ? [] : hostAndPort(listen).port
+  })
 
 const urlOf = ({ address, port }: { address: string; port: number }, scheme = 'http'): string =>
   `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`

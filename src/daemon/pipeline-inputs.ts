@@ -17,7 +17,7 @@ import { syslogInput } from '../../pipelines/sources/syslog.js'
 import { loadSdk } from '../../sinks/objects/s3-store.js'
 import { boundedScram } from '../../sinks/streams/scram.js'
 import type { Pipeline } from '../config/pipeline.js'
-import { filesOf, OUTER_SOURCES, type OuterSource, type SourceOf } from '../config/pipeline-sources.js'
+import { filesOf, listenerOf, OUTER_SOURCES, type OuterSource, type SourceOf } from '../config/pipeline-sources.js'
 import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 
@@ -50,8 +50,7 @@ type Openers = { readonly [K in OuterSource]: (source: SourceOf<K>, context: Sou
 const OPENERS: Openers = {
   file: openFiles,
   stdin: async (_source, context) => await stdinInput(process.stdin, context),
-  http: async ({ http, token }, context) =>
-    await httpInput({ listen: http, token, listening: listening(context) }, context),
+  http: async (source, context) => await httpInput({ ...listenerOf(source), listening: listening(context) }, context),
   redis_stream: async (source, context) => await redisStreamInput({ ...source, url: source.redis_stream }, context),
   kafka: async ({ kafka }, context) => {
     const { tls, sasl, session_timeout: sessionMs } = kafka

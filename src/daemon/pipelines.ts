@@ -53,6 +53,9 @@ const watched = (
       get sampledOut() {
         return output.sampledOut
       },
+      get repeated() {
+        return output.repeated
+      },
       get delivered() {
         return output.delivered
       },

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { LRUCache } from 'lru-cache'
 import { Reader, type AsnResponse, type CityResponse } from 'mmdb-lib'
@@ -63,16 +64,47 @@ export class Geo implements GeoLookup {
   }
 }
 
-async function open<T extends CityResponse | AsnResponse>(file: string): Promise<Reader<T>> {
-  try {
-    const reader = new Reader<T>(await readFile(file))
-    // Detects a file whose tree does not fit its size now instead of in a request.
-    reader.get('192.0.2.1')
-    return reader
-  } catch (error) {
-    throw new Error(`${file} cannot be read as a MaxMind database: ${messageOf(error)}`, { cause: error })
+/** Reads databases while a configuration file is checked. Throws with the name of a file that is not a database. */
+export function readDatabasesNow({
+  city_file: cityFile,
+  country_file: countryFile,
+  asn_file: asnFile,
+}: GeoFiles): Databases {
+  const placeFile = cityFile ?? countryFile
+  return {
+    city: placeFile === undefined ? undefined : reader<CityResponse>(placeFile, bytesNow(placeFile)),
+    asn: asnFile === undefined ? undefined : reader<AsnResponse>(asnFile, bytesNow(asnFile)),
   }
 }
+
+async function open<T extends CityResponse | AsnResponse>(file: string): Promise<Reader<T>> {
+  const bytes = await readFile(file).catch((error: unknown) => {
+    throw unreadable(file, error)
+  })
+  return reader<T>(file, bytes)
+}
+
+function bytesNow(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+function reader<T extends CityResponse | AsnResponse>(file: string, bytes: Buffer): Reader<T> {
+  try {
+    const opened = new Reader<T>(bytes)
+    // Detects a file whose tree does not fit its size now instead of in a request.
+    opened.get('192.0.2.1')
+    return opened
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+const unreadable = (file: string, cause: unknown): Error =>
+  new Error(`${file} cannot be read as a MaxMind database: ${messageOf(cause)}`, { cause })
 
 function look<T extends CityResponse | AsnResponse>(reader: Reader<T> | undefined, address: string): T | undefined {
   // The reader would follow the bits of an IPv6 address through a tree of IPv4 addresses, and return a wrong match.

@@ -14,6 +14,8 @@ import { ConfigFile } from '../../src/config/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import { destinationChecks } from '../../src/daemon/destinations.js'
+import { batchOf } from '../../pipelines/run/batch-of.js'
+import { mmdb } from '../helpers/mmdb.js'
 
 const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
@@ -272,7 +274,7 @@ const pipeline = (source: string, more = '') =>
 t.test('pipelines are read like those of pipeline files, with the records of the daemon as a source', async (t) => {
   const [read] = readConfig(pipeline(`{ zone: ${ZONE} }`), '/etc/edged/f.yaml', {}).pipelines
   t.match(read, {
-    name: 'f-1',
+    name: 'pipeline-1',
     source: { zone: ZONE },
     destination_conf: 'file:///etc/edged/logs/{DATE}',
     outputs: [{ route: undefined, job: { dataset: { name: 'http_requests' } } }],
@@ -282,6 +284,42 @@ t.test('pipelines are read like those of pipeline files, with the records of the
     '    filter: { where: { key: ClientASN, operator: eq, value: 18446744073709551615 } }',
   )
   t.match(readConfig(digits, 'f.yaml', {}).pipelines[0]?.filter, '18446744073709551615')
+})
+
+t.test('pipelines of the daemon have a name of their own, and the lists and databases of the daemon', async (t) => {
+  const folder = t.testdir({ 'city.mmdb': mmdb({ '192.0.2.0/24': { country: { iso_code: 'DE' } } }) })
+  const text = `geo: { country_file: ./city.mmdb }
+lists: [{ name: office, kind: ip, items: [192.0.2.0/24] }]
+pipelines:
+  - { source: { file: a }, dataset: any, destination_conf: 'file:out' }
+  - source: { file: b }
+    dataset: any
+    geo: { field: ip, set: { country: country } }
+    lookup: [{ field: ip, list: office, set: known }]
+    set: { pipeline: { from: pipeline } }
+    destination_conf: 'file:out'
+`
+  const { pipelines } = readConfig(
+    text,
+    join(folder, 'f.yaml'),
+    {},
+    destinationChecks({ clock: systemClock, log: silentLog }),
+  )
+  t.strictSame(
+    pipelines.map(({ name }) => name),
+    ['pipeline-1', 'pipeline-2'],
+  )
+  const records = ['{"ip":"192.0.2.7"}', '{"ip":"198.51.100.1"}', '{"ip":"nowhere"}', '{}']
+  const { text: written } = batchOf(pipelines[1]!.outputs[0]!.job, records)
+  t.equal(
+    written,
+    '{"ip":"192.0.2.7","country":"DE","known":true,"pipeline":"pipeline-2"}\n' +
+      '{"ip":"198.51.100.1","known":false,"pipeline":"pipeline-2"}\n' +
+      '{"ip":"nowhere","known":false,"pipeline":"pipeline-2"}\n' +
+      '{"pipeline":"pipeline-2"}\n',
+  )
+  const unknown = () => readConfig(text.replace('list: office', 'list: home'), 'f.yaml', {})
+  t.throws(unknown, /pipelines.1.lookup.0.list home is not a list of the configuration; add it to lists/)
 })
 
 t.test('a dead letter destination must be one that jobs can have', (t) => {

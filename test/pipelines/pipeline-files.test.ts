@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import t from 'tap'
 import { test as testCommand } from '../../src/commands/test.js'
 import { loadPipelines, readPipelines } from '../../src/config/pipeline-file.js'
+import { listenerOf, type SourceOf } from '../../src/config/pipeline-sources.js'
 import { BadConfig } from '../../src/config/yaml.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
@@ -36,6 +37,30 @@ t.test('what is wrong in a pipeline file is reported with its place', async (t) 
       /3:1: destination_conf has malformed percent-encoding/,
     ],
     ['pipelines: []', /1:1: pipelines/],
+    [`${head}source: stdin\nexec: { command: jq }`, /4:1: exec is not a stage: .*Vector/],
+    [
+      'source: stdin\ndataset: any\nroutes: [{ name: a, lua: x, destination_conf: stdout:// }]',
+      /3:\d+: routes.0.lua is not a stage/,
+    ],
+    [`${head}source: stdin\nredact: { RayID: blur }`, /4:\d+: redact.RayID must be mask, query, address or/],
+    [
+      `${head}source: stdin\nredact: { RayID: { hash: short } }`,
+      /4:\d+: redact.RayID.hash must be at least 16 characters long/,
+    ],
+    [`${head}source: stdin\nset: { a: { from: moon } }`, /4:\d+: set.a must be a string/],
+    [`${head}source: stdin\ngeo: { field: ClientIP, set: { country: c } }`, /4:1: geo needs city_file/],
+    [
+      `${head}source: stdin\ngeo: { field: ClientIP, set: { country: c }, city_file: ./no.mmdb }`,
+      /4:1: geo \/logs\/no.mmdb cannot be read as a MaxMind database/,
+    ],
+    [
+      `${head}source: stdin\nlookup: [{ field: ClientIP, list: office, set: known }]`,
+      /4:\d+: lookup.0.list office is not a list of the configuration; only pipelines of the daemon/,
+    ],
+    [
+      `${head}source: stdin\nlookup: [{ field: ClientIP, list: { kind: ip, items: [x] }, set: known }]`,
+      /4:\d+: lookup.0.list.items.0/,
+    ],
   ]
   for (const [text, fault] of WRONG) {
     try {
@@ -50,6 +75,14 @@ t.test('what is wrong in a pipeline file is reported with its place', async (t) 
     `${head}source: { file: [a, ../b] }\nfilter: { where: { key: EdgeStartTimestamp, operator: eq, value: 1795266000123456789 } }`,
   )
   t.match(pipeline, { name: 'p', source: { file: ['/logs/a', '/b'] }, filter: /1795266000123456789/ })
+})
+
+t.test('the notations of a source mean the same', async (t) => {
+  const listener = (source: string) => file(`source: ${source}\ndataset: any\ndestination_conf: stdout://`)[0]!.source
+  const short = listener('{ http: "127.0.0.1:1", token: 0123456789abcdef }')
+  const long = listener('{ http: { listen: "127.0.0.1:1", token: 0123456789abcdef } }')
+  t.strictSame(listenerOf(short as SourceOf<'http'>), listenerOf(long as SourceOf<'http'>))
+  t.match(listener('{ s3: { bucket: b, prefix: logs/, region: r } }'), { s3: { bucket: 'b', region: 'r' } })
 })
 
 t.test('all issues of a pipeline file are reported together, in the order of the file', async (t) => {

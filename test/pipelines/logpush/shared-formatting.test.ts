@@ -28,7 +28,7 @@ async function batchesOf(
   const reader = await openReader(spool, job, { position: from, skip: 0 })
   const made: { end: number; records: number; size: number; bytes: Buffer }[] = []
   const begin = () =>
-    new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, shared)
+    new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, { shared })
   const close = async (batch: BatchBuilder) => {
     const ready = await batch.close(reader.place, () => 'name')
     made.push({
