@@ -4,18 +4,9 @@ import { MEMBERS, spaceEnd, tokensOf, valueEnd } from './any.js'
 import type { Dataset } from './dataset.js'
 import type { Output } from './output.js'
 import { redactor, type Redactor } from './redact.js'
-import type { Reshape } from './reshape.js'
+import type { AddedMember, Reshape } from './reshape-types.js'
 import type { ScannedRecord } from './scan.js'
 import { decoded } from './strings.js'
-
-/** A field that is added to a record. */
-export interface AddedMember {
-  readonly name: string
-  /** Places of the fields that it depends on. */
-  readonly reads: readonly number[]
-  /** Returns its JSON text; undefined if the record does not get it. */
-  value(record: ScannedRecord): Uint8Array | undefined
-}
 
 /** What happens to a value and to what is inside it. */
 class Node {
@@ -72,7 +63,6 @@ export function memberEdits(
 ): (record: ScannedRecord, out: Output) => void {
   const root = new Node()
   const node = (name: string) => root.at(name.startsWith('/') ? tokensOf(name) : [name])
-  const always = () => true
   for (const [name, method] of Object.entries(redact)) node(name).redact = redactor(method)
   const moved: { readonly key: Uint8Array; readonly place: number; readonly from: Node }[] = []
   for (const [name, target] of Object.entries(rename)) {
@@ -116,6 +106,7 @@ export function memberEdits(
   }
 }
 
+const always = (): boolean => true
 const OPEN = Buffer.from('{')
 const CLOSE = Buffer.from('}')
 const SEPARATOR = Buffer.from(',')

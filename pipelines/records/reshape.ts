@@ -8,26 +8,11 @@ import { pointerToken } from '../../src/core/schema.js'
 import { ANY, anyDataset, MEMBERS, scannerOf } from './any.js'
 import { dataset, type Dataset, type FieldType } from './dataset.js'
 import { Output } from './output.js'
-import { redactor, type Redaction } from './redact.js'
-import { memberEdits, type AddedMember } from './reshape-members.js'
+import { redactor } from './redact.js'
+import { memberEdits } from './reshape-members.js'
+import type { AddedMember, Reshape } from './reshape-types.js'
 import { ESCAPED, type ScannedRecord } from './scan.js'
 import { decoded } from './strings.js'
-
-/** Facts about an address by name, such as `country`; undefined if nothing is known. */
-export type Locate = (address: string) => Readonly<Record<string, string | number | undefined>> | undefined
-
-/** What a pipeline changes. */
-export interface Reshape {
-  /** JSON texts by the names of fields. */
-  readonly set?: Readonly<Record<string, string>> | undefined
-  readonly rename?: Readonly<Record<string, string>> | undefined
-  readonly drop?: readonly string[] | undefined
-  readonly redact?: Readonly<Record<string, Redaction>> | undefined
-  readonly geo?:
-    { readonly field: string; readonly set: Readonly<Record<string, string>>; readonly locate: Locate } | undefined
-  readonly lookup?:
-    readonly { readonly field: string; readonly set: string; readonly has: (value: string) => boolean }[] | undefined
-}
 
 /** Returns a record as it leaves. The result is reused by the next call. */
 export type Shape = (record: ScannedRecord) => ScannedRecord

@@ -68,7 +68,7 @@ function described(shape: Shape): string {
     parts.push(`One of ${values.map((value) => `\`${String(value)}\``).join(', ')}.`)
   if (minimum !== undefined && maximum !== undefined && !description.includes(String(maximum)))
     parts.push(`From ${minimum} to ${maximum}.`)
-  if (otherwise !== undefined && !description.includes('Default')) parts.push(`Default: ${String(otherwise)}.`)
+  if (typeof otherwise === 'string' && !description.includes('Default')) parts.push(`Default: ${otherwise}.`)
   return parts.filter((part) => part !== '').join(' ')
 }
 

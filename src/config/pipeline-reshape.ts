@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import type { Locate, Redaction, Reshape } from '../../pipelines/records/index.js'
+import type { Locate, Reshape } from '../../pipelines/records/index.js'
 import type { Issue } from '../core/errors.js'
 import { pointerToken, strict } from '../core/schema.js'
 import { textLookup } from '../lists/text-lookup.js'
@@ -170,7 +170,7 @@ export function readReshape(given: Given, context: ReshapeContext) {
   const set = given.set && constants(given.set, context, issues)
   const geo = given.geo && located(given.geo, context, issues)
   const lookup = given.lookup?.flatMap((one, index) => listed(one, `/lookup/${index}/list`, context, issues))
-  const reshape: Reshape = { set, rename, drop, redact: redact as Record<string, Redaction> | undefined, geo, lookup }
+  const reshape: Reshape = { set, rename, drop, redact, geo, lookup }
   const isEmpty = Object.values(reshape).every((member) => member === undefined)
   const { field, window = DEFAULT_WINDOW_MS, entries = DEFAULT_ENTRIES } = dedupe ?? {}
   return {
@@ -225,11 +225,12 @@ function listed(
   { daemon }: ReshapeContext,
   issues: Issue[],
 ): { field: string; set: string; has: (value: string) => boolean }[] {
+  const named = typeof list === 'string' ? list : 'it'
   const found = typeof list === 'string' ? daemon?.lists.find(({ name }) => name === list) : list
   if (found === undefined) {
     const where =
       daemon === undefined ? 'only pipelines of the daemon have lists; write { kind, items }' : 'add it to lists'
-    issues.push({ pointer, message: `${String(list)} is not a list of the configuration; ${where}` })
+    issues.push({ pointer, message: `${named} is not a list of the configuration; ${where}` })
     return []
   }
   const { kind, items } = found
@@ -238,7 +239,7 @@ function listed(
     return [{ field, set, has: (value) => texts.has(value) }]
   }
   if (kind !== 'ip' && kind !== 'hostname' && kind !== 'asn') {
-    issues.push({ pointer, message: `${String(list)} is a list of redirects; use one of kind ip, hostname or asn` })
+    issues.push({ pointer, message: `${named} is a list of redirects; use one of kind ip, hostname or asn` })
     return []
   }
   const { has, issues: wrong } = textLookup(kind, items)
