@@ -1,3 +1,4 @@
+import { auditLogs } from './accounts/audit-logs.js'
 import { accounts } from './accounts/index.js'
 import type { ControlDeps } from './http/context.js'
 import type { Endpoint } from './http/endpoint.js'
@@ -34,6 +35,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...user(),
   ...tokens(deps),
   ...accounts(deps),
+  ...auditLogs(deps),
   ...zones(deps),
   ...settings(deps),
   ...managedHeaders(deps),

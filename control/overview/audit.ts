@@ -1,13 +1,12 @@
 import { Type, type Static } from 'typebox'
-import { KeyedMutex } from '../../src/core/keyed-mutex.js'
-import type { AuditEntry, Store } from '../../src/core/store.js'
+import type { AuditEntry } from '../../src/core/store.js'
 import { mayUse } from '../http/auth/access.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
+import { MAX_ENTRIES, newestEntries } from '../resources/newest-entries.js'
 import type { OverviewDeps } from './services.js'
 
-/** Newest changes that are retained in memory, of all accounts together. */
-const MAX_ENTRIES = 2000
+const MAX_LISTED = 2000
 
 const Entry = Type.Object({
   at: Type.String(),
@@ -21,34 +20,9 @@ const Entry = Type.Object({
   request_id: Type.String(),
 })
 
-/** The newest audit entries, which the store lists oldest first: read once, then followed. */
-class NewestEntries {
-  readonly #store: Store
-  readonly #turns = new KeyedMutex()
-  #entries: AuditEntry[] = []
-  #cursor: string | undefined
-
-  constructor(store: Store) {
-    this.#store = store
-  }
-
-  /** Returns the entries, newest first. */
-  async read(): Promise<readonly AuditEntry[]> {
-    return await this.#turns.run('read', async () => {
-      for await (const { cursor, entry } of this.#store.audit(this.#cursor)) {
-        this.#cursor = cursor
-        this.#entries.push(entry)
-        if (this.#entries.length >= 2 * MAX_ENTRIES) this.#entries = this.#entries.slice(-MAX_ENTRIES)
-      }
-      this.#entries = this.#entries.slice(-MAX_ENTRIES)
-      return this.#entries.toReversed()
-    })
-  }
-}
-
 /** Changes made through the API. */
 export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
-  const newest = new NewestEntries(store)
+  const newest = newestEntries(store)
   return [
     endpoint({
       method: 'get',
@@ -57,7 +31,7 @@ export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
       permissions: ['Account Settings Read', 'Account Settings Write'],
       summary: `List the newest changes of an account and its zones, newest first, from the last ${MAX_ENTRIES} changes`,
       query: Type.Object({
-        limit: Type.Integer({ minimum: 1, maximum: MAX_ENTRIES, default: 100, description: 'Maximum entries.' }),
+        limit: Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 100, description: 'Maximum entries.' }),
       }),
       result: Type.Array(Entry),
       async handle({ scope, query, caller }) {

@@ -21,12 +21,12 @@ interface Change {
 /** Returns the audit entry of one change of `call`. It belongs into the same batch as the change. */
 export function audit(
   clock: Clock,
-  { caller: { type, id, name }, requestId }: Pick<Call, 'caller' | 'requestId'>,
+  { caller: { type, id, name, address }, requestId }: Pick<Call, 'caller' | 'requestId'>,
   { action, kind, scope, id: resourceId, before, after }: Change,
 ): AuditEntry {
   return {
     at: new Date(clock.now()).toISOString(),
-    actor: { type, id, name },
+    actor: { type, id, name, ...(address !== undefined && { ip: address }) },
     action: action ?? (after === undefined ? 'delete' : before === undefined ? 'create' : 'update'),
     resource: { kind: kind.name, scope, id: resourceId },
     requestId,

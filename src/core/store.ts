@@ -46,7 +46,13 @@ export interface Write {
 /** One line of the audit record, stored in the same batch as its change. */
 export interface AuditEntry {
   readonly at: string
-  readonly actor: { readonly type: string; readonly id: string; readonly name?: string }
+  readonly actor: {
+    readonly type: string
+    readonly id: string
+    readonly name?: string
+    /** Address of the client. */
+    readonly ip?: string
+  }
   readonly action: string
   readonly resource: { readonly kind: string; readonly scope: Scope; readonly id: string }
   readonly requestId: string

@@ -41,6 +41,7 @@ function recordOf({ at, actor, action, resource, requestId, before, after }: Aud
     ActorContext: context ?? 'system',
     ActorEmail: type === 'key' ? name : undefined,
     ActorID: id,
+    ActorIPAddress: actor.ip,
     ActorTokenDetails: type === 'token' ? { id, name } : undefined,
     ActorType: context === undefined ? 'system' : 'user',
     AuditLogID: newUuid(),
