@@ -115,6 +115,8 @@ export interface ControlDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /** Distinguishes this machine from the others with the same store; undefined without others. */
+  readonly machine?: string | undefined
   /** Makes the server listen; default: on the address of the configuration. */
   readonly bind?: (server: Server, address: string, name: 'control') => Promise<void>
   /**

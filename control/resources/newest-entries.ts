@@ -10,7 +10,7 @@ export interface NumberedEntry extends AuditEntry {
 }
 
 /** The newest audit entries, which the store lists oldest first: read once, then followed. */
-export class NewestEntries {
+class NewestEntries {
   readonly #store: Pick<Store, 'audit'>
   readonly #turns = new KeyedMutex()
   #entries: NumberedEntry[] = []

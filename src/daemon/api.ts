@@ -30,6 +30,8 @@ export interface ApiParts {
   readonly traffic: TrafficHistory
   readonly state: DaemonState
   readonly activated: ActivatedSockets
+  /** Distinguishes this machine from the others with the same store; undefined without others. */
+  readonly machine: string | undefined
   /** Ports of the daemon's own listeners. */
   readonly ports: ReadonlySet<number>
   readonly proxyUrl: () => string
@@ -52,6 +54,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
       return tls && { acme: tls.acme !== undefined, files: tls.certificates.map(({ cert_file: file }) => file) }
     },
     store,
+    machine: parts.machine,
     clock,
     log,
     trace: tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config().proxy.rules_body.bytes }),

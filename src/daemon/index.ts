@@ -176,6 +176,7 @@ async function start(
       traffic,
       state,
       activated,
+      machine,
       ports,
       proxyUrl: () => urlOf(bound().proxy),
       clock,

@@ -5,15 +5,18 @@ import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
 import { ApiError } from '../errors.js'
 import { configIndex, sha256 } from './config-index.js'
 import { FailedAttempts } from './failed-attempts.js'
+import { SharedFailures } from './shared-failures.js'
 import { grantsIn } from './policies.js'
 import { isUsableFrom } from './token-condition.js'
 import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../context.js'
 
-type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock'>
+type Deps = Pick<ControlDeps, 'config' | 'store' | 'clock' | 'machine'>
 
 /** Identifies the caller: a bearer token, or the legacy pair of X-Auth-Email and X-Auth-Key. */
 export function authenticate(deps: Deps): ApiMiddleware {
-  const failed = new FailedAttempts(deps.clock)
+  const { store, clock, machine } = deps
+  const shared = machine === undefined ? undefined : new SharedFailures({ store, clock, machine })
+  const failed = new FailedAttempts(clock, shared)
   const identified = (address: string, headers: IncomingHttpHeaders, verifying: boolean): Credentials => {
     failed.check(address)
     try {

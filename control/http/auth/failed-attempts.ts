@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../src/core/clock.js'
 import { ApiError } from '../errors.js'
+import type { SharedFailures } from './shared-failures.js'
 
 /** Failures of one address per minute. Further requests of the address get 429 until the minute ends. */
 const MAX_FAILURES = 60
@@ -18,17 +19,24 @@ interface Window {
 export class FailedAttempts {
   readonly #windows = new LRUCache<string, Window>({ max: MAX_ADDRESSES })
   readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #shared: SharedFailures | undefined
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  /** `shared`: what other machines count; undefined without others. */
+  constructor(clock: Pick<Clock, 'monotonic'>, shared?: SharedFailures) {
     this.#clock = clock
+    this.#shared = shared
   }
 
   /** Throws `tooManyFailures` if the address has no attempt left. */
   check(address: string): void {
     const now = this.#clock.monotonic()
-    const window = this.#windows.get(networkOf(address))
-    if (!window || window.until <= now || window.failures < MAX_FAILURES) return
-    const seconds = Math.max(1, Math.ceil((window.until - now) / 1000))
+    const network = networkOf(address)
+    const window = this.#windows.get(network)
+    const own = window && window.until > now ? window : undefined
+    const others = this.#shared?.of(network)
+    if ((own?.failures ?? 0) + (others?.failures ?? 0) < MAX_FAILURES) return
+    const leftMs = Math.max((own?.until ?? now) - now, others?.forMs ?? 0)
+    const seconds = Math.max(1, Math.ceil(leftMs / 1000))
     throw new ApiError('tooManyFailures', undefined, { headers: { 'retry-after': String(seconds) } })
   }
 
@@ -38,6 +46,12 @@ export class FailedAttempts {
     const known = this.#windows.get(network)
     if (known && known.until > now) known.failures += 1
     else this.#windows.set(network, { failures: 1, until: now + WINDOW_MS })
+    this.#shared?.changed(() => this.#list())
+  }
+
+  *#list(): Generator<[network: string, failures: number, leftMs: number]> {
+    const now = this.#clock.monotonic()
+    for (const [network, { failures, until }] of this.#windows) yield [network, failures, until - now]
   }
 }
 

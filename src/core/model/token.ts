@@ -60,3 +60,15 @@ export interface Credential {
   readonly account_id?: string
 }
 export const CREDENTIAL = kind<Credential>('credential')
+
+/** Wrong credentials that one machine counted, for the other machines. Scope: the daemon; id: the machine. */
+export interface FailedWindows {
+  readonly windows: readonly {
+    /** An address, or the network of an IPv6 address. */
+    readonly network: string
+    readonly failures: number
+    /** Milliseconds since 1970. */
+    readonly until: number
+  }[]
+}
+export const FAILED_ATTEMPTS = kind<FailedWindows>('failed_attempts')

@@ -1,12 +1,14 @@
 import t from 'tap'
+import { until } from '../../helpers/web.js'
 import { flatGrant, holds, mayUse } from '../../../control/http/auth/access.js'
 import { FailedAttempts } from '../../../control/http/auth/failed-attempts.js'
+import { SharedFailures } from '../../../control/http/auth/shared-failures.js'
 import type { Permission } from '../../../control/http/auth/permissions.js'
 import { flatPolicies, grantsIn } from '../../../control/http/auth/policies.js'
 import type { Caller, Grant } from '../../../control/http/context.js'
 import { createToken } from '../../../control/tokens/token-repository.js'
 import { silentLog } from '../../../src/core/log.js'
-import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
+import { FAILED_ATTEMPTS, CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
 import { DAEMON } from '../../../src/core/scope.js'
 import { openStore } from '../../../src/store/index.js'
 import { ACCOUNT, ADMIN, client, CONFIG, handClock, OTHER_ACCOUNT, OTHER_ZONE, ZONE } from '../client.js'
@@ -354,6 +356,27 @@ t.test('addresses of one IPv6 network are counted together', async (t) => {
   t.throws(() => failed.check('2001:db8:1:2:ffff::1'), /wrong credentials/)
   for (const other of ['2001:db8:1:3::1', '2001:db8::1:2', '::1', '192.0.2.1', '::ffff:192.0.2.1'])
     t.doesNotThrow(() => failed.check(other), other)
+})
+
+t.test('wrong credentials of an address are counted over all machines with one store', async (t) => {
+  const clock = handClock()
+  const store = await openStore('memory', { folder: '', log: silentLog, clock })
+  t.teardown(async () => await store.close())
+  const on = (machine: string) => new FailedAttempts(clock, new SharedFailures({ store, clock, machine }))
+  const [one, two] = [on('one'), on('two')]
+  for (let n = 0; n < 30; n += 1) {
+    one.count('192.0.2.1')
+    two.count('192.0.2.1')
+  }
+  for (const machine of [one, two]) t.doesNotThrow(() => machine.check('192.0.2.1'))
+  clock.advance(1000)
+  await until(() => store.count(FAILED_ATTEMPTS) === 2)
+  for (const machine of [one, two, on('three')]) {
+    t.throws(() => machine.check('192.0.2.1'), /wrong credentials/)
+    t.doesNotThrow(() => machine.check('192.0.2.2'))
+  }
+  clock.advance(59_000)
+  for (const machine of [one, two]) t.doesNotThrow(() => machine.check('192.0.2.1'), 'a minute later')
 })
 
 t.test('secrets never reach the log', async (t) => {
