@@ -8,7 +8,6 @@ import type { CountLog } from '../rules/limits/count-log.js'
 import { Limiter, type LimitState } from '../rules/limits/limiter.js'
 import { limitIdsOf } from '../rules/limits/rule-limit.js'
 import { shareCounts } from '../rules/limits/sharing.js'
-import { RedisCounters } from '../store/redis-counters.js'
 
 export interface RateLimitOptions {
   readonly store: StoreReader
@@ -55,6 +54,8 @@ export class RateLimits implements Closable {
     const limiter = new Limiter({ clock, maxKeys, log: countLog })
     limiter.restore(state)
     if (!/^rediss?:/.test(url)) return new RateLimits(limiter, store, [])
+    // Proxy processes start faster without the Redis client.
+    const { RedisCounters } = await import('../store/redis-counters.js')
     const counters = await RedisCounters.open(url)
     return new RateLimits(limiter, store, [shareCounts(limiter, counters, { clock, log, metrics }), counters])
   }

@@ -4,8 +4,6 @@ import type { Clock } from '../core/clock.js'
 import type { Closable } from '../core/closing-stack.js'
 import { fileBlobs } from './file-blobs.js'
 import { memoryBlobs } from './memory-blobs.js'
-import { redisBlobs } from './redis-blobs.js'
-import { connectRedis, redisConnection } from './redis-connection.js'
 
 /** Timeout for commands on blobs, which are slower than on records: a transaction of 64 MB is one command. */
 const COMMAND_TIMEOUT = 60_000
@@ -20,6 +18,11 @@ export async function openBlobs(
 ): Promise<Blobs & Closable> {
   if (url === 'memory') return { ...memoryBlobs(clock), close() {} }
   if (!url.startsWith('redis')) return { ...fileBlobs(join(folder, 'blobs'), clock), close() {} }
+  // Proxy processes start faster without the Redis client.
+  const [{ redisBlobs }, { connectRedis, redisConnection }] = await Promise.all([
+    import('./redis-blobs.js'),
+    import('./redis-connection.js'),
+  ])
   const redis = redisConnection(url, { commandTimeout: COMMAND_TIMEOUT })
   await connectRedis(redis).catch(() => undefined)
   return { ...redisBlobs(redis, clock), close: () => redis.disconnect() }

@@ -1,0 +1,160 @@
+// Slow and stalled clients, each attack for a few seconds. For each: what a client of another address saw, the worst
+// response time of /livez and the peak of the daemon's memory.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
+import { connect } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { table } from '../bench/measure.mjs'
+import { ACCOUNT, drillFolder, HOST, startDaemon } from './daemon.mjs'
+
+const MAX_GET_MS = 1000
+const MAX_LIVEZ_MS = 250
+const SECONDS = 5
+const TLS_SECONDS = 4
+const COUNTS = [256, 1000]
+
+const request = (line, ...fields) => [`${line} HTTP/1.1`, `Host: ${HOST}`, ...fields, '', ''].join('\r\n')
+
+const NO_BODY = { attack: 'a request without its body', first: request('POST /', 'Content-Length: 100') }
+const SLOW_BODY = {
+  attack: 'a large body, one byte a second',
+  first: request('POST /', 'Content-Length: 1000000') + 'x'.repeat(66_000),
+  eachSecond: 'x',
+}
+const UNREAD = { attack: '8 MB that nobody reads', first: request('GET /large'), reads: false }
+
+/** The same over HTTP/2: fields of the request, and the beginning of its body. */
+const H2_POST = { ':method': 'POST', ':path': '/' }
+const OVER_HTTP2 = [
+  { attack: NO_BODY.attack, head: H2_POST },
+  { attack: SLOW_BODY.attack, head: H2_POST, body: 'x'.repeat(66_000), eachSecond: 'x' },
+  { attack: UNREAD.attack, head: { ':path': '/large' }, reads: false },
+]
+
+/** How each attack behaves: what a client sends first, whether it reads, what it sends each second. */
+const ATTACKS = [
+  { over: 'HTTP', attack: 'no load', clients: 0 },
+  ...COUNTS.flatMap((clients) =>
+    [
+      NO_BODY,
+      { attack: 'one byte of the body', first: `${request('POST /', 'Content-Length: 100')}x` },
+      SLOW_BODY,
+      UNREAD,
+      { ...UNREAD, attack: 'the same, one byte sent a second', eachSecond: 'G' },
+    ].map((attack) => ({ over: 'HTTP', clients, ...attack })),
+  ),
+  {
+    over: 'HTTP',
+    attack: 'an origin whose name does not resolve',
+    clients: 800,
+    first: request('GET /').replace(HOST, 'nowhere.test'),
+  },
+  {
+    over: 'HTTP',
+    attack: '6 MB pages in Markdown',
+    clients: 500,
+    first: request('GET /page', 'Accept: text/markdown'),
+    seconds: 20,
+  },
+  ...COUNTS.flatMap((clients) => [
+    ...[NO_BODY, SLOW_BODY, UNREAD].map((attack) => ({ over: 'HTTPS', clients, seconds: TLS_SECONDS, ...attack })),
+    ...OVER_HTTP2.map((attack) => ({ over: 'HTTP/2', clients, seconds: TLS_SECONDS, ...attack })),
+  ]),
+]
+
+/** Opens one connection of an attack. Returns how to send more on it and how to end it. */
+const OPEN = {
+  HTTP: (daemon, attack) => attacker(connect(portOf(daemon.proxy), '127.0.0.1'), attack),
+  HTTPS: (daemon, attack) =>
+    attacker(
+      connectTls({ port: portOf(daemon.proxyTls), host: '127.0.0.1', servername: HOST, rejectUnauthorized: false }),
+      attack,
+    ),
+  'HTTP/2'(daemon, { head, body, reads = true }) {
+    const session = connectHttp2(daemon.proxyTls, { servername: HOST, rejectUnauthorized: false })
+    session.on('error', () => undefined)
+    const stream = session.request({ ':authority': HOST, ...head }, { endStream: head[':method'] !== 'POST' })
+    stream.on('error', () => undefined)
+    if (body) stream.write(body)
+    if (reads) stream.resume()
+    return { write: (text) => stream.writable && stream.write(text), end: () => session.destroy() }
+  },
+}
+
+function attacker(socket, { first, reads = true }) {
+  socket.on('error', () => undefined)
+  socket.write(first)
+  if (reads) socket.resume()
+  return { write: (text) => socket.write(text), end: () => socket.destroy() }
+}
+
+const portOf = (url) => Number(new URL(url).port)
+
+/** Runs all attacks and prints a table. Returns what passed its limit. */
+export async function drill() {
+  const folder = drillFolder()
+  const child = (...args) => fork(new URL('./child.mjs', import.meta.url), args)
+  const origin = child('origin')
+  const probes = { get: child('probe'), livez: child('probe') }
+  const [originPort] = await once(origin, 'message')
+  const nowhere = `{ id: ${'b'.repeat(32)}, account: ${ACCOUNT}, name: nowhere.test, origin: "http://nowhere.invalid:1" }`
+  const daemon = await startDaemon(folder, `http://localhost:${originPort}`, { zones: `  - ${nowhere}` })
+  const results = []
+  try {
+    for (const one of ATTACKS) {
+      const { over, attack, clients } = one
+      const result = await measure(daemon, probes, one)
+      results.push({ over, attack, clients, ...result })
+      console.error(`${over}, ${attack}, ${clients} clients: GET ${result['other GET']}, /livez ${result['/livez']}`)
+    }
+  } finally {
+    for (const process of [origin, ...Object.values(probes)]) process.disconnect()
+  }
+  table(results.map(({ failed: _failed, ...row }) => row))
+  console.log(`limits: GET ${MAX_GET_MS} ms with status 200, /livez ${MAX_LIVEZ_MS} ms`)
+  return results.flatMap(({ failed, over, attack, clients }) =>
+    failed ? `${over}, ${attack}, ${clients} clients` : [],
+  )
+}
+
+async function measure(daemon, probes, attack) {
+  const { over, clients, eachSecond, seconds = SECONDS } = attack
+  // Forgets the peak that the kernel has noted.
+  writeFileSync(`/proc/${daemon.child.pid}/clear_refs`, '5')
+  const attackers = Array.from({ length: clients }, () => OPEN[over](daemon, attack))
+  const timer = setInterval(() => {
+    if (eachSecond) for (const one of attackers) one.write(eachSecond)
+  }, 1000)
+  const until = performance.now() + seconds * 1000
+  const gets = repeat(probes.get, { url: daemon.proxy, host: HOST, localAddress: '127.0.0.2' }, until)
+  const livez = repeat(probes.livez, { url: `${daemon.admin}/livez`, host: 'x', localAddress: '127.0.0.1' }, until)
+  const [get, live] = await Promise.all([gets, livez])
+  clearInterval(timer)
+  for (const one of attackers) one.end()
+  const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.child.pid}/status`, 'utf8'))[1]) / 1024
+  // Until the daemon has noticed that they left.
+  await wait(500)
+  const failed = get.bad !== undefined || live.bad !== undefined || get.worst > MAX_GET_MS || live.worst > MAX_LIVEZ_MS
+  return { 'other GET': shown(get), '/livez': shown(live), 'peak MB': Math.round(peak), failed }
+}
+
+function shown({ bad, worst }) {
+  return `${bad === undefined ? '' : `${bad}, `}${Math.round(worst)} ms`
+}
+
+/** The worst of the probes until a time, and the status of one that failed. */
+async function repeat(probe, what, until) {
+  let worst = 0
+  let bad
+  do {
+    probe.send(what)
+    const [{ status, ms }] = await once(probe, 'message')
+    worst = Math.max(worst, ms)
+    if (status !== 200) bad = status
+    await wait(20)
+  } while (performance.now() < until)
+  return { worst, bad }
+}
