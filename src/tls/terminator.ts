@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { ClientCertificate } from '../core/client-certificate.js'
+import { TurnQueue } from '../core/turn-queue.js'
 import type { Certificate, TlsVersion } from './certificates.js'
 import { clientCertificate, type ClientAuthority } from './client-authority.js'
 import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
@@ -72,6 +73,8 @@ export class TlsTerminator {
   readonly #options: TerminatorOptions
   readonly #events: TerminatorEvents
   readonly #pending = new Set<Socket>()
+  /** A handshake takes about 1 ms of CPU: a thousand at once must not stop everything else for a second. */
+  readonly #turns = new TurnQueue()
 
   constructor(options: TerminatorOptions, events: TerminatorEvents) {
     this.#options = options
@@ -103,8 +106,15 @@ export class TlsTerminator {
       if (typeof hello === 'string') return fail('not_tls')
       transport.off('readable', read)
       transport.unshift(received)
-      if (hello.protocols.includes(ACME_PROTOCOL)) this.#prove(transport, hello, { end, fail })
-      else this.#handshake(transport, hello, { end, fail })
+      const handshake = (): void => {
+        if (!this.#pending.has(transport)) return
+        const started = performance.now()
+        if (hello.protocols.includes(ACME_PROTOCOL)) this.#prove(transport, hello, { end, fail })
+        else this.#handshake(transport, hello, { end, fail })
+        this.#turns.spent(started)
+      }
+      if (this.#turns.open) handshake()
+      else this.#turns.add(handshake)
     }
     transport.on('readable', read)
     transport.once('error', end)

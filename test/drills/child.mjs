@@ -32,7 +32,7 @@ const ROLES = {
       request.on('error', () => undefined)
       response.on('error', () => undefined)
       request.on('data', (chunk) => hash.update(chunk))
-      request.on('end', async () => {
+      const respond = async () => {
         await wait(Number(searchParams.get('delay') ?? 0))
         response.writeHead(200, { 'content-type': 'text/plain', 'x-id': id, 'x-hash': hash.digest('hex') })
         for (let line = 0; line < Number(lines); line++) {
@@ -42,7 +42,8 @@ const ROLES = {
           if (line % 50 === 49) await wait(Math.random() * 5)
         }
         response.end()
-      })
+      }
+      request.on('end', () => void respond())
     })
     server.listen(0, '127.0.0.1', () => process.send(server.address().port))
   },

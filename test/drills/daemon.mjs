@@ -62,7 +62,7 @@ ${more}
       for (const line of all) {
         const entry = JSON.parse(line)
         // Only what drills look at is kept: the log of a drill can be long.
-        if (/^proxy_process_/.test(entry.event)) lines.push(entry)
+        if (entry.event?.startsWith('proxy_process_')) lines.push(entry)
         if (entry.event === 'ready') resolve(entry)
       }
     })

@@ -84,10 +84,10 @@ async function exchange(session, state) {
   if (body) upload(stream, body)
   if (random(6) === 0) void pause(stream)
   if (resets)
-    void wait(random(120)).then(() => {
+    setTimeout(() => {
       isReset = !stream.closed
       stream.close(constants.NGHTTP2_CANCEL)
-    })
+    }, random(120))
   await new Promise((resolve) => stream.once('close', resolve))
   judge({ id, lines, breaks, body, head, text, isReset, clean: stream.readableEnded, code: stream.rstCode, state })
 }
@@ -96,9 +96,9 @@ async function exchange(session, state) {
 function upload(stream, body) {
   const half = body.length >> 1
   stream.write(body.subarray(0, half))
-  void wait(random(20)).then(() => {
+  setTimeout(() => {
     if (!stream.destroyed) stream.end(body.subarray(half))
-  })
+  }, random(20))
 }
 
 async function pause(stream) {

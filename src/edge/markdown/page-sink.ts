@@ -3,7 +3,7 @@ import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
 
-import type { TurnQueue } from './turn-queue.js'
+import type { TurnQueue } from '../../core/turn-queue.js'
 
 /** Converts one page to Markdown, chunk by chunk. */
 export interface PageConverter {

@@ -24,7 +24,7 @@ import {
   type PageSink,
   type Settle,
 } from './page-sink.js'
-import { TurnQueue } from './turn-queue.js'
+import { TurnQueue } from '../../core/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
 import { StreamedPage } from './streamed-page.js'
 

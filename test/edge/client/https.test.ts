@@ -47,6 +47,23 @@ t.test('a request over HTTPS reaches the origin with its scheme, and its record 
   t.match(records[0], { ClientRequestScheme: 'https', ClientSSLProtocol: 'TLSv1.3', ClientSSLCipher: /^TLS_AES/ })
 })
 
+t.test('of many handshakes at once all complete, also if some clients leave meanwhile', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end('hello'))
+  const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }` })
+  const leaving = Array.from({ length: 30 }, () =>
+    connectTls({ port: proxy.tls!.port, host: '127.0.0.1', ca: CA, servername: 'localhost' }),
+  )
+  for (const socket of leaving) {
+    socket.on('error', () => undefined)
+    // The ClientHello has left by then.
+    socket.once('connect', () => setImmediate(() => socket.destroy()))
+  }
+  const served = await Promise.all(
+    Array.from({ length: 60 }, async () => await exchange(await secure(t, proxy.tls!.port), GET)),
+  )
+  t.equal(served.filter((text) => text.startsWith('HTTP/1.1 200')).length, 60)
+})
+
 t.test('many requests and a large body pass one connection, in both directions', async (t) => {
   const { url } = await startOrigin(t, (request, response) => request.pipe(response))
   const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }` })

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { TurnQueue } from '../../../src/edge/markdown/turn-queue.js'
+import { TurnQueue } from '../../src/core/turn-queue.js'
 
 /** A time that began so long ago that it fills a turn. */
 const filled = (): number => performance.now() - 1000

@@ -1,9 +1,9 @@
-/** Maximum milliseconds of work on pages before other connections are served. */
+/** Maximum milliseconds of the work before other connections are served. */
 const TURN_MS = 10
 
 /**
- * Bounds the time of work on pages in one turn of the event loop, however many pages there are. Work beyond it waits
- * for one of the next turns, each page for its own.
+ * Bounds the time of one kind of work in a turn of the event loop: conversions of pages, TLS handshakes. Work beyond it
+ * waits for one of the next turns, in order.
  */
 export class TurnQueue {
   readonly #queue = new Set<() => void>()
