@@ -2,6 +2,7 @@ import type { Endpoint } from '../http/endpoint.js'
 import { auditEntries } from './audit.js'
 import { certificates } from './certificates.js'
 import type { OverviewDeps } from './services.js'
+import { ruleCounts } from './rule-counts.js'
 import { traffic } from './traffic.js'
 import { tries } from './try.js'
 
@@ -10,5 +11,6 @@ export const overview = (deps: OverviewDeps): Endpoint[] => [
   ...traffic(deps),
   ...auditEntries(deps),
   ...certificates(deps),
+  ...ruleCounts(deps),
   ...tries(deps),
 ]

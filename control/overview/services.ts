@@ -27,12 +27,22 @@ export interface OriginState {
   readonly requests_in_flight: number
 }
 
+/** What a rule has done since the start of the daemon. */
+export interface RuleCount {
+  readonly ruleset: string
+  readonly rule: string
+  readonly matches: number
+  readonly failures: number
+}
+
 /** What the overview shows besides configuration and store. */
 export interface OverviewServices {
   readonly traffic: {
     /** Totals of the last hour, oldest first. */
     readonly points: readonly TrafficPoint[]
     now(): Promise<TrafficPoint>
+    /** Returns the rules that have matched or failed. */
+    rules(): Promise<readonly RuleCount[]>
   }
   /** Returns the origins of each zone that the proxy serves. */
   zones(): readonly { readonly id: string; readonly origins: readonly OriginState[] }[]

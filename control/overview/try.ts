@@ -1,6 +1,7 @@
 import { request, type IncomingMessage } from 'node:http'
 import { Type, type Static } from 'typebox'
 import { convert, NotConvertible } from '../../pipelines/markdown/index.js'
+import { leftOut } from '../../pipelines/markdown/left-out-report.js'
 import { InvalidInput } from '../../src/core/errors.js'
 import { strict } from '../../src/core/schema.js'
 import { ApiError } from '../http/errors.js'
@@ -10,6 +11,8 @@ import type { OverviewDeps } from './services.js'
 
 /** Conversion runs on the thread of the API: about 30 ms for this many bytes. */
 const MAX_HTML_BYTES = 1024 * 1024
+/** The report takes up to three further passes over the page. */
+const MAX_REPORTED_BYTES = 256 * 1024
 const MAX_BODY_BYTES = 1024 * 1024
 const TIMEOUT_MS = 30_000
 
@@ -28,6 +31,16 @@ const Converted = Type.Object({
   tokens: Type.Integer({ description: 'Estimate: one token for four bytes.' }),
   html_bytes: Type.Integer(),
   markdown_bytes: Type.Integer(),
+  left_out: Type.Array(
+    Type.Object({
+      what: Type.String({ description: 'A tag, or the begin of a block.' }),
+      reason: Type.String(),
+      count: Type.Integer(),
+    }),
+    {
+      description: `What the Markdown does not have: at most 100 elements and 100 blocks; none for HTML above ${MAX_REPORTED_BYTES} bytes.`,
+    },
+  ),
 })
 
 const TryInput = Type.Object(
@@ -78,7 +91,13 @@ export function tries({ config, clock, overview }: OverviewDeps): Endpoint[] {
           throw new InvalidInput([{ pointer: '/html', message: `must have at most ${MAX_HTML_BYTES} bytes` }])
         const markdown = converted(html, { content, links })
         const markdown_bytes = Buffer.byteLength(markdown)
-        return { markdown, tokens: Math.ceil(markdown_bytes / 4), html_bytes, markdown_bytes }
+        return {
+          markdown,
+          tokens: Math.ceil(markdown_bytes / 4),
+          html_bytes,
+          markdown_bytes,
+          left_out: html_bytes <= MAX_REPORTED_BYTES ? leftOut(html, content) : [],
+        }
       },
     }),
     endpoint({

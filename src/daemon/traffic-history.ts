@@ -1,4 +1,4 @@
-import type { TrafficPoint, ZoneTraffic } from '../../control/overview/services.js'
+import type { RuleCount, TrafficPoint, ZoneTraffic } from '../../control/overview/services.js'
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
@@ -43,6 +43,10 @@ export class TrafficHistory {
     return { at: this.#clock.now(), zones: trafficOf(readSamples(await this.#read(), 'edged_zone_')) }
   }
 
+  async rules(): Promise<readonly RuleCount[]> {
+    return ruleCounts(readSamples(await this.#read(), 'edged_rule_'))
+  }
+
   close(): void {
     clearInterval(this.#timer)
   }
@@ -75,4 +79,17 @@ function add(old: ZoneTraffic, name: string, status: string | undefined, value: 
   if (name === 'edged_zone_markdown_responses_total') return { ...old, markdown: value }
   if (name === 'edged_zone_cache_hits_total') return { ...old, cacheHits: value }
   return name === 'edged_zone_response_body_bytes_total' ? { ...old, bytes: value } : old
+}
+
+function ruleCounts(samples: readonly Sample[]): RuleCount[] {
+  const counts = new Map<string, RuleCount>()
+  for (const { name, labels, value } of samples) {
+    const { ruleset, rule } = labels
+    if (ruleset === undefined || rule === undefined) continue
+    const key = `${ruleset} ${rule}`
+    const old = counts.get(key) ?? { ruleset, rule, matches: 0, failures: 0 }
+    if (name === 'edged_rule_matches_total') counts.set(key, { ...old, matches: old.matches + value })
+    if (name === 'edged_rule_failures_total') counts.set(key, { ...old, failures: old.failures + value })
+  }
+  return [...counts.values()]
 }

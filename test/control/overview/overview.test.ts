@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { basicEndpoints } from '../../../control/index.js'
 import type { LogpushServices } from '../../../control/logpush/services.js'
 import { overview } from '../../../control/overview/index.js'
-import type { OverviewServices, TrafficPoint } from '../../../control/overview/services.js'
+import type { OverviewServices, RuleCount, TrafficPoint } from '../../../control/overview/services.js'
 import { newCounts, type Watched } from '../../../pipelines/logpush/monitor.js'
 import { account, DAEMON, zone, type Scope } from '../../../src/core/scope.js'
 import { MANAGED_CERTIFICATES, type ManagedCertificate } from '../../../src/tls/acme/records.js'
@@ -55,9 +55,9 @@ const TOKENS = {
 }
 
 /** The API with fixed numbers; `proxy` is where trial requests go. */
-async function observed(t: Test, proxy = 'http://127.0.0.1:1'): Promise<Client> {
+async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount[] = []): Promise<Client> {
   const services: OverviewServices = {
-    traffic: { points: [point(START, 10)], now: async () => point(START + 15_000, 25) },
+    traffic: { points: [point(START, 10)], now: async () => point(START + 15_000, 25), rules: async () => counts },
     zones: () => [
       {
         id: ZONE,
@@ -96,6 +96,7 @@ t.test('reads of the dashboard need their permission, know their queries and sta
     ['GET', `/zones/${ZONE}/edged/overview`],
     ['GET', `/accounts/${ACCOUNT}/edged/audit`],
     ['GET', `/zones/${ZONE}/edged/certificates`],
+    ['GET', `/zones/${ZONE}/edged/rules/counts`],
     ['GET', `/accounts/${ACCOUNT}/edged/pipelines`],
     ['GET', `/zones/${ZONE}/edged/pipelines`],
     ['GET', `/accounts/${ACCOUNT}/edged/expressions/names`],
@@ -229,6 +230,21 @@ t.test(
   },
 )
 
+t.test('rules are listed with their counts in the scope of their ruleset only', async (t) => {
+  const counts: RuleCount[] = []
+  const api = await observed(t, undefined, counts)
+  const path = `/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`
+  const made = await api.call('PUT', path, { rules: [{ action: 'block', expression: 'true' }] })
+  const { id, rules } = made.body.result
+  counts.push({ ruleset: id, rule: rules[0].id, matches: 7, failures: 1 })
+  counts.push({ ruleset: 'a'.repeat(32), rule: 'b'.repeat(32), matches: 2, failures: 0 })
+  t.same((await api.call('GET', `/zones/${ZONE}/edged/rules/counts`)).body.result, [
+    { ruleset_id: id, rule_id: rules[0].id, matches: 7, failures: 1 },
+  ])
+  t.same((await api.call('GET', `/zones/${OTHER_ZONE}/edged/rules/counts`)).body.result, [])
+  t.same((await api.call('GET', `/accounts/${ACCOUNT}/edged/rules/counts`)).body.result, [])
+})
+
 t.test('expressions are checked with the place of the error, and their names are listed', async (t) => {
   const api = await observed(t)
   const path = `/accounts/${ACCOUNT}/edged/expressions`
@@ -262,7 +278,20 @@ t.test('a page is converted as asked', async (t) => {
     html_bytes: html.length,
     markdown_bytes: 15,
     tokens: 4,
+    left_out: [{ what: '<nav>', reason: 'nav is never content', count: 1 }],
   })
+  const hidden = `<script>1</script><header>H</header>${'<div class="modal" hidden>m</div>'.repeat(2)}${html}`
+  t.same((await convert({ html: hidden })).body.result.left_out, [
+    { what: '<script>', reason: 'scripts are not content', count: 1 },
+    { what: '<header>', reason: 'header of the whole page', count: 1 },
+    { what: '<div class="modal" hidden>', reason: 'hidden from readers', count: 2 },
+    { what: '<nav>', reason: 'nav is never content', count: 1 },
+  ])
+  const text = 'a long sentence with enough words to count as the content of the page, '.repeat(20)
+  const page = `<div class="comments"><p>A comment.</p></div><main><h1>T</h1><p>${text}</p></main>`
+  t.match((await convert({ html: page, content: 'main' })).body.result.left_out, [
+    { what: 'A comment.', reason: 'outside the main content' },
+  ])
   t.equal((await convert({ html, links: false, content: 'main' })).body.result.markdown, '# T\n\na b\n')
   t.match(await convert({ html: 'é'.repeat(600_000) }), {
     status: 400,

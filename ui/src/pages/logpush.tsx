@@ -11,6 +11,7 @@ interface Job {
   readonly name: string | null
   readonly dataset: string
   readonly enabled: boolean
+  readonly max_upload_interval_seconds?: number | null
   readonly destination_conf: string
   readonly last_complete: string | null
   readonly last_error: string | null
@@ -65,6 +66,7 @@ function Jobs() {
               ],
               ['State', (job) => <State running={of(job)} />],
               ['Lag', (job) => of(job) && `${of(job)!.lag_records} records, ${Math.round(of(job)!.lag_seconds)} s`],
+              ['Next batch', (job) => nextBatch(job, of(job))],
               ['Delivered', (job) => of(job)?.records_delivered],
               ['Last delivery', ({ last_complete: at }) => <Time at={at} />],
               [
@@ -100,6 +102,16 @@ function Jobs() {
       </Loaded>
     </Panel>
   )
+}
+
+/** Seconds after its first record that a batch is sent, unless the job says otherwise. */
+const DEFAULT_INTERVAL = 30
+
+function nextBatch({ max_upload_interval_seconds: seconds }: Job, running: Running | undefined): string {
+  if (running === undefined) return '–'
+  if (running.batches_in_flight > 0) return 'is being sent'
+  if (running.lag_records === 0 && running.lag_seconds === 0) return 'after the next record'
+  return `in at most ${Math.max(0, Math.round((seconds || DEFAULT_INTERVAL) - running.lag_seconds))} s`
 }
 
 const State = ({ running }: { running: Running | undefined }) =>

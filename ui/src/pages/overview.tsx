@@ -54,6 +54,9 @@ function Found({ zones, points, version, started_at: started }: OverviewResult) 
       <Panel title="Requests per second, last hour">
         <Chart title="Requests per second" {...rates(points)} />
       </Panel>
+      <Panel title="Markdown and cache hits in % of the requests, last hour">
+        <Chart title="Percent of the requests" {...shares(points)} />
+      </Panel>
       <Panel title="Zones">
         <Table
           caption="Zones"
@@ -97,13 +100,33 @@ const Card = ({ title, value }: { title: string; value: string }) => (
   </div>
 )
 
-/** Returns the differences of neighbouring points, per second. */
-function rates(points: OverviewResult['points']) {
-  const steps = points.slice(1).map((point, i) => ({
+const stepsOf = (points: OverviewResult['points']) =>
+  points.slice(1).map((point, i) => ({
     before: points[i]!,
     point,
     seconds: Math.max((Date.parse(point.at) - Date.parse(points[i]!.at)) / 1000, 1),
   }))
+
+/** Returns what share of the requests between neighbouring points was Markdown or came from the cache, in percent. */
+function shares(points: OverviewResult['points']) {
+  const steps = stepsOf(points)
+  const share = (member: keyof Totals) =>
+    steps.map(({ before, point }) => {
+      const requests = point.requests - before.requests
+      return requests > 0 ? (100 * Math.max(point[member] - before[member], 0)) / requests : 0
+    })
+  return {
+    times: steps.map(({ point }) => Date.parse(point.at) / 1000),
+    lines: [
+      { label: 'Markdown', color: '--good', values: share('markdown') },
+      { label: 'Cache hits', color: '--accent', values: share('cache_hits') },
+    ],
+  }
+}
+
+/** Returns the differences of neighbouring points, per second. */
+function rates(points: OverviewResult['points']) {
+  const steps = stepsOf(points)
   const rate = (member: keyof Totals) =>
     steps.map(({ before, point, seconds }) => Math.max(point[member] - before[member], 0) / seconds)
   return {

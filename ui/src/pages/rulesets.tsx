@@ -15,6 +15,12 @@ interface Ruleset {
   readonly rules?: readonly Rule[]
 }
 
+interface RuleCount {
+  readonly rule_id: string
+  readonly matches: number
+  readonly failures: number
+}
+
 const PHASES: readonly (readonly [phase: string, title: string])[] = [
   ['http_request_firewall_custom', 'Custom firewall rules'],
   ['http_ratelimit', 'Rate limits'],
@@ -48,6 +54,7 @@ function Rules({ phase }: { phase: string }) {
   const { ofZone } = usePlace()
   const path = `${ofZone}/rulesets/phases/${phase}/entrypoint`
   const read = useRead<Ruleset>(path)
+  const counts = useRead<readonly RuleCount[]>(`${ofZone}/edged/rules/counts`, 5000)
   const { busy, error, run } = useWork()
   const [editing, setEditing] = useState<Rule | 'new'>()
   const [notice, setNotice] = useState('')
@@ -84,6 +91,7 @@ function Rules({ phase }: { phase: string }) {
       {rules.length === 0 && <p class="soft">No rules in this phase.</p>}
       <RuleList
         rules={rules}
+        counts={counts.value ?? []}
         busy={busy}
         onMove={move}
         onEdit={setEditing}
@@ -120,6 +128,7 @@ function Rules({ phase }: { phase: string }) {
 
 function RuleList({
   rules,
+  counts,
   busy,
   onMove,
   onEdit,
@@ -127,6 +136,7 @@ function RuleList({
   onDelete,
 }: {
   rules: readonly Rule[]
+  counts: readonly RuleCount[]
   busy: boolean
   onMove: (from: number, to: number) => void
   onEdit: (rule: Rule) => void
@@ -173,6 +183,7 @@ function RuleList({
             <strong>{rule.action}</strong>
             {rule.description && <span>{rule.description}</span>}
             <code>{rule.expression}</code>
+            <Hits count={counts.find(({ rule_id: id }) => id === rule.id)} />
             <button type="button" disabled={busy} aria-pressed={rule.enabled !== false} onClick={() => onToggle(rule)}>
               {rule.enabled === false ? 'Disabled' : 'Enabled'}
             </button>
@@ -186,5 +197,16 @@ function RuleList({
         )
       })}
     </ol>
+  )
+}
+
+/** Requests that a rule acted on since the start of the daemon. */
+function Hits({ count }: { count: RuleCount | undefined }) {
+  const { matches = 0, failures = 0 } = count ?? {}
+  return (
+    <span class="soft">
+      {`${matches.toLocaleString()} ${matches === 1 ? 'hit' : 'hits'}`}
+      {failures > 0 && <span class="bad">{`, ${failures.toLocaleString()} failures`}</span>}
+    </span>
   )
 }

@@ -17,6 +17,7 @@ interface Converted {
   readonly tokens: number
   readonly html_bytes: number
   readonly markdown_bytes: number
+  readonly left_out: readonly { readonly what: string; readonly reason: string; readonly count: number }[]
 }
 
 /** A page beside its Markdown: from the zone, through the proxy, or from pasted HTML. */
@@ -44,16 +45,23 @@ function FromZone() {
   const { zone, ofZone, ofAccount } = usePlace()
   const [host, setHost] = useState(zone!.name)
   const [path, setPath] = useState('/')
-  const [found, setFound] = useState<{ html: Tried; markdown: Tried; main: Converted | undefined }>()
+  const [found, setFound] = useState<{
+    html: Tried
+    markdown: Tried
+    page: Converted | undefined
+    main: Converted | undefined
+  }>()
   const { busy, error, run } = useWork()
   const fetchBoth = async () => {
     const [html, markdown] = await Promise.all(
       ['text/html', 'text/markdown'].map((accept) => post<Tried>(`${ofZone}/edged/try`, { host, path, accept })),
     )
-    const main = await post<Converted>(`${ofAccount}/edged/convert`, { html: html!.body, content: 'main' }).catch(
-      () => undefined,
+    const [page, main] = await Promise.all(
+      ['page', 'main'].map((content) =>
+        post<Converted>(`${ofAccount}/edged/convert`, { html: html!.body, content }).catch(() => undefined),
+      ),
     )
-    setFound({ html: html!, markdown: markdown!, main })
+    setFound({ html: html!, markdown: markdown!, page, main })
   }
   return (
     <>
@@ -73,7 +81,7 @@ function FromZone() {
       <Problem text={error} />
       {found && (
         <>
-          <Sides html={found.html.body} markdown={found.markdown.body} main={found.main?.markdown} />
+          <Sides html={found.html.body} markdown={found.markdown.body} page={found.page} main={found.main} />
           <h3>Responses</h3>
           <div class="halves">
             <Response title="For browsers" tried={found.html} />
@@ -117,7 +125,7 @@ function FromHtml() {
         Convert
       </button>
       <Problem text={error} />
-      {found && <Sides html={found.html} markdown={found.page.markdown} main={found.main.markdown} />}
+      {found && <Sides html={found.html} markdown={found.page.markdown} page={found.page} main={found.main} />}
     </form>
   )
 }
@@ -125,9 +133,20 @@ function FromHtml() {
 const tokens = (text: string): number => Math.ceil(new TextEncoder().encode(text).length / 4)
 
 /** The page beside its Markdown. */
-function Sides({ html, markdown, main }: { html: string; markdown: string; main: string | undefined }) {
+function Sides({
+  html,
+  markdown,
+  page,
+  main,
+}: {
+  html: string
+  markdown: string
+  page: Converted | undefined
+  main: Converted | undefined
+}) {
   const [mode, setMode] = useState('page')
-  const shown = mode === 'main' && main !== undefined ? main : markdown
+  const shown = mode === 'main' && main !== undefined ? main.markdown : markdown
+  const leftOut = (mode === 'main' ? main : page)?.left_out
   return (
     <>
       <Choice
@@ -154,6 +173,21 @@ function Sides({ html, markdown, main }: { html: string; markdown: string; main:
           </pre>
         </div>
       </div>
+      {leftOut && (
+        <details>
+          <summary>{`What was left out and why (${leftOut.length})`}</summary>
+          <Table
+            caption="Left out"
+            rows={leftOut}
+            empty="Nothing was left out."
+            columns={[
+              ['Part', ({ what }) => <code>{what}</code>],
+              ['Why', ({ reason }) => reason],
+              ['Times', ({ count }) => count],
+            ]}
+          />
+        </details>
+      )}
     </>
   )
 }

@@ -1,0 +1,39 @@
+import { Type } from 'typebox'
+import { RULESETS } from '../../src/core/model/ruleset.js'
+import { ACCESS } from '../http/auth/permissions.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { whole } from '../http/paging.js'
+import type { OverviewDeps } from './services.js'
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+
+/** How often rules have acted. */
+export function ruleCounts({ store, overview }: OverviewDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'get',
+      path: '/edged/rules/counts',
+      scopes: ['account', 'zone'],
+      permissions: ACCESS.rulesets.read,
+      summary:
+        'List the rules of an account or zone that have matched since the start of the daemon, with their counts',
+      result: Type.Array(
+        Type.Object({
+          ruleset_id: Type.String(),
+          rule_id: Type.String(),
+          matches: count('Requests that the rule acted on, on this machine.'),
+          failures: count('Failures to load, evaluate or execute the rule.'),
+        }),
+      ),
+      async handle({ scope }) {
+        const own = new Set(store.list(RULESETS, scope).map(({ id }) => id))
+        const counts = await overview().traffic.rules()
+        return whole(
+          counts
+            .filter(({ ruleset }) => own.has(ruleset))
+            .map(({ ruleset, rule, matches, failures }) => ({ ruleset_id: ruleset, rule_id: rule, matches, failures })),
+        )
+      },
+    }),
+  ]
+}
