@@ -4,6 +4,7 @@ import { failureOf } from './failure.js'
 import type { Response } from './http/client.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
 import type { Verdict } from './http/linewise.js'
+import { objectOf, recordTime } from './http/record-time.js'
 import { TLS } from './http/target.js'
 import { refuse, text } from './params.js'
 
@@ -21,7 +22,15 @@ export const elasticsearch = linesSinkType({
   summary: 'documents of an index or data stream, one per line, without duplicates',
   sent: Type.Object({ pipeline: Type.Optional(text('Ingest pipeline of the documents.')) }),
   limits: { bytes: 8_000_000, records: 10_000 },
-  own: Type.Object(TLS),
+  own: Type.Object({
+    time: Type.Optional(
+      text(
+        'Field whose time becomes the @timestamp of documents without one, which data streams need. Default: for indexes ' +
+          'called logs-, metrics-, traces- or synthetics-DATASET-NAMESPACE the first usual field with a time, else none.',
+      ),
+    ),
+    ...TLS,
+  }),
   // One line for each record, also where all have failed.
   maxResponse: 4_000_000,
 
@@ -31,11 +40,13 @@ export const elasticsearch = linesSinkType({
     if (path === '') refuse('needs an index as its path')
     url.pathname = `${path}/_bulk`
     url.search += `${url.search === '' ? '' : '&'}filter_path=${FILTER_PATH}`
-    return { ...target, url }
+    const { time } = target.own
+    return { ...target, url, time, isTimed: time !== undefined || DATA_STREAM.test(path) }
   },
 
-  message({ name, lines, numbers }) {
-    const documents = lines.map((line, index) => {
+  message({ name, from, lines, numbers }, { time, isTimed }) {
+    const documents = lines.map((text, index) => {
+      const line = isTimed ? timed(text, from, time) : text
       // Data streams take nothing but `create`, and a document that is there already answers 409.
       const action = JSON.stringify({ create: { _id: `${name}-${numbers[index]}` } })
       return `${action}\n${isObject(line) ? line : JSON.stringify({ message: line })}\n`
@@ -46,6 +57,21 @@ export const elasticsearch = linesSinkType({
   judge: ({ text, complete }, { url }, lines) => judged(bulkResponse(text, complete), url.host, lines),
   test: (now) => JSON.stringify({ '@timestamp': now.toISOString(), content: 'tests' }),
 })
+
+/** The naming scheme of data streams: type, dataset, namespace. */
+const DATA_STREAM = /\/(logs|metrics|traces|synthetics)-[^-/]+-[^/]+$/
+
+/** Adds the time of a document that has none; the rest of its text stays as it is. */
+function timed(line: string, from: Date, field: string | undefined): string {
+  const record = objectOf(line)
+  if (record === undefined)
+    return line.startsWith('{') ? line : JSON.stringify({ '@timestamp': from.toISOString(), message: line })
+  if (Object.hasOwn(record, '@timestamp')) return line
+  const ns = recordTime(line, record, field) ?? BigInt(from.getTime()) * 1_000_000n
+  const seconds = new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 19)
+  const member = `"@timestamp":"${seconds}.${String(ns % 1_000_000_000n).padStart(9, '0')}Z"`
+  return `{${member}${Object.keys(record).length === 0 ? '' : ','}${line.slice(1)}`
+}
 
 interface BulkResponse {
   readonly errors?: boolean

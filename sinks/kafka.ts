@@ -21,7 +21,8 @@ const PARAMS = Type.Object(
     compression: Type.Optional(choice('Compression of messages. Default: gzip.', ['gzip', 'none'])),
     key: Type.Optional(
       text(
-        'Field of the line, or JSON pointer such as /user/id, whose value is the key of its message. Lines without it have no key.',
+        'Field of the line, or JSON pointer such as /user/id, whose value is the key of its message; lines without it have no ' +
+          'key. Default: RayID, else ClientIP.',
       ),
     ),
     ...TRANSPORT,
@@ -51,8 +52,8 @@ interface Settings {
   readonly transport: Transport
   readonly sasl: Sasl | undefined
   readonly gzip: boolean
-  /** Names of the members that lead to the key, outermost first. */
-  readonly key: readonly string[] | undefined
+  /** Where the key may be: names of the members that lead to it, outermost first. */
+  readonly keys: readonly (readonly string[])[]
 }
 
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
@@ -70,7 +71,7 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
     transport,
     sasl: saslOf(given),
     gzip: given.compression !== 'none',
-    key: given.key === undefined ? undefined : keyPath(given.key),
+    keys: given.key === undefined ? DEFAULT_KEYS : [keyPath(given.key)],
   }
 }
 
@@ -95,7 +96,7 @@ function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>):
 
 /** A connection per batch: between two of them brokers may have come and gone. */
 async function produce(
-  { brokers, topic, transport, sasl, gzip, key }: Settings,
+  { brokers, topic, transport, sasl, gzip, keys }: Settings,
   batch: LineBatch,
   deps: SinkDeps,
   signal: AbortSignal,
@@ -142,7 +143,7 @@ async function produce(
   try {
     await producer.connect()
     const compression = gzip ? CompressionTypes.GZIP : CompressionTypes.None
-    for await (const messages of requests(batch, key))
+    for await (const messages of requests(batch, keys))
       await producer.send({ topic, messages, acks: ALL, timeout: ANSWER_MS, compression })
   } catch (error) {
     signal.throwIfAborted()
@@ -160,13 +161,13 @@ const ANSWER_MS = 30_000
 const MAX_RECEIVED = 16 * 1024 * 1024
 
 /** Messages in the sizes of requests. Brokers take 1 MiB in one by default, after compression. */
-async function* requests({ name, groups }: LineBatch, path: readonly string[] | undefined): AsyncGenerator<Message[]> {
+async function* requests({ name, groups }: LineBatch, keys: Settings['keys']): AsyncGenerator<Message[]> {
   let waiting: Message[] = []
   let bytes = 0
   let record = 0
   for await (const group of groups) {
     for (const line of group) {
-      const key = path === undefined ? null : keyOf(line, path)
+      const key = keyOf(line, keys)
       const size = line.length + (key?.length ?? 0) + OVERHEAD
       if (waiting.length > 0 && bytes + size > REQUEST_BYTES) {
         yield waiting
@@ -191,21 +192,29 @@ const keyPath = (key: string): string[] =>
         .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
     : [key]
 
+/** Requests of the same visit stay in one partition, and in order. */
+const DEFAULT_KEYS: Settings['keys'] = [['RayID'], ['ClientIP']]
+
 /** Returns the key of a line: the text of a string, the JSON text of another value; null if the line has no such value. */
-function keyOf(line: Uint8Array, path: readonly string[]): string | null {
-  let value: unknown
+function keyOf(line: Uint8Array, keys: Settings['keys']): string | null {
+  if (line[0] !== 0x7b) return null
+  let record: unknown
   try {
-    value = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString())
+    record = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString())
   } catch {
     return null
   }
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return null
-    value = (value as Readonly<Record<string, unknown>>)[name]
+  for (const path of keys) {
+    const value = path.reduce<unknown>(memberOf, record)
+    if (value !== undefined && value !== null) return typeof value === 'string' ? value : JSON.stringify(value)
   }
-  if (value === null) return null
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return null
 }
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined
 
 const REQUEST_BYTES = 900_000
 /** What a message has around its value, headers included. */

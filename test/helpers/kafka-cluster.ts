@@ -76,6 +76,28 @@ export async function produce(brokers: readonly string[], values: readonly (stri
   await producer.disconnect()
 }
 
+/** Reads messages of the topic `logs` until there are `count` of them. */
+export async function keysOf(
+  t: Test,
+  brokers: readonly string[],
+  count: number,
+): Promise<{ readonly key: string | null; readonly partition: number }[]> {
+  const { Kafka, logLevel } = kafkajs
+  const consumer = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING }).consumer({ groupId: 'keys' })
+  t.teardown(async () => await consumer.disconnect())
+  await consumer.connect()
+  await consumer.subscribe({ topic: 'logs', fromBeginning: true })
+  const found: { key: string | null; partition: number }[] = []
+  await new Promise<void>((resolve, reject) => {
+    const eachMessage = async ({ partition, message }: { partition: number; message: { key: Buffer | null } }) => {
+      found.push({ key: message.key?.toString() ?? null, partition })
+      if (found.length === count) resolve()
+    }
+    consumer.run({ eachMessage }).catch(reject)
+  })
+  return found
+}
+
 /** Returns how many messages of the topic `logs` a group has committed. */
 export async function committed(brokers: readonly string[], groupId: string): Promise<number> {
   const { Kafka, logLevel } = kafkajs

@@ -153,7 +153,7 @@ const FAKES: Readonly<Record<string, Fake>> = {
     begin: bqFake,
   },
   loki: {
-    conf: (host) => `loki://${host}?labels=job:edged,env:prod&header_X-Scope-OrgID=${ENCODED}`,
+    conf: (host) => `loki://${host}?labels=job:edged,env:prod&time=batch&header_X-Scope-OrgID=${ENCODED}`,
     secret: SECRET,
     wrong: ({ target, headers, text }) => {
       const { stream, values } = lokiStream(text)

@@ -14,6 +14,9 @@ interface Judge {
   reply: ReceiverResponse
 }
 
+/** When the batches of the tests begin. */
+const BEGAN = new Date('2026-11-21T12:00:00Z')
+
 const json = (body: unknown, status = 200): ReceiverResponse => ({ status, body: JSON.stringify(body) })
 
 async function elastic(t: Test): Promise<Judge> {
@@ -179,4 +182,62 @@ t.test('a token is used until it is no longer taken, and lines that are no rows 
   t.equal(judge.tokens, 2)
   const csv = { failure: 'refused', lines: undefined, message: /^line 2 is not a JSON object/ }
   await t.rejects(judge.sink.write(batchOf('{}\n"a"\n', 'identity'), never), csv)
+})
+
+t.test('documents of data streams get their time, others stay as they are', async (t) => {
+  const bodies: string[] = []
+  const receiver = await httpReceiver(t, {
+    response: ({ text }) => (bodies.push(text), json({ errors: false, items: [] })),
+  })
+  const deps = sinkDeps({ egress: await openEgress([receiver.server]) })
+  const documents = async (index: string, lines: readonly string[]) => {
+    const sink = openSink(`elasticsearch://${receiver.host}/${index}`, deps)
+    await sink.write(batchOf(lines.map((line) => `${line}\n`).join(''), 'identity', { name: 'n', from: BEGAN }), never)
+    await sink.close()
+    return bodies.splice(0).flatMap((text) => text.split('\n').filter((_, at) => at % 2 === 1))
+  }
+  const lines = [
+    '{"EdgeStartTimestamp":1795266000123456789,"n":1.50}',
+    '{"@timestamp":"2026-01-01T00:00:00Z","time":5}',
+    '{"ts":"2026-11-21T14:00:00.5+01:00"}',
+    '{"ts":"yesterday"}',
+    '{}',
+    'text',
+  ]
+  t.strictSame(await documents('logs-edge-prod', lines), [
+    '{"@timestamp":"2026-11-21T13:00:00.123456789Z","EdgeStartTimestamp":1795266000123456789,"n":1.50}',
+    '{"@timestamp":"2026-01-01T00:00:00Z","time":5}',
+    '{"@timestamp":"2026-11-21T13:00:00.500000000Z","ts":"2026-11-21T14:00:00.5+01:00"}',
+    '{"@timestamp":"2026-11-21T12:00:00.000000000Z","ts":"yesterday"}',
+    '{"@timestamp":"2026-11-21T12:00:00.000000000Z"}',
+    '{"@timestamp":"2026-11-21T12:00:00.000Z","message":"text"}',
+  ])
+  t.strictSame(await documents('requests', lines.slice(0, 2)), lines.slice(0, 2))
+  t.strictSame(await documents('requests?time=at', ['{"at":1795266000}']), [
+    '{"@timestamp":"2026-11-21T13:00:00.000000000Z","at":1795266000}',
+  ])
+})
+
+t.test('lines of Loki have the time of their record and its metadata', async (t) => {
+  const bodies: string[] = []
+  const receiver = await httpReceiver(t, { response: ({ text }) => (bodies.push(text), { status: 204 }) })
+  const deps = sinkDeps({ egress: await openEgress([receiver.server]) })
+  const values = async (query: string, lines: readonly string[]) => {
+    const sink = openSink(`loki://${receiver.host}${query}`, deps)
+    await sink.write(batchOf(lines.map((line) => `${line}\n`).join(''), 'identity', { name: 'n', from: BEGAN }), never)
+    await sink.close()
+    return (JSON.parse(bodies.splice(0).join('')) as { streams: [{ values: unknown[] }] }).streams[0].values
+  }
+  const lines = ['{"EdgeStartTimestamp":1795266000123456789,"RayID":"r","n":7}', '{"time":1795266000123}', 'text']
+  const began = `${BEGAN.getTime()}000`
+  t.strictSame(await values('', lines), [
+    ['1795266000123456789', lines[0]],
+    ['1795266000123000000', lines[1]],
+    [`${began}002`, lines[2]],
+  ])
+  t.strictSame(await values('?time=batch&metadata=RayID,n,no', lines), [
+    [`${began}000`, lines[0], { RayID: 'r', n: '7' }],
+    [`${began}001`, lines[1]],
+    [`${began}002`, lines[2]],
+  ])
 })

@@ -13,7 +13,7 @@ import type { SinkType } from '../../sinks/sink-type.js'
 import { lines } from '../../sinks/streams/lines.js'
 import { syslog } from '../../sinks/syslog.js'
 import { testFolder } from '../helpers/folder.js'
-import { kafkaCluster, noKafka } from '../helpers/kafka-cluster.js'
+import { kafkaCluster, keysOf, noKafka } from '../helpers/kafka-cluster.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { saslBroker, scramServer } from '../helpers/sasl-broker.js'
 import { batchOf, depsFor, never, sinkDeps } from '../helpers/sink-deps.js'
@@ -326,6 +326,31 @@ t.test('kafka', async (t) => {
     const unguarded = kafka.open(new URL(`kafka://${first}/logs?tls=false`), await depsFor([ports[0]!]))
     await t.rejects(unguarded.write(batchOf(text, 'identity'), never), NOT_PUBLIC, 'the other broker is guarded, too')
     await t.rejects(kafka.open(new URL(`kafka://${first}/logs?tls=false`), sinkDeps()).check(never), NOT_PUBLIC)
+  })
+
+  await t.test('messages with the same key are in one partition', { skip: noKafka(t) }, async (t) => {
+    const cluster = await kafkaCluster(t)
+    const ports = cluster.brokers.map((broker) => Number(broker.split(':')[1]))
+    const deps = await depsFor(ports)
+    const write = async (query: string, lines: readonly string[]) => {
+      const sink = kafka.open(new URL(`kafka://${cluster.brokers[0]!}/logs?tls=false${query}`), deps)
+      await sink.write(batchOf(lines.map((line) => `${line}\n`).join(''), 'identity'), never)
+    }
+    const users = Array.from({ length: 40 }, (_, n) => `{"user":{"id":${n % 4}},"n":${n}}`)
+    await write('&key=/user/id', users)
+    await write('&key=user', ['{"user":"a b"}', '{"user":null}', '{"other":1}', '"user"', 'text'])
+    await write('', ['{"RayID":"r1","ClientIP":"192.0.2.1"}', '{"ClientIP":"192.0.2.1"}', '{"a":1}', 'a,b'])
+    const found = await keysOf(t, cluster.brokers, users.length + 9)
+    const partitions = new Map<string, Set<number>>()
+    for (const { key, partition } of found) {
+      const known = partitions.get(String(key)) ?? new Set()
+      partitions.set(String(key), known.add(partition))
+    }
+    const named = found.map(({ key }) => key).filter((key) => key !== null)
+    t.strictSame([...new Set(named)].sort(), ['0', '1', '192.0.2.1', '2', '3', 'a b', 'r1'])
+    t.equal(found.length - named.length, 6, 'lines without the value have no key')
+    for (const key of named) t.equal(partitions.get(key)?.size, 1, key)
+    t.ok(new Set(found.map(({ partition }) => partition)).size > 1)
   })
 
   await t.test('credentials are proven to a broker, over TLS as well', async (t) => {
