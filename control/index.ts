@@ -1,5 +1,6 @@
-import { auditLogs } from './accounts/audit-logs.js'
 import { accounts } from './accounts/index.js'
+import { auditLogs } from './accounts/audit-logs.js'
+import { logsAudit } from './accounts/logs-audit.js'
 import type { ControlDeps } from './http/context.js'
 import type { Endpoint } from './http/endpoint.js'
 import { listenControl, type Control } from './http/listen.js'
@@ -36,6 +37,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...tokens(deps),
   ...accounts(deps),
   ...auditLogs(deps),
+  ...logsAudit(deps),
   ...zones(deps),
   ...settings(deps),
   ...managedHeaders(deps),

@@ -32,8 +32,6 @@ export interface Caller {
   readonly name: string
   /** The e-mail address of the legacy pair. */
   readonly email?: string
-  /** Address of the client that sent the request. */
-  readonly address?: string
   readonly grants: readonly Grant[]
 }
 

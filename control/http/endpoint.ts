@@ -4,6 +4,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import { assertNoIssues, InvalidInput, type Issue } from '../../src/core/errors.js'
 import { parser, soundMembers } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
+import type { RequestSource } from '../../src/core/store.js'
 import { ApiError } from './errors.js'
 import { queryParser } from './query.js'
 import type { Caller, Credentials, EndpointInfo } from './context.js'
@@ -81,6 +82,8 @@ type ParamNames<P extends string> = P extends `${infer Before}/*${infer Rest}`
 /** One authenticated, authorized and validated request to an endpoint. */
 export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly requestId: string
+  /** Where the request came from; undefined for changes that the daemon makes by itself. */
+  readonly source?: RequestSource
   readonly caller: Caller
   /** State and validity of the caller's own credentials. */
   readonly credentials?: Credentials | undefined

@@ -5,12 +5,21 @@ import type { Caller, ApiMiddleware } from './context.js'
 /** Caller of endpoints that require no credentials. */
 const NOBODY: Caller = { type: 'token', id: '', name: '', grants: [] }
 
+/** Characters of a User-Agent that the audit record has. */
+const MAX_USER_AGENT = 256
+
 /** Calls the endpoint and puts its result into the envelope. */
 export function writeResponse(endpoint: Endpoint): ApiMiddleware {
   return async (ctx) => {
     const { requestId, caller = NOBODY, scope = DAEMON, accountId = '' } = ctx.state
     const given = await endpoint.handle({
       requestId,
+      source: {
+        ip: ctx.req.socket.remoteAddress ?? '',
+        method: ctx.method,
+        path: ctx.path,
+        userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT),
+      },
       caller,
       scope,
       accountId,

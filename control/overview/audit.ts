@@ -1,12 +1,12 @@
 import { Type, type Static } from 'typebox'
 import type { AuditEntry } from '../../src/core/store.js'
-import { mayUse } from '../http/auth/access.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
-import { MAX_ENTRIES, newestEntries } from '../resources/newest-entries.js'
+import { MAX_EXAMINED, searchAudit, visibleTo } from '../resources/audit-entries.js'
 import type { OverviewDeps } from './services.js'
 
-const MAX_LISTED = 2000
+/** Changes of one response. */
+const MAX_ENTRIES = 2000
 
 const Entry = Type.Object({
   at: Type.String(),
@@ -22,28 +22,24 @@ const Entry = Type.Object({
 
 /** Changes made through the API. */
 export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
-  const newest = newestEntries(store)
   return [
     endpoint({
       method: 'get',
       path: '/edged/audit',
       scopes: ACCOUNT_ONLY,
       permissions: ['Account Settings Read', 'Account Settings Write'],
-      summary: `List the newest changes of an account and its zones, newest first, from the last ${MAX_ENTRIES} changes`,
+      summary: `List the newest changes of an account and its zones, newest first, from the ${MAX_EXAMINED} newest of the installation`,
       query: Type.Object({
-        limit: Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 100, description: 'Maximum entries.' }),
+        limit: Type.Integer({ minimum: 1, maximum: MAX_ENTRIES, default: 100, description: 'Maximum entries.' }),
       }),
       result: Type.Array(Entry),
-      async handle({ scope, query, caller }) {
-        const zones = new Set(
-          config().zones.flatMap(({ id, account }) =>
-            account === scope.id && mayUse(caller, [], { account, zone: id }) ? id : [],
-          ),
-        )
-        const entries = (await newest.read()).filter(({ resource: { scope: of } }) =>
-          of.type === 'zone' ? zones.has(of.id) : of.type === 'account' && of.id === scope.id,
-        )
-        return whole(entries.slice(0, query.limit).map(shown))
+      async handle(call) {
+        const { entries } = await searchAudit(store, {
+          order: 'newest_first',
+          limit: call.query.limit,
+          matches: visibleTo(config(), call),
+        })
+        return whole(entries.map(shown))
       },
     }),
   ]

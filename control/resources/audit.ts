@@ -4,8 +4,11 @@ import type { Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Kind, Write } from '../../src/core/store.js'
 import type { Call } from '../http/endpoint.js'
 
+/** Who made a change, and by which request. */
+type Author = Pick<Call, 'caller' | 'requestId' | 'source'>
+
 /** The author and scope of a change: the parts of a call that a write needs. */
-export type Actor = Pick<Call, 'scope' | 'accountId' | 'caller' | 'requestId'>
+export type Actor = Pick<Call, 'scope' | 'accountId' | keyof Author>
 
 /** One change of one record. Without `before` it was created, without `after` it was deleted. */
 interface Change {
@@ -21,15 +24,16 @@ interface Change {
 /** Returns the audit entry of one change of `call`. It belongs into the same batch as the change. */
 export function audit(
   clock: Clock,
-  { caller: { type, id, name, address }, requestId }: Pick<Call, 'caller' | 'requestId'>,
+  { caller: { type, id, name }, requestId, source }: Author,
   { action, kind, scope, id: resourceId, before, after }: Change,
 ): AuditEntry {
   return {
     at: new Date(clock.now()).toISOString(),
-    actor: { type, id, name, ...(address !== undefined && { ip: address }) },
+    actor: { type, id, name },
     action: action ?? (after === undefined ? 'delete' : before === undefined ? 'create' : 'update'),
     resource: { kind: kind.name, scope, id: resourceId },
     requestId,
+    ...(source && { request: source }),
     before: digest(before),
     after: digest(after),
   }
@@ -37,7 +41,7 @@ export function audit(
 
 /** Returns the function that `store.change` calls for the audit entry of its change. */
 export const auditOf =
-  (clock: Clock, call: Pick<Call, 'caller' | 'requestId'>, record: Pick<Change, 'action' | 'kind' | 'scope' | 'id'>) =>
+  (clock: Clock, call: Author, record: Pick<Change, 'action' | 'kind' | 'scope' | 'id'>) =>
   (before: unknown, after: unknown): AuditEntry =>
     audit(clock, call, { ...record, before, after })
 
@@ -47,7 +51,7 @@ export const auditOf =
  */
 export function audited(
   clock: Clock,
-  call: Pick<Call, 'caller' | 'requestId'>,
+  call: Author,
   { ifVersion, ...change }: Change & { readonly ifVersion?: number | undefined },
   more: readonly Write[] = [],
 ): [writes: Write[], audit: AuditEntry[]] {

@@ -12,7 +12,7 @@ import type { Call } from '../http/endpoint.js'
 import { flatPolicies } from '../http/auth/policies.js'
 
 /** The author of a change, for the audit record. */
-export type Actor = Pick<Call, 'caller' | 'requestId'>
+export type Actor = Pick<Call, 'caller' | 'requestId' | 'source'>
 
 /** A token and its secret. The secret is returned once and never stored. */
 export interface NewToken {

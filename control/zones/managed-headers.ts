@@ -65,7 +65,7 @@ function contextOf({ store, clock }: ControlDeps) {
     return { managed_request_headers: of('request'), managed_response_headers: of('response') }
   }
   const change = async (
-    call: Pick<Call, 'scope' | 'caller' | 'requestId'>,
+    call: Pick<Call, 'scope' | 'caller' | 'requestId' | 'source'>,
     next: (old: ReadonlySet<string>) => StoredTransforms | undefined,
   ) => {
     const { scope } = call

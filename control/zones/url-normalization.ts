@@ -28,7 +28,10 @@ const Normalization = Type.Object(
 /** How the paths of requests to a zone are normalized. */
 export function urlNormalization({ store, clock }: ControlDeps): Endpoint[] {
   const common = { path: '/url_normalization', scopes: ['zone'], result: Normalization } as const
-  const change = async (call: Pick<Call, 'scope' | 'caller' | 'requestId'>, next: UrlNormalization | undefined) => {
+  const change = async (
+    call: Pick<Call, 'scope' | 'caller' | 'requestId' | 'source'>,
+    next: UrlNormalization | undefined,
+  ) => {
     const { scope } = call
     const entry = auditOf(clock, call, { action: 'update', kind: URL_NORMALIZATION, scope, id })
     await store.change(URL_NORMALIZATION, scope, id, () => next, entry)

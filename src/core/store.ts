@@ -43,19 +43,24 @@ export interface Write {
   readonly ifVersion?: number
 }
 
+/** Where an API request came from, for the audit record. */
+export interface RequestSource {
+  readonly ip: string
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  readonly userAgent?: string
+}
+
 /** One line of the audit record, stored in the same batch as its change. */
 export interface AuditEntry {
   readonly at: string
-  readonly actor: {
-    readonly type: string
-    readonly id: string
-    readonly name?: string
-    /** Address of the client. */
-    readonly ip?: string
-  }
+  readonly actor: { readonly type: string; readonly id: string; readonly name?: string }
   readonly action: string
   readonly resource: { readonly kind: string; readonly scope: Scope; readonly id: string }
   readonly requestId: string
+  /** The request that made the change; undefined if the daemon made it by itself. */
+  readonly request?: RequestSource
   /** SHA-256 of the JSON before and after, hexadecimal; null if the record did not exist. */
   readonly before: string | null
   readonly after: string | null
@@ -76,6 +81,14 @@ export class StoreUnavailable extends Error {
 
 /** The disk of the store is full. */
 export class StoreFull extends StoreUnavailable {}
+
+export type AuditOrder = 'oldest_first' | 'newest_first'
+
+/** One audit entry and the cursor from which reading goes on behind it. */
+export interface FoundEntry {
+  readonly cursor: string
+  readonly entry: AuditEntry
+}
 
 /** Limits of the audit record. Entries beyond them are deleted with a later change. */
 export interface AuditRetention {
@@ -119,9 +132,10 @@ export interface Store {
   /** Calls `listener` with the changes of each batch, in order, from any machine. Returns a function that stops it. */
   watch(listener: (changes: readonly Change[]) => void): () => void
   /**
-   * Reads audit entries, oldest first, after the cursor of an earlier entry. Throws InvalidInput for a bad cursor.
+   * Reads audit entries in the given order, oldest first by default, beginning behind the entry with this cursor. Throws
+   * InvalidInput for a bad cursor.
    */
-  audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }>
+  audit(cursor?: string, limit?: number, order?: AuditOrder): AsyncIterable<FoundEntry>
   /**
    * Resolves when reads have every batch that any machine confirmed before the call. Undefined if they always have: no
    * other machine writes. Rejects with {@link StoreUnavailable} if that cannot be known now.

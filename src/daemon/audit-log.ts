@@ -1,9 +1,9 @@
 /** Audit entries as `audit_logs_v2` records: one for each change, emitted once the change is durable. */
+import { auditFacts } from '../core/audit-facts.js'
 import { account, type Scope } from '../core/scope.js'
 import type { Config } from '../config/schema.js'
 import type { Emitter, LogRecord } from '../core/emit.js'
-import { newUuid } from '../core/ids.js'
-import type { AuditEntry, Change, Kind, Store, Stored, Write } from '../core/store.js'
+import type { AuditEntry, AuditOrder, Change, FoundEntry, Kind, Store, Stored, Write } from '../core/store.js'
 
 /** Accounts and zones of the current configuration. */
 export type Places = () => Pick<Config, 'accounts' | 'zones'>
@@ -27,34 +27,33 @@ export function auditLog(emitter: Emitter, places: Places): (entry: AuditEntry) 
   }
 }
 
-const CONTEXTS: Readonly<Record<string, string>> = { token: 'api_token', key: 'api_key' }
-
-function recordOf({ at, actor, action, resource, requestId, before, after }: AuditEntry): LogRecord {
-  const { type, id, name } = actor
-  const context = CONTEXTS[type]
+function recordOf(entry: AuditEntry): LogRecord {
+  const { at, actor, action, resource, requestId, request, before, after } = entry
+  const { id, description, actorType, context, email, tokenId, tokenName, resourceScope } = auditFacts(entry)
   return {
-    ActionDescription: `${action} ${resource.kind} ${resource.id}`,
+    ActionDescription: description,
     // A rejected request changes nothing, so it has no entry.
     ActionResult: 'success',
     ActionTimestamp: at,
     ActionType: action,
     ActorContext: context ?? 'system',
-    ActorEmail: type === 'key' ? name : undefined,
-    ActorID: id,
-    ActorIPAddress: actor.ip,
-    ActorTokenDetails: type === 'token' ? { id, name } : undefined,
-    ActorType: context === undefined ? 'system' : 'user',
-    AuditLogID: newUuid(),
-    Raw: { cf_ray_id: requestId },
+    ActorEmail: email,
+    ActorID: actor.id,
+    ActorIPAddress: request?.ip,
+    ActorTokenDetails: tokenId === undefined ? undefined : { id: tokenId, name: tokenName },
+    ActorType: actorType,
+    AuditLogID: id,
+    Raw: {
+      cf_ray_id: requestId,
+      ...(request && { method: request.method, uri: request.path, user_agent: request.userAgent }),
+    },
     ResourceID: resource.id,
-    ResourceScope: SCOPES[resource.scope.type],
+    ResourceScope: resourceScope,
     ResourceType: resource.kind,
     // Hashes: stored values can be secret.
     ResourceValue: { before_sha256: before, after_sha256: after },
   }
 }
-
-const SCOPES = { account: 'accounts', zone: 'zones', daemon: 'user' } as const
 
 /** A store that reports each audit entry once its change is durable. Writes resolve when they are in force. */
 export class AuditedStore implements Store {
@@ -136,8 +135,8 @@ export class AuditedStore implements Store {
     return this.#store.caughtUp()
   }
 
-  audit(after?: string, limit?: number): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }> {
-    return this.#store.audit(after, limit)
+  audit(cursor?: string, limit?: number, order?: AuditOrder): AsyncIterable<FoundEntry> {
+    return this.#store.audit(cursor, limit, order)
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { InvalidInput } from '../core/errors.js'
-import type { AuditEntry, AuditRetention } from '../core/store.js'
+import type { AuditEntry, AuditOrder, AuditRetention, FoundEntry } from '../core/store.js'
 
 /** Default retention: at about 500 bytes per entry, half a gigabyte at most. */
 export const RETENTION: AuditRetention = { entries: 1_000_000 }
@@ -36,14 +36,26 @@ export class MemoryTrail {
     this.#dropped += gone
   }
 
-  async *read(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
-    let number = Number(after ?? 0)
+  async *read(cursor: string | undefined, limit: number, order: AuditOrder): AsyncGenerator<FoundEntry> {
+    if (order === 'newest_first') return yield* this.#backward(cursor, limit)
+    let number = Number(cursor ?? 0)
     for (let left = limit; left > 0; left -= 1) {
       // Found again each time: entries may be added and dropped between two reads.
       number = Math.max(number, this.#dropped)
       const entry = this.#entries[number - this.#dropped]
       if (!entry) return
       number += 1
+      yield { cursor: String(number), entry }
+    }
+  }
+
+  *#backward(cursor: string | undefined, limit: number): Generator<FoundEntry> {
+    const end = this.#dropped + this.#entries.length + 1
+    let number = Math.min(end, Number(cursor ?? end))
+    for (let left = limit; left > 0; left -= 1) {
+      number -= 1
+      const entry = this.#entries[number - 1 - this.#dropped]
+      if (!entry) return
       yield { cursor: String(number), entry }
     }
   }

@@ -2,7 +2,9 @@ import type { Scope } from '../core/scope.js'
 import {
   StoreUnavailable,
   type AuditEntry,
+  type AuditOrder,
   type Change,
+  type FoundEntry,
   type Kind,
   type Store,
   type Stored,
@@ -23,7 +25,7 @@ export interface Backend {
   readonly write: (decide: Decide, only?: string) => Promise<Commit>
   /** Resolves when `resident` has every batch confirmed before the call. Absent if this process writes all batches. */
   readonly caughtUp?: () => Promise<void>
-  readonly audit: (after: string | undefined, limit: number) => AsyncIterable<{ cursor: string; entry: AuditEntry }>
+  readonly audit: (cursor: string | undefined, limit: number, order: AuditOrder) => AsyncIterable<FoundEntry>
   /** Format of its cursors. */
   readonly cursors: RegExp
   /** Returns the reason why the backend rejects writes, if it does. */
@@ -49,8 +51,8 @@ export function createStore(place: Backend): Store {
     records: () => resident.records(),
     watch: (listener: (changes: readonly Change[]) => void) => resident.watch(listener),
     caughtUp: () => place.caughtUp?.(),
-    audit: (after, limit = Infinity) =>
-      place.audit(after === undefined ? after : checkedCursor(after, place.cursors), limit),
+    audit: (cursor, limit = Infinity, order = 'oldest_first') =>
+      place.audit(cursor === undefined ? cursor : checkedCursor(cursor, place.cursors), limit, order),
     get writable() {
       return closed === undefined && place.unavailable() === undefined
     },

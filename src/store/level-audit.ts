@@ -1,6 +1,12 @@
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
-import { StoreUnavailable, type AuditEntry, type AuditRetention } from '../core/store.js'
+import {
+  StoreUnavailable,
+  type AuditEntry,
+  type AuditOrder,
+  type AuditRetention,
+  type FoundEntry,
+} from '../core/store.js'
 import { keptFrom } from './audit-trail.js'
 import { AUDIT, auditKey, auditNumber, type Database, type Operation } from './level-format.js'
 
@@ -8,6 +14,8 @@ const PAGE = 256
 // Maximum number of entries that one group of batches drops, so that no writer waits long for it.
 const MAX_DROPPED = 512
 const AGE_CHECK_MS = 60_000
+
+type Page = readonly (readonly [key: string, entry: AuditEntry])[]
 
 /** The audit record in the embedded database. Its entries have numbers without gaps, so their count is known. */
 export class LevelTrail {
@@ -42,13 +50,16 @@ export class LevelTrail {
   }
 
   /** Reads entries after a cursor, in blocks: a slow reader holds nothing open. Rejects with StoreUnavailable. */
-  async *read(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
-    let number = Number(after ?? 0)
+  async *read(start: string | undefined, limit: number, order: AuditOrder): AsyncGenerator<FoundEntry> {
+    let cursor = start
     for (let left = limit; left > 0;) {
-      const page = await this.#page(number + 1, Math.min(left, PAGE))
+      const number = cursor === undefined ? undefined : Number(cursor)
+      const size = Math.min(left, PAGE)
+      const page =
+        order === 'newest_first' ? await this.#pageBefore(number, size) : await this.#page((number ?? 0) + 1, size)
       for (const [key, entry] of page) {
-        number = auditNumber(key)
-        yield { cursor: String(number), entry }
+        cursor = String(auditNumber(key))
+        yield { cursor, entry }
       }
       if (page.length < PAGE) return
       left -= page.length
@@ -65,9 +76,19 @@ export class LevelTrail {
     return Math.max(many, kept === -1 ? oldest.length : kept)
   }
 
-  async #page(from: number, limit: number): Promise<[key: string, entry: AuditEntry][]> {
+  async #page(from: number, limit: number): Promise<Page> {
+    return await this.#read({ gte: auditKey(from), lt: AUDIT.lt, limit })
+  }
+
+  /** Returns a page in descending order: the entries before a number, or the newest ones. */
+  async #pageBefore(number: number | undefined, limit: number): Promise<Page> {
+    const lt = number === undefined ? AUDIT.lt : auditKey(number)
+    return await this.#read({ gte: AUDIT.gte, lt, limit, reverse: true })
+  }
+
+  async #read(range: { gte: string; lt: string; limit: number; reverse?: boolean }): Promise<Page> {
     try {
-      const found = await this.#db.iterator({ gte: auditKey(from), lt: AUDIT.lt, limit }).all()
+      const found = await this.#db.iterator(range).all()
       return found.map(([key, value]) => [key, JSON.parse(value.toString()) as AuditEntry])
     } catch (error) {
       throw new StoreUnavailable(`the audit record cannot be read: ${messageOf(error)}`, { cause: error })

@@ -143,7 +143,7 @@ class LevelPlace implements Backend {
   }
 
   readonly write: Backend['write'] = (decide) => this.#writer.write(decide)
-  readonly audit: Backend['audit'] = (after, limit) => this.#trail.read(after, limit)
+  readonly audit: Backend['audit'] = (cursor, limit, order) => this.#trail.read(cursor, limit, order)
   readonly unavailable = (): string | undefined => (this.#recovering === undefined ? undefined : this.#failure?.message)
 
   readonly close = async (): Promise<void> => {

@@ -15,7 +15,7 @@ export function openMemory({ log, clock, retention }: StoreOptions): Store {
   return createStore({
     resident,
     write: (decide) => writer.write(decide),
-    audit: (after, limit) => trail.read(after, limit),
+    audit: (cursor, limit, order) => trail.read(cursor, limit, order),
     cursors: NUMBERS,
     unavailable: () => undefined,
     close: () => writer.idle(),

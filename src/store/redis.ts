@@ -1,5 +1,12 @@
 import { messageOf } from '../core/errors.js'
-import { StoreUnavailable, VersionConflict, type AuditEntry, type Store } from '../core/store.js'
+import {
+  StoreUnavailable,
+  VersionConflict,
+  type AuditEntry,
+  type AuditOrder,
+  type FoundEntry,
+  type Store,
+} from '../core/store.js'
 import { keptFrom } from './audit-trail.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { StoreOptions } from './options.js'
@@ -104,10 +111,10 @@ class RedisPlace implements Backend {
     await this.#following
   }
 
-  async *audit(after: string | undefined, limit: number): AsyncGenerator<{ cursor: string; entry: AuditEntry }> {
-    let cursor = after ?? '-'
+  async *audit(start: string | undefined, limit: number, order: AuditOrder): AsyncGenerator<FoundEntry> {
+    let cursor = start
     for (let left = limit; left > 0;) {
-      const page = await this.#auditPage(cursor, Math.min(left, AUDIT_PAGE))
+      const page = await this.#auditPage(cursor, Math.min(left, AUDIT_PAGE), order)
       for (const [id, [, json = '{}']] of page) {
         cursor = id
         yield { cursor, entry: JSON.parse(json) as AuditEntry }
@@ -296,9 +303,17 @@ class RedisPlace implements Backend {
     }
   }
 
-  async #auditPage(after: string, limit: number): Promise<[id: string, fields: string[]][]> {
+  async #auditPage(
+    cursor: string | undefined,
+    limit: number,
+    order: AuditOrder,
+  ): Promise<[id: string, fields: string[]][]> {
+    const { redis } = this.#link
+    const behind = cursor === undefined ? undefined : `(${cursor}`
     try {
-      return await this.#link.redis.xrange(AUDIT, after === '-' ? after : `(${after}`, '+', 'COUNT', limit)
+      return order === 'newest_first'
+        ? await redis.xrevrange(AUDIT, behind ?? '+', '-', 'COUNT', limit)
+        : await redis.xrange(AUDIT, behind ?? '-', '+', 'COUNT', limit)
     } catch (error) {
       throw new StoreUnavailable(`the audit record cannot be read: ${messageOf(error)}`, { cause: error })
     }

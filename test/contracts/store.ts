@@ -322,6 +322,10 @@ export function storeContract(t: Test, name: string, fresh: (t: Test) => StoreUn
     t.same(all[0]?.entry, auditEntry('0a'))
     for (const [index, { cursor }] of all.entries())
       t.same(await found(store.audit(cursor, 3)), all.slice(index + 1, index + 4))
+    const newest = all.toReversed()
+    t.same(await found(store.audit(undefined, undefined, 'newest_first')), newest)
+    for (const [index, { cursor }] of newest.entries())
+      t.same(await found(store.audit(cursor, 3, 'newest_first')), newest.slice(index + 1, index + 4))
     for (const wrong of ['', 'x', '-', '+', '1 2', '../1', '-1']) t.throws(() => store.audit(wrong), /cursor/)
   })
 

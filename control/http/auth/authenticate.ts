@@ -37,7 +37,7 @@ export function authenticate(deps: Deps): ApiMiddleware {
     const credentials = identified(address, ctx.headers, endpoint?.verifies ?? false)
     // An expired or disabled token can still read its own state.
     if (!endpoint?.verifies) assertUsable(credentials, deps.clock.now())
-    ctx.state.caller = { ...credentials.caller, address }
+    ctx.state.caller = credentials.caller
     ctx.state.credentials = credentials
     return await next()
   }
