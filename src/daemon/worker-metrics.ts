@@ -14,6 +14,7 @@ export class WorkerMetrics {
   readonly #scripts = new Set<string>()
   readonly #requests: Counter
   readonly #seconds: Histogram
+  readonly #lost: Counter
 
   constructor(metrics: Metrics, clock: Clock) {
     this.#clock = clock
@@ -31,6 +32,15 @@ export class WorkerMetrics {
       buckets: BUCKETS,
       registers,
     })
+    this.#lost = new Counter({
+      name: 'edged_worker_traces_lost_total',
+      help: 'Trace events of Workers that were dropped because a process had too many of them.',
+      registers,
+    })
+  }
+
+  tracesLost(count: number): void {
+    this.#lost.inc(count)
   }
 
   /** Counts a request that arrived at `startedMonotonic`, in milliseconds on the clock's `monotonic` scale. */

@@ -80,7 +80,6 @@ export class WorkerRegistry implements WorkerSites {
   readonly #store: StoreReader
   readonly #blobs: Pick<Blobs, 'get'>
   readonly #geo: GeoLookup
-  readonly #metrics: WorkerMetrics
   readonly #cache: BlobCache
   readonly #sites = new LRUCache<string, AssetSite>({ maxSize: MAX_FILES })
   /** Reads of sites in progress, by version. */
@@ -90,6 +89,7 @@ export class WorkerRegistry implements WorkerSites {
   readonly #names = new Map<string, string>()
   readonly #routes = new Map<string, RouteTable>()
   readonly #unwatch: () => void
+  readonly metrics: WorkerMetrics
   /** Runs code. Undefined if this server runs no Workers. */
   runtime: WorkerRunner | undefined
 
@@ -100,7 +100,7 @@ export class WorkerRegistry implements WorkerSites {
     this.#store = store
     this.#blobs = blobs
     this.#geo = geo
-    this.#metrics = new WorkerMetrics(metrics, clock)
+    this.metrics = new WorkerMetrics(metrics, clock)
     this.#cache = new BlobCache(async (blob) => await blobs.get(blob), cacheBytes)
     for (const stored of store.list(WORKER_DOMAINS)) this.#domain(stored)
     for (const zone of new Set(store.list(WORKER_ROUTES).map(({ scope }) => scope.id))) this.#route(zone)
@@ -191,7 +191,7 @@ export class WorkerRegistry implements WorkerSites {
       sendTo,
       enter: () => runtime.enter(scope, id),
       cf: requestCf(exchange, this.#geo.find(exchange.clientAddress)),
-      ended: (outcome) => this.#metrics.ended(script, outcome, exchange.startedMonotonic),
+      ended: (outcome) => this.metrics.ended(script, outcome, exchange.startedMonotonic),
     })
   }
 

@@ -85,12 +85,18 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     ['cache', cacheResource({ clock, maxBytes: config.workers.cache_bytes })],
     [
       'tail',
-      tailResource(clock, (scope, script, event) => {
-        tails.send(scope, script, event)
-        const stored = store.get(WORKER_SCRIPTS, scope, script)?.value
-        if (stored) observe(log, { scope, script: stored }, event)
-        if (stored?.logpush && emitter.wants(TRACE_DATASET, scope))
-          emitter.emit(TRACE_DATASET, scope, traceRecord(event, stored))
+      tailResource({
+        send(scope, script, event) {
+          tails.send(scope, script, event)
+          const stored = store.get(WORKER_SCRIPTS, scope, script)?.value
+          if (stored) observe(log, { scope, script: stored }, event)
+          if (stored?.logpush && emitter.wants(TRACE_DATASET, scope))
+            emitter.emit(TRACE_DATASET, scope, traceRecord(event, stored))
+        },
+        lost(scope, count) {
+          workers.metrics.tracesLost(count)
+          log.warn({ event: 'worker_traces_lost', account: scope.id, count })
+        },
       }),
     ],
   ])

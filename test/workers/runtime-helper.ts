@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { Config } from '../../src/config/schema.js'
 import { readConfig } from '../../src/config/load.js'
 import { openLog, silentLog } from '../../src/core/log.js'
 import { startDaemon, type Daemon } from '../../src/daemon/index.js'
@@ -49,18 +49,27 @@ export interface WorkersDaemon {
     options?: { method?: string; headers?: Record<string, string>; body?: string },
   ): Promise<HttpResult>
   restart(): Promise<void>
-  /** Waits for a file with complete lines in a folder of the daemon's folder, and returns its content. */
-  file(folder: string): Promise<string>
+  /** Returns the complete lines of all files in a folder of the daemon's folder. */
+  files(folder: string): Promise<string>
+}
+
+interface WorkersDaemonOptions {
+  origin?: string
+  more?: string
+  /** Seconds until the pipelines write what they have; less than users can set. */
+  uploadSeconds?: number
 }
 
 /** A daemon with one zone, example.test. */
-export async function workersDaemon(t: Test, options: { origin?: string; more?: string } = {}): Promise<WorkersDaemon> {
+export async function workersDaemon(t: Test, options: WorkersDaemonOptions = {}): Promise<WorkersDaemon> {
   const folder = testFolder(t)
-  const { origin = 'demo', more = '' } = options
+  const { origin = 'demo', more = '', uploadSeconds } = options
   const start = async () =>
     await startDaemon(
-      readConfig(
-        `data: ./data
+      withInterval(
+        uploadSeconds,
+        readConfig(
+          `data: ./data
 log: { level: error }
 proxy: { listen: "127.0.0.1:0" }
 control: { listen: "127.0.0.1:0" }
@@ -69,8 +78,9 @@ accounts: [{ id: ${ACCOUNT}, name: Example }]
 zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${origin}", websockets: true, plan: enterprise }]
 tokens: [{ name: admin, token: ${TOKEN}, permissions: ["*"], accounts: ["*"], zones: ["*"] }]
 ${more}`,
-        join(folder, 'test.yaml'),
-        {},
+          join(folder, 'test.yaml'),
+          {},
+        ),
       ),
       { log: process.env['DEBUG_LOG'] ? openLog({ level: 'info' }) : silentLog },
     )
@@ -91,13 +101,10 @@ ${more}`,
       await base.daemon.close()
       base.daemon = await start()
     },
-    async file(name) {
-      for (;;) {
-        const [first = ''] = await readdir(join(folder, name)).catch(() => [])
-        const text = await readFile(join(folder, name, first), 'utf8').catch(() => '')
-        if (text.endsWith('\n')) return text
-        await sleep(50)
-      }
+    async files(name) {
+      const names = await readdir(join(folder, name)).catch(() => [])
+      const texts = names.map(async (one) => await readFile(join(folder, name, one), 'utf8'))
+      return (await Promise.all(texts)).map((text) => text.slice(0, text.lastIndexOf('\n') + 1)).join('')
     },
     api: async (method, path, body) => await call(method, `/accounts/${ACCOUNT}${path}`, jsonBody(body)),
     zone: async (method, path, body) => await call(method, `/zones/${ZONE}${path}`, jsonBody(body)),
@@ -129,6 +136,19 @@ ${more}`,
     get: async (host, path = '/', more = {}) => await httpRequest(base.daemon.proxy, host, path, more),
   }
   return daemon
+}
+
+function withInterval(seconds: number | undefined, config: Config): Config {
+  if (seconds === undefined) return config
+  const limits = { max_upload_interval_seconds: seconds }
+  const pipelines = config.pipelines.map((pipeline) => ({
+    ...pipeline,
+    outputs: pipeline.outputs.map((output) => ({
+      ...output,
+      job: { ...output.job, settings: { ...output.job.settings, ...limits } },
+    })),
+  }))
+  return { ...config, pipelines }
 }
 
 const jsonBody = (body: unknown): RequestInit =>

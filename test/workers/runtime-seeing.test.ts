@@ -2,25 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { ACCOUNT, SKIP, workersDaemon } from './runtime-helper.js'
 
-/** The smallest batch. */
-const BATCH = 1000
+/** Calls that a script makes to itself. */
+const CALLS = 1100
 
 const pipeline = (dataset: string): string => `
   - name: ${dataset}
     source: { account: ${ACCOUNT} }
     dataset: ${dataset}
-    destination_conf: file:out/${dataset}
-    max_upload_records: ${BATCH}`
+    destination_conf: file:out/${dataset}`
 
 t.test('calls and data points become records, and requests are counted by script', { skip: SKIP }, async (t) => {
   const more = `pipelines:${['workers_trace_events', 'workers_analytics_engine'].map(pipeline).join('')}`
-  const daemon = await workersDaemon(t, { more })
+  const daemon = await workersDaemon(t, { more, uploadSeconds: 0.2 })
   await daemon.upload(
     'app',
     `export default { async fetch(request, env, ctx) {
       if (request.url.endsWith('/throw')) throw new Error('boom')
       if (request.url.endsWith('/burst')) {
-        for (let left = ${BATCH} + 100; left > 0; left -= 50) await Promise.all(Array.from({ length: 50 }, () => env.SELF.fetch('http://self/')))
+        for (let left = ${CALLS}; left > 0; left -= 50) await Promise.all(Array.from({ length: 50 }, () => env.SELF.fetch('http://self/')))
         return new Response('done')
       }
       env.POINTS.writeDataPoint({ indexes: ['customer'], blobs: ['é', 'two'], doubles: [1.5, -2] })
@@ -38,7 +37,14 @@ t.test('calls and data points become records, and requests are counted by script
   )
   await daemon.domain('app')
   t.equal((await daemon.get('app.example.test', '/burst')).text, 'done')
-  const [point] = recordsOf(await daemon.file('out/workers_analytics_engine'))
+  const read = async (dataset: string, count: number): Promise<Record<string, unknown>[]> => {
+    for (;;) {
+      const records = recordsOf(await daemon.files(`out/${dataset}`))
+      if (records.length >= count) return records
+      await sleep(50)
+    }
+  }
+  const [point] = await read('workers_analytics_engine', CALLS)
   t.match(point, {
     Dataset: 'visits',
     ScriptName: 'app',
@@ -50,7 +56,8 @@ t.test('calls and data points become records, and requests are counted by script
     Double2: -2,
     SampleInterval: 1,
   })
-  const calls = recordsOf(await daemon.file('out/workers_trace_events'))
+  const calls = await read('workers_trace_events', CALLS + 1)
+  t.equal(calls.length, CALLS + 1, 'every call has an event')
   const call = calls.find(({ Logs: logs }) => (logs as unknown[]).length > 0)
   t.match(call, {
     ScriptName: 'app',
@@ -73,6 +80,6 @@ t.test('calls and data points become records, and requests are counted by script
 
 const recordsOf = (text: string) =>
   text
-    .trim()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { ACCOUNT, SKIP, workersDaemon } from './runtime-helper.js'
 
@@ -99,4 +100,22 @@ t.test('a script responds below the domain of the server', skip, async (t) => {
   t.equal((await daemon.get('app.mine.workers.example.test')).text, 'app.mine.workers.example.test')
   t.equal((await daemon.get('app.mine.workers.example.test', '/other')).text, 'other.mine.workers.example.test')
   t.notMatch((await daemon.get(host)).text, host, 'the old address is free')
+})
+
+t.test('work of waitUntil goes on in the old process after an upload', skip, async (t) => {
+  const daemon = await workersDaemon(t)
+  const { body: made } = await daemon.api('POST', '/storage/kv/namespaces', { title: 'done' })
+  const bindings = [{ name: 'KV', type: 'kv_namespace', namespace_id: made.result.id }]
+  const code = (name: string) => `export default { fetch(request, env, ctx) {
+    ctx.waitUntil(scheduler.wait(500).then(() => env.KV.put('${name}', 'done')))
+    return new Response('${name}')
+  } }`
+  await daemon.upload('app', code('one'), { bindings })
+  await daemon.domain('app')
+  t.equal((await daemon.get('app.example.test')).text, 'one')
+  await daemon.upload('app', code('two'), { bindings })
+  t.equal((await daemon.get('app.example.test')).text, 'two')
+  const value = `/storage/kv/namespaces/${made.result.id}/values`
+  while ((await daemon.api('GET', `${value}/one`)).status !== 200) await sleep(20)
+  t.equal((await daemon.api('GET', `${value}/one`)).body, 'done')
 })

@@ -34,6 +34,9 @@ const WATCHED: ReadonlySet<string> = new Set(
   ),
 )
 
+/** Connections of a process that wait to be accepted. A full list fails calls of scripts. */
+const BACKLOG = 4096
+
 export interface RuntimeDeps {
   readonly binary: string
   readonly store: Store
@@ -289,7 +292,7 @@ const closable = (server: Server): ClosableServer => ({
 async function listen(server: Server, path: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(path, resolve)
+    server.listen({ path, backlog: BACKLOG }, resolve)
   })
   server.unref()
 }

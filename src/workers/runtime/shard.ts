@@ -11,6 +11,10 @@ import { Watchdog } from './watchdog.js'
 const START_TIMEOUT_MS = 30_000
 /** Requests in flight get this long before their process is killed. */
 const DRAIN_MS = 30_000
+/** A process without requests in flight stays for so long, because work of `waitUntil` may go on. */
+const LINGER_MS = 30_000
+/** Processes that linger at the same time; the oldest ends earlier. */
+const MAX_LINGERING = 2
 /** A handover of Durable Object data does not wait longer for requests in flight. */
 const HANDOVER_DRAIN_MS = 10_000
 const MIN_BACKOFF_MS = 100
@@ -80,6 +84,8 @@ export class Shard {
   /** Scripts that do not start, with the text of the runtime. */
   #failed = new Map<string, string>()
   readonly #draining = new Set<Promise<void>>()
+  /** End the wait for work without requests of old processes, oldest first. */
+  readonly #lingering = new Set<AbortController>()
   readonly strikes: (scripts: readonly string[], reason: string) => void
 
   constructor(deps: ShardDeps, strikes: (scripts: readonly string[], reason: string) => void) {
@@ -144,7 +150,7 @@ export class Shard {
     const generation = this.#current
     this.#current = undefined
     if (generation) await this.#retire(generation, 2000)
-    await Promise.all(this.#draining)
+    await this.#drainedAll()
     await rm(this.#deps.folder, { recursive: true, force: true })
   }
 
@@ -208,7 +214,7 @@ export class Shard {
         await this.#isIdle(old, HANDOVER_DRAIN_MS)
         await this.#retire(old, 2000)
       }
-      await Promise.all(this.#draining)
+      await this.#drainedAll()
       this.#current = await this.#start(plan)
     } catch (error) {
       if (old) this.#current = await this.#start(old.plan)
@@ -269,10 +275,30 @@ export class Shard {
   }
 
   #drain(generation: Generation): void {
-    const drained = this.#isIdle(generation, DRAIN_MS)
-      .then(async () => await this.#retire(generation, 1000))
-      .finally(() => this.#draining.delete(drained))
+    const drained = this.#drained(generation).finally(() => this.#draining.delete(drained))
     this.#draining.add(drained)
+  }
+
+  async #drained(generation: Generation): Promise<void> {
+    const linger = new AbortController()
+    this.#lingering.add(linger)
+    for (const oldest of this.#lingering) if (this.#lingering.size > MAX_LINGERING) this.#hurry(oldest)
+    await this.#isIdle(generation, DRAIN_MS)
+    const waited = this.#deps.clock.sleep(LINGER_MS, linger.signal).catch(() => undefined)
+    await Promise.race([waited, generation.process.ended])
+    this.#hurry(linger)
+    await this.#retire(generation, 1000)
+  }
+
+  #hurry(linger: AbortController): void {
+    this.#lingering.delete(linger)
+    linger.abort()
+  }
+
+  /** Resolves when no old process runs. */
+  async #drainedAll(): Promise<void> {
+    for (const linger of this.#lingering) this.#hurry(linger)
+    await Promise.all(this.#draining)
   }
 
   async #isIdle(generation: Generation, ms: number): Promise<void> {

@@ -22,11 +22,52 @@ export const CONTROL_WORKER = `export default {
 }
 `
 
-/** Forwards trace events of a script to the daemon. */
-export const TAIL_WORKER = `export default {
+/**
+ * Forwards trace events of scripts to the daemon: one request at a time, with all events that arrived in the meantime. A
+ * request per event is too much for the memory of the process. Beyond the limit events are counted instead of kept.
+ */
+export const TAIL_WORKER = `const MAX_CHARACTERS = 16 * 2 ** 20
+const BATCH_CHARACTERS = 2 ** 20
+const ATTEMPTS = 5
+const STALLED_MS = 10_000
+let queue = [], size = 0, lost = 0, sender = 0, progress = 0
+const take = () => {
+  let end = 0
+  for (let length = 0; end < queue.length && (end === 0 || length + queue[end].text.length <= BATCH_CHARACTERS); end++) length += queue[end].text.length
+  const batch = queue.slice(0, end)
+  queue = queue.slice(end)
+  for (const { text } of batch) size -= text.length
+  return batch
+}
+const post = async (env, batch, missed) => {
+  const body = '{"lost":' + missed + ',"calls":[' + batch.map(({ text }) => text).join(',') + ']}'
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    try {
+      const response = await env.DAEMON.fetch('http://daemon/tail', { method: 'POST', body })
+      if (response.ok) return true
+    } catch {}
+    progress = Date.now()
+    await scheduler.wait(50 * 2 ** attempt)
+  }
+  return false
+}
+export default {
   async tail(events, env, ctx) {
-    const body = JSON.stringify({ source: ctx.props, events })
-    await env.DAEMON.fetch('http://daemon/tail', { method: 'POST', body })
+    const text = JSON.stringify({ source: ctx.props, at: Date.now(), events })
+    if (size + text.length > MAX_CHARACTERS) lost += events.length
+    else {
+      queue.push({ text, events: events.length })
+      size += text.length
+    }
+    if (sender !== 0 && Date.now() - progress < STALLED_MS) return
+    const me = sender = Math.random()
+    while (sender === me && (queue.length > 0 || lost > 0)) {
+      progress = Date.now()
+      const batch = take(), missed = lost
+      lost = 0
+      if (!(await post(env, batch, missed))) lost += batch.reduce((sum, one) => sum + one.events, missed)
+    }
+    if (sender === me) sender = 0
   },
 }
 `

@@ -3,6 +3,10 @@ import type { Clock } from '../../core/clock.js'
 import { processUsage, type RuntimeProcess } from './process.js'
 
 const INTERVAL_MS = 500
+/** Checks above the limit of memory until the process is killed: garbage is not collected at once. */
+const CHECKS_OVER_MEMORY = 3
+/** Above this multiple of the limit it is killed at once. */
+const MAX_EXCESS = 1.5
 
 export interface WatchdogOptions {
   readonly process: RuntimeProcess
@@ -30,6 +34,7 @@ export class Watchdog {
   /** Checks since the last response. Time is counted in checks, so that a busy daemon is not taken for a busy script. */
   #missed = 0
   #ticksAtPing = 0
+  #overMemory = 0
   #lastPong: number
   #isReading = false
 
@@ -51,7 +56,9 @@ export class Watchdog {
     const { process, maxMemoryBytes, maxStallMs } = this.#options
     const usage = await processUsage(process.pid)
     this.#isReading = false
-    if (usage && usage.memoryBytes > maxMemoryBytes) this.#kill('memory')
+    const excess = (usage?.memoryBytes ?? 0) / maxMemoryBytes
+    this.#overMemory = excess > 1 ? this.#overMemory + 1 : 0
+    if (excess > MAX_EXCESS || this.#overMemory >= CHECKS_OVER_MEMORY) this.#kill('memory')
     else if (!this.#ping) this.#send(usage?.cpuTicks ?? 0)
     else {
       this.#missed += 1

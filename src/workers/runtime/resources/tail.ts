@@ -1,32 +1,44 @@
-import type { Clock } from '../../../core/clock.js'
 import type { Scope } from '../../../core/scope.js'
 import type { TraceEvent } from '../trace-record.js'
 import type { ResourceHandler } from '../resource-server.js'
 
-const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_BODY_BYTES = 8 * 1024 * 1024
 /** Values of these request fields are not shown. */
 const REDACTED = /^(?:authorization|cookie|set-cookie|proxy-authorization)$|key|secret|token/i
 
 interface TailBody {
-  readonly source: { readonly script: string; readonly version: string }
-  readonly events: readonly Readonly<Record<string, unknown>>[]
+  /** Number of events that the process could not keep. */
+  readonly lost: number
+  readonly calls: readonly {
+    readonly source: { readonly script: string; readonly version: string }
+    /** When the events arrived, in milliseconds since 1970. */
+    readonly at: number
+    readonly events: readonly Readonly<Record<string, unknown>>[]
+  }[]
+}
+
+/** Receivers of trace events. */
+export interface TailReceivers {
+  send(scope: Scope, script: string, event: TraceEvent): void
+  /** Called with the number of events of an account that were dropped. */
+  lost(scope: Scope, count: number): void
 }
 
 /** Receives trace events of scripts, and passes each on without secrets of the request. */
-export function tailResource(
-  clock: Pick<Clock, 'now'>,
-  send: (scope: Scope, script: string, event: TraceEvent) => void,
-): ResourceHandler {
+export function tailResource(receivers: TailReceivers): ResourceHandler {
   return async (call) => {
-    const { source, events } = JSON.parse((await call.body(MAX_BODY_BYTES)).toString('utf8')) as TailBody
-    for (const event of events)
-      send(call.scope, source.script, {
-        ...event,
-        wallTime: wallTime(event['eventTimestamp'], clock.now()),
-        scriptName: source.script,
-        scriptVersion: { id: source.version },
-        event: redacted(event['event']),
-      })
+    const { scope } = call
+    const { lost, calls } = JSON.parse((await call.body(MAX_BODY_BYTES)).toString('utf8')) as TailBody
+    if (lost > 0) receivers.lost(scope, lost)
+    for (const { source, at, events } of calls)
+      for (const event of events)
+        receivers.send(scope, source.script, {
+          ...event,
+          wallTime: wallTime(event['eventTimestamp'], at),
+          scriptName: source.script,
+          scriptVersion: { id: source.version },
+          event: redacted(event['event']),
+        })
     return { status: 204 }
   }
 }
