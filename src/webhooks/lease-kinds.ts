@@ -6,6 +6,6 @@ export const WEBHOOK_LEASES = kind<Lease>('webhook_lease')
 /** Presence of a sending daemon. */
 export const WEBHOOK_SENDERS = kind<Presence>('webhook_sender')
 
-export const RENEW_MS = 5000
+export const RENEW_MS = 2500
 /** Time without renewal after which the leases of a daemon are free. */
-export const LEASE_MS = 15_000
+export const LEASE_MS = 10_000

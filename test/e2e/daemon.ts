@@ -44,6 +44,9 @@ export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 export const TOKEN = 'e2e-token-with-every-permission'
 
+/** What ends the daemons: a test, or a drill. */
+export type Owner = Pick<Test, 'testdir'> & { teardown(work: () => unknown): unknown }
+
 /** A configuration with one zone, `example.test`, conversion on, for this origin; members of `more` replace its own. */
 export function configuration(origin: string, more: object = {}): object {
   return {
@@ -67,7 +70,7 @@ export function configuration(origin: string, more: object = {}): object {
  * Starts `edged serve` on free ports with its files in `folder`, one of the test's own, and waits until it is ready. It is stopped
  * with the test, by force where it does not stop by itself in time.
  */
-export async function startDaemon(t: Test, config: object, folder = testFolder(t)): Promise<Daemon> {
+export async function startDaemon(t: Owner, config: object, folder = testFolder(t)): Promise<Daemon> {
   const file = join(folder, 'edged.yaml')
   const write = async (from: object): Promise<void> => {
     const listen = { listen: '127.0.0.1:0' }

@@ -28,7 +28,10 @@ function gone(error: NodeJS.ErrnoException): undefined {
  * Creates a folder for the test, with this content. It is removed after all other teardowns of the test: tap removes a
  * folder before them if it was requested first, and running code would still write into it.
  */
-export function testFolder(t: Test, content?: Parameters<Test['testdir']>[0]): string {
+export function testFolder(
+  t: Pick<Test, 'testdir'> & { teardown(work: () => unknown): unknown },
+  content?: Parameters<Test['testdir']>[0],
+): string {
   t.teardown(() => undefined)
   return t.testdir(content)
 }
