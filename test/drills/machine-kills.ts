@@ -28,13 +28,15 @@ export async function killMachines(kills: number): Promise<string[]> {
     }
     const { confirmed, lost, repeatedRecords, repeatedDeliveries } = await installation.finish()
     table(outcomes.map(({ killed, ...times }, n) => ({ kill: n + 1, killed, ...times })))
-    console.log('\nmilliseconds after the kill, until: API changes are confirmed; records and a finding that were confirmed')
+    console.log(
+      '\nmilliseconds after the kill, until: API changes are confirmed; records and a finding that were confirmed',
+    )
     console.log('after it are delivered; a purge has reached every daemon\n')
     table(Object.entries(confirmed).map(([what, count]) => ({ what, confirmed: count, lost: lost[what] ?? 0 })))
     console.log(`\ndelivered again: ${repeatedRecords} records, ${repeatedDeliveries} findings`)
     const most = maxRepeats(outcomes)
     console.log(`limits: 0 lost, ${MAX_MOVE_MS} ms, ${most.records} records and ${most.deliveries} findings again`)
-    const slow = outcomes.filter(({ killed: _, ...times }) => Math.max(...Object.values(times)) > MAX_MOVE_MS)
+    const slow = outcomes.filter(({ killed: _killed, ...times }) => Math.max(...Object.values(times)) > MAX_MOVE_MS)
     return [
       ...Object.entries(lost).flatMap(([what, count]) => (count > 0 ? [`${count} ${what} are lost`] : [])),
       ...slow.map(({ killed }) => `work moved too slowly after the kill of ${killed}`),
