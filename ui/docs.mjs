@@ -49,6 +49,11 @@ function page(name, text) {
         const target = href.replace(/^([a-z-]+)\.md(#.*)?$/, '$1.html$2')
         return `<a href="${escaped(target)}">${this.parser.parseInline(tokens)}</a>`
       },
+      // The package leaves the screenshots out.
+      image({ href, title, text: alt }) {
+        if (href.startsWith('screenshots/')) return ''
+        return `<img src="${escaped(href)}" alt="${escaped(alt)}"${title ? ` title="${escaped(title)}"` : ''}>`
+      },
       // Long lines scroll, with the keyboard too.
       code({ text: source, lang = '' }) {
         return `<pre tabindex="0"><code class="language-${escaped(lang)}">${escaped(source)}</code></pre>\n`

@@ -69,10 +69,11 @@ async function forked(module, origin) {
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const TOKEN = 'bench-token-with-every-permission'
 
-async function startEdged(origin, parent) {
+/** Starts the built daemon; `more` is added to its configuration. */
+export async function startEdged(origin, parent, more = '') {
   // Each with data of its own: one folder, one daemon.
   const folder = mkdtempSync(join(parent, 'edged-'))
-  writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin))
+  writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin) + more)
   const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
   const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
   for await (const line of child.stdout) {
@@ -80,8 +81,8 @@ async function startEdged(origin, parent) {
       .split('\n')
       .find((text) => text.includes('"event":"ready"'))
     if (!ready) continue
-    const { proxy, control } = JSON.parse(ready)
-    return { port: Number(new URL(proxy).port), control: control.replace(/\/$/, ''), ...process_(child) }
+    const { proxy, control, admin } = JSON.parse(ready)
+    return { port: Number(new URL(proxy).port), control: control.replace(/\/$/, ''), admin, ...process_(child) }
   }
 }
 

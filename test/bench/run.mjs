@@ -7,6 +7,7 @@ const BENCHMARKS = {
   markdown: 'HTML to Markdown against turndown, mdream, kreuzberg, rehype-remark; latency; attack inputs',
   tokens: 'the estimate of x-markdown-tokens against tokenizers of language models',
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
+  overhead: 'CPU that access log, traces at 1 % and metrics by zone add to a request',
   assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',
   rules: 'the rules language against a linear pass and npm expression engines',
   limits: 'rate limits: time for each request, memory for a million keys',

@@ -81,36 +81,59 @@ export class AccessLog {
   }
 }
 
-/** One JSON object. `event` distinguishes it from log lines on the same standard output. */
+/**
+ * One JSON object. `event` distinguishes it from log lines on the same standard output. Concatenated by hand: an object for
+ * `JSON.stringify` takes three times as long, a noticeable share of a request.
+ */
 function jsonLine({ request, served, ...entry }: AccessEntry): string {
-  const value = {
-    time: new Date(entry.startedAt).toISOString(),
-    event: 'request',
-    ray: entry.rayId,
-    zone: served?.zone,
-    client: entry.clientAddress,
-    scheme: served?.scheme,
-    host: served?.host ?? (request && textOf(request.rawHeaders, 'host')),
-    method: request?.method,
-    uri: request && toText(request.target),
-    protocol: request && `HTTP/${request.httpVersion}`,
-    status: entry.status,
-    bytes: entry.bytes,
-    duration_ms: tenths(entry.durationMs),
-    referer: request && textOf(request.rawHeaders, 'referer'),
-    user_agent: request && textOf(request.rawHeaders, 'user-agent'),
-    origin: served?.origin,
-    origin_status: served?.originStatus || undefined,
-    origin_ms: served?.originMs === undefined ? undefined : tenths(served.originMs),
+  let line = `{"time":"${isoTime(entry.startedAt)}","event":"request","ray":"${entry.rayId}"`
+  if (served) line += `,"zone":"${served.zone}"`
+  line += `,"client":"${entry.clientAddress}"`
+  if (served) line += `,"scheme":"${served.scheme}","host":${quotedJson(served.host)}`
+  if (request) {
+    if (!served) line += member('host', headerOf(request.rawHeaders, 'host'))
+    line += `,"method":${quotedJson(request.method)},"uri":${quotedJson(request.target)},"protocol":"HTTP/${request.httpVersion}"`
   }
-  return `${JSON.stringify(value)}\n`
+  line += `,"status":${entry.status},"bytes":${entry.bytes},"duration_ms":${tenths(entry.durationMs)}`
+  if (request) {
+    line += member('referer', headerOf(request.rawHeaders, 'referer'))
+    line += member('user_agent', headerOf(request.rawHeaders, 'user-agent'))
+  }
+  if (!served) return `${line}}\n`
+  line += member('origin', served.origin)
+  if (served.originStatus !== 0) line += `,"origin_status":${served.originStatus}`
+  if (served.originMs !== undefined) line += `,"origin_ms":${tenths(served.originMs)}`
+  return `${line}}\n`
 }
 
-const tenths = (ms: number): number => Math.round(ms * 10) / 10
+const member = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `,"${name}":${quotedJson(value)}`
 
-function textOf(headers: RawHeaders, name: string): string | undefined {
-  const value = headerOf(headers, name)
-  return value === undefined ? undefined : toText(value)
+/** Characters that JSON can hold as they are. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+/** Returns a JSON string of text that is one character per byte. */
+const quotedJson = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(toText(text)))
+
+/** Returns a number of milliseconds with at most one decimal. */
+function tenths(ms: number): string {
+  const all = Math.round(ms * 10)
+  const rest = all % 10
+  return rest === 0 ? String(all / 10) : `${Math.trunc(all / 10)}.${Math.abs(rest)}`
+}
+
+let lastSecond = NaN
+let lastText = ''
+
+/** Returns `2026-11-21T10:02:03.045Z`. The part before the milliseconds is the same for all requests of a second. */
+function isoTime(at: number): string {
+  const second = Math.floor(at / 1000)
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1000).toISOString().slice(0, 20)
+    lastSecond = second
+  }
+  const ms = Math.floor(at - second * 1000)
+  return `${lastText}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z`
 }
 
 /** The combined format of Apache and nginx. Times are in UTC. */
