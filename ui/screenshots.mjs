@@ -34,6 +34,8 @@ const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 /** The plots have a point every 15 s. */
 const TRAFFIC_MS = 65_000
 
+const block = (description, expression) => ({ action: 'block', description, expression })
+
 const finding = (instance) => ({
   id: 'public-bucket',
   finding_type_id: '5a7d9e2f-1b3c-4d5e-8f6a-7b8c9d0e1f2a',
@@ -124,14 +126,13 @@ async function startDaemon() {
 async function call(method, path, body, type = 'application/json') {
   const headers = { authorization: `Bearer ${TOKEN}`, ...(type !== undefined && { 'content-type': type }) }
   const sent = typeof body === 'object' && !(body instanceof FormData) ? JSON.stringify(body) : body
-  const response = await fetch(daemon.control + path, { method, headers, body: sent })
+  const response = await fetch(new Request(daemon.control + path, { method, headers, body: sent }))
   if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`)
   return (await response.json()).result
 }
 
 async function fill() {
   const phase = (name) => `/zones/${ZONE}/rulesets/phases/${name}/entrypoint`
-  const block = (description, expression) => ({ action: 'block', description, expression })
   await call('PUT', phase('http_request_firewall_custom'), {
     rules: [
       block('No entry', 'starts_with(http.request.uri.path, "/private")'),
