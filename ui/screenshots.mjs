@@ -126,7 +126,8 @@ async function startDaemon() {
 async function call(method, path, body, type = 'application/json') {
   const headers = { authorization: `Bearer ${TOKEN}`, ...(type !== undefined && { 'content-type': type }) }
   const sent = typeof body === 'object' && !(body instanceof FormData) ? JSON.stringify(body) : body
-  const response = await fetch(new Request(daemon.control + path, { method, headers, body: sent }))
+  const init = { method, headers, body: sent }
+  const response = await fetch(daemon.control + path, init)
   if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`)
   return (await response.json()).result
 }
