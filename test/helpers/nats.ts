@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { connect as dial } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import type { Test } from 'tap'
@@ -38,6 +39,18 @@ export async function natsServer(folder: string, ...more: string[]): Promise<Nat
   }
   await start()
   return { url: `nats://127.0.0.1:${port}`, start, kill }
+}
+
+/** Starts servers that are one cluster, named `s0`, `s1` and so on, with their data in `folder`. */
+export async function natsCluster(folder: string, count: number): Promise<NatsServer[]> {
+  const routes = await Promise.all(Array.from({ length: count }, async () => await freePort()))
+  const all = routes.map((port) => `nats://127.0.0.1:${port}`).join(',')
+  return await Promise.all(
+    routes.map(async (port, n) => {
+      const cluster = ['--cluster_name', 'test', '--cluster', `nats://127.0.0.1:${port}`, '--routes', all]
+      return await natsServer(join(folder, `nats-${n}`), '--name', `s${n}`, ...cluster)
+    }),
+  )
 }
 
 async function accepting(port: number, child: ChildProcess): Promise<void> {
