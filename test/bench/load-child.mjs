@@ -1,9 +1,9 @@
 // Keep-alive load on one URL: a bounded number of connections for a bounded time. Sends { requests, seconds, p50, p99 }.
 import { connect } from 'node:net'
 
-const [port, connections, seconds, ...headers] = process.argv.slice(2)
+const [port, connections, seconds, path, ...headers] = process.argv.slice(2)
 const request = Buffer.from(
-  `GET / HTTP/1.1\r\nHost: bench.test\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`,
+  `GET ${path} HTTP/1.1\r\nHost: bench.test\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`,
 )
 const END_OF_CHUNKS = Buffer.from('0\r\n\r\n')
 const until = performance.now() + Number(seconds) * 1000

@@ -8,16 +8,22 @@ const run = promisify(execFile)
 /** Who sends the requests: wrk where it is installed, because it is much faster than what it measures. */
 export const LOADER = installed('wrk') ? 'wrk' : 'node:net'
 
-/** Keep-alive load on one URL for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a failed request. */
-export async function load(port, { connections, seconds, headers }) {
+/** Keep-alive load on one URL of bench.test for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a failed request. */
+export async function load(port, { connections, seconds, headers, path = '/' }) {
   if (LOADER !== 'wrk') {
-    const response = await inChild('./load-child.mjs', [String(port), String(connections), String(seconds), ...headers])
+    const response = await inChild('./load-child.mjs', [
+      String(port),
+      String(connections),
+      String(seconds),
+      path,
+      ...headers,
+    ])
     if (response.failed) throw new Error(response.failed)
     return response
   }
   const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency']
   const fields = ['Host: bench.test', ...headers].flatMap((header) => ['-H', header])
-  const { stdout } = await run('wrk', [...options, ...fields, `http://127.0.0.1:${port}/`])
+  const { stdout } = await run('wrk', [...options, ...fields, `http://127.0.0.1:${port}${path}`])
   const failed = /Non-2xx.*|Socket errors: (?!connect 0, read 0, write 0).*/.exec(stdout)
   if (failed) throw new Error(failed[0])
   return {

@@ -7,7 +7,7 @@ const paragraph = (i) =>
   `<h2>Part ${i}</h2>\n<p>Some <strong>text</strong> with a <a href="/part/${i}">link</a>, <code>code</code> &amp; more of the same, so that the page has the look of a real one.</p>\n<ul><li>one</li><li>two</li></ul>\n`
 
 /** An HTML page of 10 KB. */
-function page() {
+export function page() {
   let body =
     '<!doctype html><html><head><title>Page</title><meta name="description" content="A page"></head><body><main><h1>Page</h1>'
   for (let i = 0; body.length < 10_200; i++) body += paragraph(i)

@@ -9,6 +9,7 @@ const BENCHMARKS = {
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   overhead: 'CPU that access log, traces at 1 % and metrics by zone add to a request',
   assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',
+  cache: 'cached responses: CPU per hit beside nginx and Varnish, hit ratio beside LRU, coalescing, Markdown',
   rules: 'the rules language against a linear pass and npm expression engines',
   limits: 'rate limits: time for each request, memory for a million keys',
   records: 'log records: NDJSON to CSV against JSON.parse and string formatting',

@@ -6,6 +6,12 @@ import type { RuntimeSlots } from './runtime-slots.js'
 
 const MAIN = new URL(`./main${extname(import.meta.url)}`, import.meta.url)
 
+/**
+ * Requests leave short-lived objects. V8 begins with one megabyte for them and rarely grows it, which took a fifth of the
+ * processor time of cached responses. Megabytes.
+ */
+const HEAP_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=32']
+
 /** How a process ended. */
 export interface ProcessEnd {
   readonly code: number | null
@@ -32,6 +38,7 @@ export class ProxyProcess {
     this.slots = slots
     this.#child = fork(MAIN, {
       serialization: 'advanced',
+      execArgv: [...process.execArgv, ...HEAP_FLAGS],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     const send = (message: object, handle?: SendHandle): void => {

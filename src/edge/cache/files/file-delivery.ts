@@ -20,21 +20,27 @@ class DamagedFile extends Error {
   override readonly name = 'DamagedFile'
 }
 
-/** Reads one block of a body. Rejects if it is damaged. */
-export async function readBlock(
+/** Blocks of a body that are read together. */
+export const READ_BLOCKS = 4
+
+/** Reads blocks of a body, the last ones of it at most. `known`: their bytes, if they were read. Rejects if one is damaged. */
+export async function readBlocks(
   { handle, offset, length, checksums, damaged }: OpenFile,
-  index: number,
+  first: number,
   known?: Buffer,
 ): Promise<Buffer> {
-  const from = index * CHECKED_BYTES
-  const to = Math.min(length, from + CHECKED_BYTES)
-  const block = known?.length === to - from ? known : await readAt(handle, offset + from, offset + to)
-  if (block.length === to - from && isIntact(block, checksums, index)) return block
+  const from = first * CHECKED_BYTES
+  const to = Math.min(length, from + READ_BLOCKS * CHECKED_BYTES)
+  const bytes = known?.length === to - from ? known : await readAt(handle, offset + from, offset + to)
+  let isWhole = bytes.length === to - from
+  for (let at = 0; isWhole && at < bytes.length; at += CHECKED_BYTES)
+    isWhole = isIntact(bytes.subarray(at, at + CHECKED_BYTES), checksums, first + at / CHECKED_BYTES)
+  if (isWhole) return bytes
   damaged()
   throw new DamagedFile('a file of the response cache is damaged')
 }
 
-/** Sends the body of a response, or pieces of it, from disk to one sink: one block is in memory at a time. */
+/** Sends the body of a response, or pieces of it, from disk to one sink: some blocks of it are in memory at a time. */
 export class FileDelivery {
   /** Bytes of the body that were passed on. */
   bytes = 0
@@ -104,7 +110,7 @@ export class FileDelivery {
     for (let at = piece.from; at < piece.to && !this.#over;) {
       const index = Math.floor(at / CHECKED_BYTES)
       const start = index * CHECKED_BYTES
-      const block = await readBlock(this.#file, index)
+      const block = await readBlocks(this.#file, index)
       const slice = block.subarray(at - start, Math.min(block.length, piece.to - start))
       at += slice.length
       this.bytes += slice.length

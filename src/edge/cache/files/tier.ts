@@ -8,7 +8,7 @@ import { Entry } from '../entry.js'
 import type { MemoryStore } from '../memory.js'
 import { Purges, type Purge } from '../purge.js'
 import { FileWriter } from './file-writer.js'
-import { readBlock, type OpenFile } from './file-delivery.js'
+import { READ_BLOCKS, readBlocks, type OpenFile } from './file-delivery.js'
 import {
   CHECKED_BYTES,
   decodeHead,
@@ -273,10 +273,10 @@ export class DiskTier {
     const body = new Body(store, length)
     const file = this.#opened(name, handle, read)
     try {
-      for (let at = 0; at < length; at += CHECKED_BYTES) {
+      for (let at = 0; at < length; at += READ_BLOCKS * CHECKED_BYTES) {
         const known = at === 0 ? first.subarray(file.offset, file.offset + length) : undefined
-        const block = await readBlock(file, at / CHECKED_BYTES, known)
-        if (!body.append(block)) {
+        const blocks = await readBlocks(file, at / CHECKED_BYTES, known)
+        if (!body.append(blocks)) {
           body.release()
           return undefined
         }
