@@ -35,7 +35,7 @@ writeFileSync(`${folder}/page.html`, page())
 const origin = fork(new URL('./cache-origin-child.mjs', import.meta.url), [`${folder}/page.html`])
 const [{ port: originPort }] = await once(origin, 'message')
 try {
-  for (const { what, path, servers } of ROWS.slice(Number(process.env.ROW ?? 0))) await compare(what, path, servers)
+  for (const { what, path, servers } of ROWS) await compare(what, path, servers)
   await markdown()
   await coalescing()
   const ratios = hitRatios()

@@ -4,6 +4,7 @@ const DRILLS = {
   attacks: 'slow and stalled clients over HTTP, HTTPS and HTTP/2; what another client sees (default)',
   kill: 'kill -9 of a proxy process every second under load; --seconds N, --max-replace-ms N',
   machines: 'kill -9 of two daemons, Redis and NATS in turn under load: nothing is lost, and the times; --kills N',
+  cache: 'kill -9 and a full disk while files of the cache are written: no wrong byte; --objects N, --full-objects N',
   mixing: 'HTTP/2 clients that reset and abort: every response is for its stream; --seconds N, --clients N',
 }
 /** No drill takes longer. */

@@ -226,3 +226,27 @@ t.test('the files stay within their bytes, and what is used often stays', async 
   site.owner!.configure(MIB)
   t.ok(site.owner!.bytes <= MIB, 'a lower limit applies immediately')
 })
+
+t.test('a full disk ends writing for half a minute and frees a part of the files; responses are right', async (t) => {
+  const clock = new MovedClock()
+  const site = await startCachedSite(t, respond, {
+    disk: { folder: folderOf(t), bytes: 200 * MIB },
+    memory: MIB,
+    clock,
+  })
+  const targets = Array.from({ length: 40 }, (_, i) => `/object/20000?${i}`)
+  for (const target of targets) await site.get(target)
+  await until(() => entries(site) === targets.length)
+  const owner = site.owner!
+  owner.failed('write', Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
+  t.ok(entries(site) < targets.length, 'files are freed')
+  const left = entries(site)
+  t.match(await site.get('/new/20000'), { cache: 'MISS' })
+  t.notOk(await owner.reserve(1, true))
+  t.equal(entries(site), left, 'nothing is written')
+  for (const target of targets) t.equal((await site.get(target)).body, bytesOf(target, 20_000).toString('latin1'))
+  clock.forward(30)
+  t.match(await site.get('/later/20000'), { cache: 'MISS' })
+  await until(() => entries(site) > left)
+  t.equal(owner.errors.get('write'), 1)
+})
