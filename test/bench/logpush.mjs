@@ -1,13 +1,17 @@
 // Log push: CPU seconds per million of 2.2 KB http_requests, NDJSON in, two of five hosts kept, 12 fields as CSV, gzip 6,
 // files out. `edged run` and, from the spool, a job of the daemon, against JSON.parse and string formatting, and against
 // Miller, syslog-ng and rsyslog where installed. Each run is a process of its own, start included; rounds take turns.
+// Then once: a million records through `edged run`, with the peak of its memory; and 100,000 records in batches of 1,000 to
+// a receiver that responds after 200 ms, with one batch in flight and with four.
 //
 //   npm run bench -- logpush [--rounds 3] [--records 300000]
 import { execFileSync, spawn } from 'node:child_process'
+import { createServer } from 'node:http'
 import { once } from 'node:events'
 import {
   createReadStream,
   createWriteStream,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -30,31 +34,63 @@ const option = (name, fallback) =>
 const ROUNDS = option('--rounds', 3)
 const RECORDS = option('--records', 300_000)
 
+const MILLION = 1_000_000
+/** For the receiver that is slow. */
+const FLOWN = option('--in-flight-records', 100_000)
+const BATCH = 1000
+const RECEIVER_MS = 200
+
 const CHILD = fileURLToPath(new URL('./logpush-child.mjs', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
 const input = join(folder, 'requests.ndjson')
 const pipeline = join(folder, 'pipeline.yaml')
 const out = join(folder, 'out')
 
-async function generate() {
-  const file = createWriteStream(input)
-  for (let record = 0; record < RECORDS; record += 1000) {
-    const count = Math.min(1000, RECORDS - record)
+async function generate(path, records) {
+  const file = createWriteStream(path)
+  for (let record = 0; record < records; record += 1000) {
+    const count = Math.min(1000, records - record)
     const text = Array.from({ length: count }, (_, i) => line(record + i)).join('')
     if (!file.write(text)) await once(file, 'drain')
   }
   file.end()
   await once(file, 'close')
+}
+
+/** The job of this benchmark as a pipeline file. */
+function writePipeline(path, file, more = {}) {
+  const fixed = { dataset: 'http_requests', filter: FILTER, output_options: OUTPUT }
   writeFileSync(
-    pipeline,
-    JSON.stringify({
-      source: { file: input },
-      dataset: 'http_requests',
-      filter: FILTER,
-      output_options: OUTPUT,
-      destination_conf: `file://${out}?gzip=true`,
-    }),
+    path,
+    JSON.stringify({ source: { file }, ...fixed, destination_conf: `file://${out}?gzip=true`, ...more }),
   )
+}
+
+/** At least a million records: the input by several names. */
+async function million() {
+  const names = Array.from({ length: Math.ceil(MILLION / RECORDS) }, (_, n) => join(folder, `million-${n}.ndjson`))
+  for (const name of names) linkSync(input, name)
+  const file = join(folder, 'million.yaml')
+  writePipeline(file, names)
+  rmSync(out, { recursive: true, force: true })
+  const { cpu, rss } = await ours('run', file)
+  const records = names.length * RECORDS
+  return { records, perMillion: (cpu / records) * MILLION, rss: rss / 1000 }
+}
+
+/** Records per second to a slow receiver. */
+async function inFlight(count, file, records) {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => setTimeout(() => response.end(), RECEIVER_MS))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const limits = { max_upload_records: BATCH, in_flight: count, filter: undefined }
+  writePipeline(pipeline, file, { ...limits, destination_conf: `http://127.0.0.1:${server.address().port}/` })
+  const began = performance.now()
+  await ours('run', pipeline)
+  const seconds = (performance.now() - began) / 1000
+  server.close().closeAllConnections()
+  return records / seconds
 }
 
 /** What a slow reader of the input gives: the text that must come out. */
@@ -168,7 +204,8 @@ ruleset(name="r") {
 }
 
 try {
-  await generate()
+  await generate(input, RECORDS)
+  writePipeline(pipeline, input)
   const text = await expected()
   const check = (paths) => {
     const found = paths.map((path) => gunzipSync(readFileSync(path)).toString()).join('')
@@ -216,6 +253,19 @@ try {
   )
   for (const name of Object.keys(PEERS))
     if (name in RUNS) console.log(`edged run costs ${times('edged run', name)} ${name}`)
+
+  const whole = await million()
+  console.log(
+    `${whole.records} records through edged run: ${whole.perMillion.toFixed(2)} CPU s per million, peak RSS ${whole.rss.toFixed(0)} MB`,
+  )
+  const few = join(folder, 'in-flight.ndjson')
+  await generate(few, FLOWN)
+  const one = await inFlight(1, few, FLOWN)
+  const four = await inFlight(4, few, FLOWN)
+  console.log(
+    `${FLOWN} records in batches of ${BATCH} to a receiver of ${RECEIVER_MS} ms: in_flight 1 ${Math.round(one)} records/s, ` +
+      `in_flight 4 ${Math.round(four)} records/s (${(four / one).toFixed(2)}x), start and end of the process included`,
+  )
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -17,7 +17,7 @@ export const cursorOf = (n) => `job-${n}`
 
 /** Runs jobs until they have delivered all of the spool. `of`: their settings by number; `tick`: called every 10 ms. */
 export async function runJobs({ spools, spool, folder, jobs, of, tick = () => {} }) {
-  const { logpush: options } = readConfig('', 'bench.yaml', {})
+  const { logpush: options } = readConfig('{}', 'bench.yaml', {})
   const store = await openStore('memory', { folder: '', log })
   const fixed = { dataset: 'http_requests', enabled: true, kind: '', destination_conf: { sealed: 'file:///bench' } }
   for (let id = 1; id <= jobs; id++)
