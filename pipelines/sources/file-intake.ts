@@ -79,7 +79,7 @@ const taking =
       }
       for (let index = Math.max(0, position - frame.first); index < frame.count; index++) {
         if (skip > 0) skip--
-        else writer.add(frame.line(index))
+        else writer.addScanned(frame.record(index))
         position = frame.first + index + 1
         if (writer.size >= COMMIT_BYTES) await commit()
       }

@@ -42,6 +42,8 @@ export interface FrameParts {
 export interface FrameWriter {
   /** Adds one JSON object; throws MalformedRecord, and then nothing was added. */
   add(bytes: Uint8Array, start?: number, end?: number): void
+  /** Adds a record that a scanner of the same dataset has read and a check has accepted. */
+  addScanned(record: ScannedRecord): void
   /** Adds an event of the daemon's own. A value that JSON cannot say stands as null. */
   addEvent(event: LogRecord): void
   /** Adds a frame that another process packed for the same dataset. */

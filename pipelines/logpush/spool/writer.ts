@@ -49,6 +49,11 @@ export class PackedWriter implements FrameWriter {
     this.#packer.add(record)
   }
 
+  addScanned(record: ScannedRecord): void {
+    this.#check()
+    this.#packer.add(record)
+  }
+
   addEvent(event: LogRecord): void {
     this.#check()
     this.#packer.addEvent(event)
