@@ -141,7 +141,7 @@ async function startReceiver() {
       else if (arrived[n] === 2) counts.twice++
     }
   }
-  const server = createServer(async (request, response) => {
+  const respond = async (request, response) => {
     try {
       const chunks = []
       for await (const chunk of request) chunks.push(chunk)
@@ -159,7 +159,8 @@ async function startReceiver() {
     } catch {
       response.destroy()
     }
-  }).listen(0, '127.0.0.1')
+  }
+  const server = createServer((request, response) => void respond(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return Object.assign(counts, {
     url: `http://127.0.0.1:${server.address().port}/`,
