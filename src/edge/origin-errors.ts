@@ -47,6 +47,10 @@ const RETRY_AFTER_SECONDS = 5
 const KINDS: Readonly<Record<string, OriginFailureKind>> = {
   ETIMEDOUT: 'connect_timeout',
   ECONNREFUSED: 'refused',
+  // Unix sockets: not there, not permitted, its queue is full.
+  ENOENT: 'refused',
+  EACCES: 'refused',
+  EAGAIN: 'refused',
   EHOSTUNREACH: 'refused',
   ENETUNREACH: 'refused',
   ECONNRESET: 'reset',
