@@ -109,6 +109,7 @@ export class Http2Connection implements OpenConnection, StreamOwner {
   check(): void {
     const now = this.#deps.monotonic()
     for (const stream of this.#streams) stream.check(now)
+    if (this.#session.destroyed) return this.cut()
     if (this.#stalled(now) || this.#probe.isLost(now, this.limits.write_timeout)) return this.cut()
     if (this.#closingSince !== undefined) {
       if (this.#streams.size === 0 && now - this.#closingSince > GOODBYE_MS) this.cut()
@@ -128,6 +129,9 @@ export class Http2Connection implements OpenConnection, StreamOwner {
 
   cut(): void {
     this.#later(() => this.#session.destroy())
+    // A session that was closed first, for example by a GOAWAY of the client, only ends its side of the socket and waits
+    // for the client's end. If that has come already, the socket would stay for ever.
+    setImmediate(() => setImmediate(() => this.socket.destroy()))
   }
 
   refused(stream: Http2ClientStream, fault: HttpParseError): void {

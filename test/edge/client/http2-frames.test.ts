@@ -25,6 +25,7 @@ import {
 } from '../../helpers/http2-frames.js'
 import { metric, startOrigin, startProxy, type TestProxy } from '../../helpers/proxy.js'
 import { CA_FILE, tlsFile } from '../../helpers/tls.js'
+import { until } from '../../helpers/web.js'
 
 const CA = readFileSync(CA_FILE)
 const FILES = `{ cert_file: '${tlsFile('cert.pem')}', key_file: '${tlsFile('key.pem')}' }`
@@ -270,4 +271,26 @@ t.test('a client that never opens its window is disconnected by write_timeout', 
   const reset = await client.find(({ type }) => type === RST_STREAM)
   t.match(reset, { stream: 1, payload: uint32(2) })
   t.equal(await metric(proxy.metrics, 'edged_proxy_requests_in_flight'), 0)
+})
+
+t.test('a client that says GOAWAY and leaves with requests in progress frees its connection', async (t) => {
+  const held: (() => void)[] = []
+  const body = Buffer.alloc(300_000)
+  const { url } = await startOrigin(t, (_request, response) => void held.push(() => response.end(body)))
+  const yaml = `{ tls: { listen: 127.0.0.1:0, http2: on, certificates: [${FILES}] } }`
+  const proxy = await startProxy(t, url, { yaml })
+  const clients = await Promise.all(Array.from({ length: 10 }, async () => await open(t, proxy)))
+  for (const client of clients)
+    client.write(START, ...[1, 3, 5].map((id) => frame(HEADERS, END_STREAM | END_HEADERS, id, getFields())))
+  await until(() => held.length === 30)
+  t.equal(await metric(proxy.metrics, 'edged_proxy_connections'), 10)
+  for (const [at, { socket }] of clients.entries()) {
+    socket.write(frame(GOAWAY, 0, 0, Buffer.concat([uint32(0), uint32(0)])))
+    // Some leave before the responses, some with unread bytes of them.
+    if (at % 2 === 0) socket.end()
+    else socket.pause()
+  }
+  for (const respond of held) respond()
+  for (const { socket } of clients) setImmediate(() => socket.destroy())
+  await until(async () => (await metric(proxy.metrics, 'edged_proxy_connections')) === 0)
 })
