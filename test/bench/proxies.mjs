@@ -1,13 +1,14 @@
-// Every proxy behind one face: start(originPort, folder) gives { port, pid, stop }, or undefined where it is not installed.
-import { fork, spawn } from 'node:child_process'
+// Every proxy behind one face: start(originPort, folder) gives { port, tlsPort, pid, stop }, or undefined if it is not
+// installed. Those without HTTPS have no tlsPort.
+import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { accepting, freePort, installed } from './ports.mjs'
 
 export const PROXIES = {
-  edged: startEdged,
+  edged: async (origin, folder) => await startEdged(origin, folder),
 
   async 'edged, 100 rules'(origin, folder) {
     const edged = await startEdged(origin, folder)
@@ -29,7 +30,8 @@ export const PROXIES = {
 
   async nginx(origin, folder) {
     if (!installed('nginx')) return undefined
-    const port = await freePort()
+    const [port, tlsPort] = [await freePort(), await freePort()]
+    const { cert, key } = certificate(folder)
     writeFileSync(
       `${folder}/nginx.conf`,
       `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log ${folder}/nginx.log;
@@ -37,27 +39,41 @@ export const PROXIES = {
       http { access_log off; client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder};
         uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
         upstream origin { server 127.0.0.1:${origin}; keepalive 256; }
-        server { listen 127.0.0.1:${port}; keepalive_requests 10000000;
+        server { listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl http2; keepalive_requests 10000000;
+          ssl_certificate ${cert}; ssl_certificate_key ${key}; ssl_protocols TLSv1.2 TLSv1.3;
           location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`,
     )
     const child = spawn('nginx', ['-c', `${folder}/nginx.conf`], { stdio: 'ignore' })
     await accepting(port)
-    return { port, ...process_(child) }
+    return { port, tlsPort, ...process_(child) }
   },
 
   async caddy(origin, folder) {
     if (!installed('caddy')) return undefined
-    const port = await freePort()
+    const [port, tlsPort] = [await freePort(), await freePort()]
+    const { cert, key } = certificate(folder)
     writeFileSync(
       `${folder}/Caddyfile`,
-      `{\n admin off\n auto_https off\n}\nhttp://:${port} {\n bind 127.0.0.1\n reverse_proxy 127.0.0.1:${origin}\n}\n`,
+      `{\n admin off\n auto_https off\n default_sni bench.test\n}
+http://:${port} {\n bind 127.0.0.1\n reverse_proxy 127.0.0.1:${origin}\n}
+https://bench.test:${tlsPort} {\n bind 127.0.0.1\n tls ${cert} ${key}\n reverse_proxy 127.0.0.1:${origin}\n}\n`,
     )
     const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
     const args = ['run', '--config', `${folder}/Caddyfile`, '--adapter', 'caddyfile']
     const child = spawn('caddy', args, { stdio: 'ignore', env })
     await accepting(port)
-    return { port, ...process_(child) }
+    return { port, tlsPort, ...process_(child) }
   },
+}
+
+/** Returns the files of a certificate for bench.test, made once for a folder. */
+function certificate(folder) {
+  const [cert, key] = [`${folder}/cert.pem`, `${folder}/key.pem`]
+  const options = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+  const names = ['-subj', '/CN=bench.test', '-addext', 'subjectAltName=DNS:bench.test']
+  if (!existsSync(cert))
+    execFileSync('openssl', ['req', ...options, ...names, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  return { cert, key }
 }
 
 async function forked(module, origin) {
@@ -73,7 +89,7 @@ const TOKEN = 'bench-token-with-every-permission'
 export async function startEdged(origin, parent, more = '') {
   // Each with data of its own: one folder, one daemon.
   const folder = mkdtempSync(join(parent, 'edged-'))
-  writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin) + more)
+  writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin, certificate(parent)) + more)
   const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
   const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
   for await (const line of child.stdout) {
@@ -81,8 +97,9 @@ export async function startEdged(origin, parent, more = '') {
       .split('\n')
       .find((text) => text.includes('"event":"ready"'))
     if (!ready) continue
-    const { proxy, control, admin } = JSON.parse(ready)
-    return { port: Number(new URL(proxy).port), control: control.replace(/\/$/, ''), admin, ...process_(child) }
+    const { proxy, proxy_tls: tls, control, admin } = JSON.parse(ready)
+    const [port, tlsPort] = [proxy, tls].map((url) => Number(new URL(url).port))
+    return { port, tlsPort, control: control.replace(/\/$/, ''), admin, ...process_(child) }
   }
 }
 
@@ -108,10 +125,12 @@ const process_ = (child) => ({
   },
 })
 
-const edgedConfig = (origin) => `data: ./data
+const edgedConfig = (origin, { cert, key }) => `data: ./data
 store: memory
 log: { level: info }
-proxy: { listen: "127.0.0.1:0" }
+proxy:
+  listen: 127.0.0.1:0
+  tls: { listen: 127.0.0.1:0, http2: on, certificates: [{ cert_file: ${cert}, key_file: ${key} }] }
 control: { listen: "127.0.0.1:0" }
 admin: { listen: "127.0.0.1:0" }
 accounts: [{ id: 023e105f4ecef8ad9ca31a8372d0c353, name: Bench }]

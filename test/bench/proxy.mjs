@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
 import { median, table } from './measure.mjs'
+import { protocols } from './protocols.mjs'
 import { startOrigin } from './origin.mjs'
 import { PROXIES } from './proxies.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 7)
+const ROUNDS = Number(process.argv[2] ?? 5)
 const SECONDS = 2
 const CONNECTIONS = 32
 const MARKDOWN = 'Accept: text/markdown, text/html, */*'
@@ -51,6 +52,8 @@ try {
       'p99 ms': of(samples, 'p99').toFixed(2),
     })),
   )
+  for (const { proxy } of running.splice(0)) await proxy.stop()
+  await protocols(origin, folder)
 } finally {
   for (const { proxy } of running) await proxy.stop()
   origin.stop()
