@@ -21,7 +21,11 @@ export function configChanges(old: Config, next: Config): ConfigChanges {
 
 const comparable = (config: Config): Readonly<Record<string, unknown>> => ({ ...config, pipelines: described(config) })
 
-const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+const isEqual = (a: unknown, b: unknown): boolean => textOf(a) === textOf(b)
+
+/** Numbers in filters and constants of pipelines can have more digits than JSON allows for. */
+const textOf = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_name, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member))
 
 function differences(name: string, old: unknown, next: unknown): string[] {
   if (isEqual(old, next)) return []

@@ -3,6 +3,7 @@
 //
 //   npm run drills -- rotation [--seconds 600] [--rate 5000] [--kill-every 15]
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -151,10 +152,11 @@ async function startReceiver() {
       }
       const body = gunzipSync(Buffer.concat(chunks)).toString()
       const name = request.headers['idempotency-key']
+      const digest = createHash('sha256').update(body).digest('base64')
       if (!batches.has(name)) take(body)
-      else if (batches.get(name) === body.length) counts.again++
+      else if (batches.get(name) === digest) counts.again++
       else counts.differing++
-      batches.set(name, body.length)
+      batches.set(name, digest)
       response.writeHead(200).end()
     } catch {
       response.destroy()
