@@ -5,6 +5,8 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { Config } from '../config/schema.js'
+import { natsServer } from '../../pipelines/logpush/spool/nats/link.js'
+import { natsTarget } from '../../pipelines/logpush/spool/nats/target.js'
 import { messageOf } from '../core/errors.js'
 import { makeFolder } from '../disk/durable-write.js'
 import { bind, hostAndPort, socketPath } from '../http/listen.js'
@@ -27,7 +29,7 @@ const warn = (message: string): Result => ({ level: 'warn', message })
 const fail = (message: string): Result => ({ level: 'FAIL', message })
 
 /** Every check, by the name that is shown, in order. */
-export const CHECKS: Readonly<Record<string, Check>> = { runtime, descriptors, clock, disk, redis, ports }
+export const CHECKS: Readonly<Record<string, Check>> = { runtime, descriptors, clock, disk, redis, nats, ports }
 
 const MIN_NODE = [20, 20] as const
 
@@ -127,6 +129,24 @@ async function redis({ store }: Config): Promise<Result[]> {
         : fail(`${setting} is ${found}: ${risk}; set ${setting} ${wanted} in redis.conf`),
     )
   })
+}
+
+async function nats({ logpush: { spool } }: Config): Promise<Result[]> {
+  if (spool === 'embedded') return []
+  const { where, replicas } = natsTarget(spool)
+  try {
+    const { version, jetstream } = await natsServer(spool)
+    if (!jetstream) return [fail(`${where} has no JetStream; start nats-server with -js`)]
+    if (replicas > 1) return [ok(`${where} runs nats-server ${version}`)]
+    return [
+      warn(
+        `${where} runs nats-server ${version} with one replica: a power failure can lose the last two minutes of log records; ` +
+          'use replicas=3, or sync_interval: always',
+      ),
+    ]
+  } catch (error) {
+    return [fail(`${where} cannot be used: ${messageOf(error)}`)]
+  }
 }
 
 async function ports(config: Config): Promise<Result[]> {

@@ -17,6 +17,8 @@ export interface AdminDeps {
   readonly metrics: Scrape
   /** Returns why the daemon is not ready; empty if it is. */
   notReady(): readonly string[]
+  /** Returns what does not work although the daemon is ready. */
+  limited(): readonly string[]
   status(): DaemonStatus
   /** Applies the configuration file. Never rejects. */
   reload(): Promise<ReloadResponse>
@@ -62,7 +64,8 @@ async function respond(request: IncomingMessage, response: ServerResponse, deps:
   if (url === '/livez') return void send(200, 'ok\n')
   if (url === '/readyz') {
     const reasons = deps.notReady()
-    return void send(reasons.length === 0 ? 200 : 503, reasons.length === 0 ? 'ok\n' : `${reasons.join('\n')}\n`)
+    if (reasons.length > 0) return void send(503, `${reasons.join('\n')}\n`)
+    return void send(200, `${['ok', ...deps.limited()].join('\n')}\n`)
   }
   if (url === '/status') return void send(200, `${JSON.stringify(deps.status())}\n`, 'application/json')
   if (url === '/metrics') {

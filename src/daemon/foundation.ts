@@ -40,6 +40,7 @@ export async function openFoundation(
   const resolve = fairResolve(systemResolve)
   const egress = new GuardedEgress(await readEgress(first.egress), { log, metrics, resolve })
   const logpush = stack.use(await openLogPush(first, { store, keys, egress, clock, log, metrics }))
+  state.mention(logpush)
   const effective = new AllZones(store).in(config)
   store.tell = auditLog(logpush.emitter, effective)
   const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock }))

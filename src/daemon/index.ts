@@ -100,6 +100,7 @@ async function start(
     await listenAdmin(first.admin.listen, {
       metrics: scrape,
       notReady: () => state.notReady(),
+      limited: () => state.limited(),
       status: () => state.status(),
       reload: async () => await reloader.respond(),
       backup: async (...given) => (await backup?.(...given)) ?? { status: 503, reason: 'the daemon is starting' },

@@ -25,6 +25,7 @@ export class DaemonState {
   readonly #deps: DaemonStateDeps
   #phase: 'starting' | 'running' | 'draining' = 'starting'
   readonly #parts: { part: Part; whileStarting: boolean }[] = []
+  readonly #optional: Part[] = []
   #running: { urls: DaemonUrls; zones: () => ZoneStatus[] } | undefined
 
   constructor(deps: DaemonStateDeps) {
@@ -36,6 +37,11 @@ export class DaemonState {
   watch<P extends Part>(part: P, { whileStarting }: { whileStarting: boolean }): P {
     this.#parts.push({ part, whileStarting })
     return part
+  }
+
+  /** The daemon stays ready while `part` is unavailable; `/readyz` names the reason. */
+  mention(part: Part): void {
+    this.#optional.push(part)
   }
 
   started(running: { urls: DaemonUrls; zones: () => ZoneStatus[] }): void {
@@ -58,6 +64,11 @@ export class DaemonState {
     for (const { part, whileStarting } of this.#parts)
       if (part.unavailable !== undefined && (whileStarting || !starting)) reasons.push(part.unavailable)
     return reasons
+  }
+
+  /** Returns what does not work although the daemon is ready. */
+  limited(): string[] {
+    return this.#optional.flatMap(({ unavailable }) => (unavailable === undefined ? [] : [unavailable]))
   }
 
   /** Returns the zones and the state of their origins; none before the start is complete. */

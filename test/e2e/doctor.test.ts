@@ -42,6 +42,12 @@ t.test('doctor names what a machine lacks, and changes nothing', { skip: unbuilt
     { check: 'disk', message: /cannot be written .* set data to another folder/ },
     { check: 'ports', message: new RegExp(`proxy.listen: 127.0.0.1:${port} is already in use`) },
   ])
+  const away = doctor(config({ logpush: { spool: 'nats://u:password@127.0.0.1:1' } }))
+  t.match(away, { status: 1 })
+  t.match(
+    away.findings.filter(({ check }) => check === 'nats'),
+    [{ level: 'FAIL', message: 'NATS at 127.0.0.1:1 cannot be used: connection refused' }],
+  )
   const invalid = doctor(config({ proxi: {} }))
   t.match(invalid, { status: 1, findings: [{ check: 'configuration', level: 'FAIL', message: /proxi/ }] })
 })

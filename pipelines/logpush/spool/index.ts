@@ -42,6 +42,9 @@ const AGE_CHECK_MS = 60_000
 const SCOPES = 'scopes'
 const LOCK = 'lock'
 const ID = 'id'
+/** Version of the layout of segments and cursors. */
+const FORMAT = 1
+const FORMAT_KEY = 'format'
 
 /**
  * Opens the spools in a folder, which is made if there is none, and mends what a crash has left. Rejects when
@@ -81,11 +84,22 @@ async function lockFolder(path: string): Promise<ClassicLevel> {
   }
 }
 
+/** Returns the id of the spools, which is made with them. Throws if a newer version has written them. */
 async function idOf(lock: ClassicLevel): Promise<string> {
   const known = await lock.get(ID)
+  // Versions before the format had a number have written format 1.
+  const format = Number((await lock.get(FORMAT_KEY)) ?? FORMAT)
+  if (format > FORMAT)
+    throw new Error(
+      `the log spool was written by a newer edged (format ${format}, not ${FORMAT}); start that version, or set data to another folder`,
+    )
   if (known !== undefined) return known
   const id = randomBytes(8).toString('hex')
-  await lock.batch([{ type: 'put', key: ID, value: id }], { sync: true })
+  const written = [
+    { type: 'put' as const, key: ID, value: id },
+    { type: 'put' as const, key: FORMAT_KEY, value: String(FORMAT) },
+  ]
+  await lock.batch(written, { sync: true })
   return id
 }
 

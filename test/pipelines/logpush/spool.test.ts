@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
 import t from 'tap'
 import { dataset } from '../../../pipelines/records/dataset.js'
 import {
@@ -120,6 +122,23 @@ t.test('a folder that is open cannot be opened again', async (t) => {
   await t.rejects(spoolsIn(t, folder), /in use by another process/)
   await spools.close()
   await spoolsIn(t, folder)
+})
+
+t.test('a folder of a newer version is refused, and stays as it is', async (t) => {
+  const folder = testFolder(t)
+  const { spools, spool } = await spoolsIn(t, folder)
+  await spool.cursor('job')
+  await append(spool, [{ RayID: 'a' }])
+  await spools.close()
+  const format = async (value: string) => {
+    const level = new ClassicLevel(join(folder, 'lock'))
+    await level.put('format', value)
+    await level.close()
+  }
+  await format('2')
+  await t.rejects(spoolsIn(t, folder), /written by a newer edged \(format 2, not 1\); start that version/)
+  await format('1')
+  t.strictSame(await lines((await spoolsIn(t, folder)).spool), ['{"RayID":"a"}'])
 })
 
 t.test('readers wait for what comes', async (t) => {

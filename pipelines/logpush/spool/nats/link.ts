@@ -7,7 +7,7 @@ import type { Log } from '../../../../src/core/log.js'
 import { DAEMON } from '../../../../src/core/scope.js'
 import { kind, type Store } from '../../../../src/core/store.js'
 import { SpoolFull, SpoolUnavailable } from '../types.js'
-import type { NatsTarget } from './target.js'
+import { natsTarget, type NatsTarget } from './target.js'
 
 /** The stream that the machines of this store share. A stream that took its place has another id. */
 const LOGPUSH_STREAM = kind<{ readonly id: string }>('logpush_stream')
@@ -160,20 +160,9 @@ export class NatsLink {
 
   /** One connection, until it is closed. */
   async #session(): Promise<void> {
-    const { connect } = await import('@nats-io/transport-node')
     const { jetstream, jetstreamManager } = await import('@nats-io/jetstream')
-    const { servers, user, password: pass, tls, stream } = this.target
-    const connection = await connect({
-      servers: [...servers],
-      name: 'edged log spool',
-      timeout: CONNECT_MS,
-      reconnect: false,
-      pingInterval: PING_MS,
-      maxPingOut: 2,
-      ...(tls && { tls }),
-      ...(user !== undefined && { user }),
-      ...(pass !== undefined && { pass }),
-    })
+    const { stream } = this.target
+    const connection = await connected(this.target)
     try {
       const jsm = await jetstreamManager(connection, { timeout: REQUEST_MS })
       const { id, state } = await this.#stream(jsm)
@@ -226,9 +215,8 @@ export class NatsLink {
         `the stream ${stream} has records of another installation; name another one with ?stream=, or delete it`,
       )
     if (known) log.error({ event: 'spool_replaced', stream }, 'the stream was deleted with all records in it')
-    await store.batch([
-      { kind: LOGPUSH_STREAM, scope: DAEMON, id: stream, value: { id }, ifVersion: known?.version ?? 0 },
-    ])
+    // Another machine may write the same at the same time.
+    await store.batch([{ kind: LOGPUSH_STREAM, scope: DAEMON, id: stream, value: { id } }])
     return { id, state: info.state }
   }
 
@@ -277,5 +265,31 @@ export class NatsLink {
   #unreachable(error: unknown): string {
     const reason = typeof error === 'string' ? error : messageOf(error)
     return `the log spool on ${this.target.where} cannot be used: ${reason}`
+  }
+}
+
+async function connected({ servers, user, password: pass, tls }: NatsTarget): Promise<NatsConnection> {
+  const { connect } = await import('@nats-io/transport-node')
+  return await connect({
+    servers: [...servers],
+    name: 'edged log spool',
+    timeout: CONNECT_MS,
+    reconnect: false,
+    pingInterval: PING_MS,
+    maxPingOut: 2,
+    ...(tls && { tls }),
+    ...(user !== undefined && { user }),
+    ...(pass !== undefined && { pass }),
+  })
+}
+
+/** Connects once, and returns what one of the servers says of itself. */
+export async function natsServer(url: string): Promise<{ readonly version: string; readonly jetstream: boolean }> {
+  const connection = await connected(natsTarget(url))
+  try {
+    const { version = 'unknown', jetstream = false } = connection.info ?? {}
+    return { version, jetstream }
+  } finally {
+    await connection.close()
   }
 }
