@@ -3,6 +3,7 @@ import { messageOf } from '../../src/core/errors.js'
 import { newUuid } from '../../src/core/ids.js'
 import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import type { Log } from '../../src/core/log.js'
+import type { OutgoingTraces } from '../../src/core/outgoing-traces.js'
 import type { Metrics } from '../../src/core/metrics.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/model/logpush-job.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -40,6 +41,8 @@ export interface LogpushDeps {
   readonly redact?: (destination: string) => string
   /** Called with what jobs and live streams read from now on; their cursors exist already. */
   readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
+  /** Records attempts to deliver as spans. */
+  readonly traces?: OutgoingTraces
   /** Folder for batches in progress, for the runner alone. */
   readonly folder: string
   readonly clock: Clock

@@ -2,6 +2,7 @@ import PQueue from 'p-queue'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
+import type { OutgoingTraces } from '../../src/core/outgoing-traces.js'
 import { SinkError, type Batch, type Sink } from '../../src/core/sink.js'
 
 export interface UploadOptions {
@@ -34,9 +35,14 @@ export class Uploads {
   readonly #options: UploadOptions
   readonly #clock: Clock
   readonly #log: Log
+  readonly #traces: OutgoingTraces | undefined
 
-  constructor(options: UploadOptions, { clock, log }: { clock: Clock; log: Log }) {
+  constructor(
+    options: UploadOptions,
+    { clock, log, traces }: { clock: Clock; log: Log; traces?: OutgoingTraces | undefined },
+  ) {
     this.#options = options
+    this.#traces = traces
     this.#clock = clock
     this.#log = log
     this.#lanes = {
@@ -57,7 +63,7 @@ export class Uploads {
     signal.addEventListener('abort', leave, { once: true })
     const write = async () => {
       signal.removeEventListener('abort', leave)
-      await this.#write(upload, signal)
+      await this.#traced(upload, signal)
     }
     try {
       signal.throwIfAborted()
@@ -69,6 +75,24 @@ export class Uploads {
       setImmediate(() => {
         if (queue.size + queue.pending === 0 && this.#destinations.get(key) === queue) this.#destinations.delete(key)
       })
+    }
+  }
+
+  /** Makes the attempt a span of its own trace. The time that it waits for its place is not part of it. */
+  async #traced(upload: Upload, signal: AbortSignal): Promise<void> {
+    const { name, records, size } = upload.batch
+    const attributes = { 'server.address': upload.destination, 'edged.batch': name }
+    const span = this.#traces?.outgoing('log push upload', {
+      ...attributes,
+      'edged.records': records,
+      'edged.bytes': size,
+    })
+    try {
+      await this.#write(upload, signal)
+      span?.end({ status: 0, succeeded: true })
+    } catch (error) {
+      span?.end({ status: 0, error: error instanceof SinkError ? error.failure : 'aborted' })
+      throw error
     }
   }
 

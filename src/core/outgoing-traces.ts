@@ -4,6 +4,8 @@ export interface OutgoingOutcome {
   readonly status: number
   /** Why there was no response. */
   readonly error?: string | undefined
+  /** For work without a status; default: whether the status is 2xx or 3xx. */
+  readonly succeeded?: boolean
 }
 
 /** A request that leaves the daemon and is traced. */

@@ -144,6 +144,7 @@ async function start(
     return undefined
   }
   const edge = stack.use(await Edge.open(first, { ...shared, egress, resolve, counts, cacheDisk, spread }))
+  logpush.traced(edge.tracer)
   const apply = (invalidated: readonly Invalidated[]) => void (processes ?? edge).invalidate(invalidated)
   if (machine !== undefined) machines = stack.use(new MachineInvalidations(machine, { store, clock, log, apply }))
   const proxy = count === 1 ? stack.use(await edge.listen({ bind: activated.bind })) : undefined

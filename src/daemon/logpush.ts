@@ -12,6 +12,7 @@ import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
+import type { OutgoingTraces } from '../core/outgoing-traces.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
 import { configuredJobs } from './pipelines.js'
@@ -39,6 +40,8 @@ export interface LogPush {
   /** The reason why no log records are taken now, if there is one. */
   readonly unavailable: string | undefined
   readonly monitor: PipelineMonitor
+  /** Records uploads as spans from now on. */
+  traced(traces: OutgoingTraces): void
   /** Applies a reloaded configuration. Retention, upload and dead letter destinations change with the next start. */
   configure(config: Config['logpush']): void
   /** Stops the jobs, then makes emitted records durable. */
@@ -66,6 +69,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     const open = (destination: string) => openSink(destination, sinkDeps())
     const monitor = new PipelineMonitor([metrics])
     let ofJobs: readonly JobTarget[] = []
+    let spans: OutgoingTraces | undefined
     const replace = async (): Promise<void> => await targets.replace([...ofJobs, ...retained.targets])
     const retained: RetainedRecords = stack.use(new RetainedRecords({ store, spools, changed: replace, clock, log }))
     await retained.start()
@@ -84,6 +88,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         standing: configuredJobs(whole, { clock, log }),
         monitor,
         redact,
+        traces: { outgoing: (name, attributes) => spans?.outgoing(name, attributes) },
         folder: join(data, 'batches'),
         clock,
         log,
@@ -113,6 +118,9 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
         settledFor: async (scope, dataset) => await runner.settledFor(scope, dataset),
         limits: () => config,
         observeIngest: ingestCounter(metrics),
+      },
+      traced(traces) {
+        spans = traces
       },
       configure(next) {
         config = next

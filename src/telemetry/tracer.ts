@@ -74,7 +74,7 @@ export class Tracer implements OutgoingTraces {
     const startedAt = this.#clock.now()
     return {
       traceparent: traceparent(trace.traceId, trace.spanId),
-      end: ({ status, error }) =>
+      end: ({ status, error, succeeded = status >= 200 && status < 400 }) =>
         this.add({
           ...trace,
           name,
@@ -86,7 +86,7 @@ export class Tracer implements OutgoingTraces {
             ...(status > 0 && { 'http.response.status_code': status }),
             ...(error !== undefined && { 'error.type': error }),
           },
-          failed: status < 200 || status >= 400,
+          failed: !succeeded,
         }),
     }
   }

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { Uploads } from '../../pipelines/logpush/uploads.js'
 import { readConfig } from '../../src/config/load.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
+import { SinkError, type Batch, type Sink } from '../../src/core/sink.js'
 import { startDaemon } from '../../src/daemon/index.js'
 import { readSamples } from '../../src/telemetry/samples.js'
 import { readTraceparent } from '../../src/telemetry/trace-context.js'
@@ -124,6 +126,34 @@ tokens: [{ name: test, token: ${TOKEN}, permissions: ['*'] }]`,
     samples.find(({ name, labels }) => name === 'edged_zone_requests_total' && labels['class'] === '2xx'),
     { value: 2, labels: { zone: 'example.test' } },
   )
+})
+
+t.test('uploads of log push are spans with their outcome', async (t) => {
+  const { url, span } = await collector(t)
+  const deps = { clock: systemClock, log: silentLog }
+  const tracer = new Tracer({ otlp: url, sample: 0 }, {}, { ...deps, metrics: openMetrics({ process: false }) })
+  t.teardown(() => tracer.close())
+  const uploads = new Uploads({ atOnce: 2, perDestination: 2, timeoutMs: 10_000 }, { ...deps, traces: tracer })
+  const upload = async (name: string, write: () => Promise<void>) =>
+    await uploads.attempt(
+      {
+        sink: { write } as unknown as Sink,
+        batch: { name, records: 3, size: 99 } as Batch,
+        destination: 'logs.test',
+        failing: false,
+      },
+      new AbortController().signal,
+    )
+  await upload('good', async () => {})
+  await t.rejects(upload('bad', async () => Promise.reject(new SinkError('transient', 'responded with 503'))))
+  const good = await span((each) => attribute(each, 'edged.batch') === 'good')
+  const bad = await span((each) => attribute(each, 'edged.batch') === 'bad')
+  t.match(good, { name: 'log push upload', kind: 3, status: {} })
+  t.equal(attribute(good, 'server.address'), 'logs.test')
+  t.equal(attribute(good, 'edged.records'), '3')
+  t.equal(attribute(bad, 'error.type'), 'transient')
+  t.match(bad, { status: { code: 2 } })
+  t.not(good.traceId, bad.traceId)
 })
 
 t.test('spans beyond the limits are dropped and counted, and a failing collector delays nobody', async (t) => {
