@@ -8,7 +8,7 @@ import { build } from 'vite'
 import { buildDocs } from './docs.mjs'
 
 const ROOT = join(import.meta.dirname, '..')
-const SOURCES = ['ui/**/*', 'docs/*.{md,svg,png}', 'package.json']
+const SOURCES = ['ui/**/*', 'docs/*.{md,svg,png}', 'docs/receivers/*', 'package.json']
 const MARK = join(ROOT, 'dist/ui/.built')
 
 /** The same sources give the same files, so an unchanged build is skipped: it takes seconds. */

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { Marked } from 'marked'
 
@@ -28,6 +28,7 @@ export function buildDocs({ from, to, style }) {
   for (const each of pages) writeFileSync(join(to, each.file), shell(each, guides))
   writeFileSync(join(to, 'guides.json'), JSON.stringify(guides))
   copyFileSync(style, join(to, 'docs.css'))
+  cpSync(join(from, 'receivers'), join(to, 'receivers'), { recursive: true })
   for (const name of names) if (['.svg', '.png'].includes(extname(name))) copyFileSync(join(from, name), join(to, name))
 }
 
