@@ -19,7 +19,7 @@ function isValid(headers, body) {
   })
 }
 
-const server = createServer(async (request, response) => {
+async function receive(request, response) {
   const chunks = []
   for await (const chunk of request) chunks.push(chunk)
   const body = Buffer.concat(chunks)
@@ -31,5 +31,9 @@ const server = createServer(async (request, response) => {
     console.log(type ?? event_type, JSON.stringify(data))
   }
   response.writeHead(204).end()
+}
+
+const server = createServer((request, response) => {
+  receive(request, response).catch(() => response.destroy())
 })
 server.listen(Number(process.env.PORT ?? 8000), '127.0.0.1', () => console.log(`listening on ${server.address().port}`))
