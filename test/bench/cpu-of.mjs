@@ -19,3 +19,6 @@ export function cpuOf(pid) {
   for (const [id, { parent, cpu }] of parents) if (id === pid || parent === pid) sum += cpu
   return sum / TICKS
 }
+
+/** CPU seconds of the Redis whose pid is in REDIS_PID; 0 without it: an embedded store runs in the measured process. */
+export const storeCpu = () => (process.env.REDIS_PID ? cpuOf(Number(process.env.REDIS_PID)) : 0)

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Agent } from 'node:https'
 import { Queue, Worker } from 'bullmq'
 import got from 'got'
+import { storeCpu } from './cpu-of.mjs'
 import { cpuSeconds } from './measure.mjs'
 import { payloadOf, URL_OF } from './webhooks-load.mjs'
 
@@ -19,8 +20,10 @@ const client = async () => {
   }
 }
 const started = performance.now()
+const before = storeCpu()
 const acceptCpu = await cpuSeconds(() => Promise.all(Array.from({ length: clients }, client)))
 const accepting = (performance.now() - started) / 1000
+const acceptStoreCpu = storeCpu() - before
 
 const agent = new Agent({
   keepAlive: true,
@@ -53,6 +56,7 @@ const cpu = await cpuSeconds(async () => {
 process.send({
   accepts: made / accepting,
   acceptCpu: made / acceptCpu,
+  acceptAllCpu: made / (acceptCpu + acceptStoreCpu),
   deliveries: count / cpu,
   each: count / ((performance.now() - sending) / 1000),
 })
