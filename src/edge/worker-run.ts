@@ -9,6 +9,8 @@ import { WorkerError, type SendTo } from './worker-sites.js'
 /** A request that passed this many Workers is in a loop. */
 const MAX_HOPS = 16
 const HOP_NAME = 'edged'
+/** Delays of further attempts: a process that ended is noticed a moment after its connections broke. */
+const RETRY_DELAYS_MS = [10, 100, 1000]
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** A slot in the process of a script. */
@@ -54,12 +56,19 @@ export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun
   exchange.headers = workerHeaders(exchange, hops + 1, run.cf)
   let cancel: (() => void) | undefined
   let isLeft = false
-  const send = (entry: EnteredWorker, isLast: boolean): void => {
+  let timer: NodeJS.Timeout | undefined
+  const send = (entry: EnteredWorker, attempt: number): void => {
     if (isLeft) {
       entry.done()
       return
     }
-    const again = !isLast && REPEATABLE.has(exchange.method) ? retry : undefined
+    const delay = REPEATABLE.has(exchange.method) ? RETRY_DELAYS_MS[attempt] : undefined
+    const again =
+      delay === undefined
+        ? undefined
+        : () => {
+            timer = setTimeout(() => begin(attempt + 1), delay)
+          }
     const response = new WorkerResponse(exchange, sink, { entry, retry: again, ended })
     const switched = (): void => {
       ended('ok')
@@ -67,7 +76,7 @@ export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun
     }
     cancel = sendTo(`unix:${encodeURI(entry.socket)}`, response, { switched })
   }
-  const begin = (isLast: boolean): void => {
+  const begin = (attempt: number): void => {
     let entered: EnteredWorker | Promise<EnteredWorker>
     try {
       entered = enter()
@@ -78,17 +87,17 @@ export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun
     }
     if (entered instanceof Promise)
       entered
-        .then((entry) => send(entry, isLast))
+        .then((entry) => send(entry, attempt))
         .catch((error: unknown) => {
           ended('limit')
           sink.fail(new WorkerError('worker_limit', error instanceof Error ? error.message : String(error)))
         })
-    else send(entered, isLast)
+    else send(entered, attempt)
   }
-  const retry = (): void => begin(true)
-  begin(false)
+  begin(0)
   return () => {
     isLeft = true
+    clearTimeout(timer)
     ended('canceled')
     cancel?.()
     sink.fail(CLIENT_LEFT)

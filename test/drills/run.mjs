@@ -7,7 +7,8 @@ const DRILLS = {
   cache: 'kill -9 and a full disk while files of the cache are written: no wrong byte; --objects N, --full-objects N',
   rotation:
     'edged run over a file that is rotated every second under load, with kill -9; --seconds N, --rate N, --kill-every N',
-  workers: 'uploads under load, scripts that loop or leak, kill -9 of the runtime and of the daemon',
+  workers:
+    'uploads under load, scripts that loop or leak, kill -9 of the runtime and of the daemon; --uploads N, --quiet-ms N',
   mixing: 'HTTP/2 clients that reset and abort: every response is for its stream; --seconds N, --clients N',
 }
 /** No drill takes longer, or much longer than it is told to. */

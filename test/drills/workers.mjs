@@ -8,8 +8,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { table } from '../bench/measure.mjs'
 import { ACCOUNTS, runtimeProcesses, startWorkersDaemon } from '../bench/workers-daemon.mjs'
 
-const QUIET_MS = 3000
-const UPLOADS = 30
 const MAX_STALL_SECONDS = 2
 /** The start of a script may take 5 s; the rest is the machine. */
 const MAX_REFUSAL_MS = 10_000
@@ -38,7 +36,10 @@ const results = []
 let folder
 let daemon
 
-export async function drill() {
+export async function drill(option) {
+  const uploads = option('uploads', 30)
+  const maxRefusalMs = option('max-refusal-ms', MAX_REFUSAL_MS)
+  const maxCutMs = option('max-cut-ms', MAX_CUT_MS)
   folder = mkdtempSync(join(tmpdir(), 'edged-drills-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const config = `workers: { max_stall: ${MAX_STALL_SECONDS}s }`
@@ -51,10 +52,10 @@ export async function drill() {
   await daemon.domain('other', 'other.test', ACCOUNTS[1])
 
   await fault('nothing', async () => {
-    await wait(QUIET_MS)
+    await wait(option('quiet-ms', 3000))
     return { result: 'quiet run' }
   })
-  await fault(`${UPLOADS} uploads in a row`, async () => {
+  await fault(`${uploads} uploads in a row`, async () => {
     const clients = new AbortController()
     let failed = 0
     let sent = 0
@@ -67,7 +68,7 @@ export async function drill() {
     }
     const load = [client(), client(), client(), client()]
     let stale = 0
-    for (let n = 1; n <= UPLOADS; n++) {
+    for (let n = 1; n <= uploads; n++) {
       await daemon.upload('app', SCRIPTS.app.replace('version 0', `version ${n}`))
       if ((await request('app.bench.test')).text !== `version ${n}`) stale++
     }
@@ -80,7 +81,7 @@ export async function drill() {
     const { status, body } = await daemon.upload('startloop', 'for (;;);\nexport default { fetch() {} }')
     const ms = Math.round(performance.now() - began)
     const code = body.errors[0]?.code
-    return { result: `${status}, error ${code}, after ${ms} ms`, failed: code !== 10021 || ms > MAX_REFUSAL_MS }
+    return { result: `${status}, error ${code}, after ${ms} ms`, failed: code !== 10021 || ms > maxRefusalMs }
   })
   for (const [name, title] of [
     ['loop', 'a script loops in a request'],
@@ -95,7 +96,7 @@ export async function drill() {
       const [now, othersNow] = await pids()
       return {
         result: `${status} after ${ms} ms, then ${after.status}; process replaced: ${before !== now}, other account: ${others !== othersNow}`,
-        failed: status !== 503 || ms > MAX_CUT_MS || after.status !== 200 || before === now || others !== othersNow,
+        failed: status !== 503 || ms > maxCutMs || after.status !== 200 || before === now || others !== othersNow,
       }
     })
   await fault('kill -9 of the runtime', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { findWorkerd } from '../../src/workers/runtime/binary.js'
 import { unbuilt } from './daemon.js'
 
 /** Runs a drill for some seconds; `npm run drills` has the long forms. */
@@ -28,3 +29,18 @@ t.test('HTTP/2 clients that reset and abort never get bytes of another stream', 
   const { code, output } = await drill('mixing', '--seconds', '4', '--clients', '40')
   t.equal(code, 0, output)
 })
+
+t.test(
+  'faults of a Worker harm no other account, lose no request to uploads and no data of Durable Objects',
+  {
+    skip:
+      unbuilt ||
+      (findWorkerd() === undefined && 'the npm package workerd is not installed') ||
+      (!existsSync('/proc/self/status') && 'finds the processes of the runtime in /proc'),
+  },
+  async (t) => {
+    const limits = ['--max-refusal-ms', '60000', '--max-cut-ms', '60000']
+    const { code, output } = await drill('workers', '--uploads', '4', '--quiet-ms', '100', ...limits)
+    t.equal(code, 0, output)
+  },
+)
