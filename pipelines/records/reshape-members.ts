@@ -69,7 +69,7 @@ export function memberEdits(
     const place = incoming.places.get(name)!
     const key = keyOf(target)
     // A member of that name makes way for the renamed one, if there is one.
-    if (!(target in rename)) root.at([target]).drops = (record) => record.starts[place]! >= 0
+    if (!Object.hasOwn(rename, target)) root.at([target]).drops = (record) => record.starts[place]! >= 0
     if (!name.startsWith('/')) node(name).key = key
     else {
       node(name).drops = always
@@ -77,7 +77,7 @@ export function memberEdits(
     }
   }
   for (const name of drop) node(name).drops = always
-  for (const { name } of added) if (!(name in rename)) root.at([name]).drops = always
+  for (const { name } of added) if (!Object.hasOwn(rename, name)) root.at([name]).drops = always
   const keys = added.map(({ name }) => keyOf(name))
   const members = incoming.places.get(MEMBERS)!
 

@@ -65,8 +65,8 @@ function ofFields(incoming: Dataset, reshape: Reshape): CompiledReshape {
   const { rename = {}, drop = [], redact = {} } = reshape
   const added = addedMembers(incoming, reshape)
   const replaced = new Set(added.map(({ name }) => name))
-  const kept = (name: string) => !drop.includes(name) && (name in rename || !replaced.has(name))
-  const nameOf = (name: string) => rename[name] ?? name
+  const kept = (name: string) => !drop.includes(name) && (Object.hasOwn(rename, name) || !replaced.has(name))
+  const nameOf = (name: string) => (Object.hasOwn(rename, name) ? rename[name]! : name)
   const steps: Step[] = [
     ...incoming.names.flatMap((name, from) =>
       kept(name) ? [{ name: nameOf(name), type: incoming.types[from]!, from }] : [],

@@ -17,6 +17,8 @@ const written = (
 t.test('what is not named keeps its bytes, order and blanks', async (t) => {
   const CASES: [what: string, reshape: Reshape, before: string, after: string][] = [
     ['drop the first', { drop: ['a'] }, '{ "a" : 1,  "b":2.50 }', '{"b":2.50 }'],
+    ['set over an inherited name', { set: { constructor: '1' } }, '{"constructor":2}', '{"constructor":1}'],
+    ['rename to an inherited name', { rename: { a: 'valueOf' } }, '{"valueOf":2,"a":1}', '{"valueOf":1}'],
     ['drop the last', { drop: ['b'] }, '{"a":1 , "b":2}', '{"a":1}'],
     [
       'drop one in between',
