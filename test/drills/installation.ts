@@ -169,11 +169,11 @@ export class Installation {
     const last = performance.now() + 60_000
     while (missing(records, rays) + missing(findings, arrived) > 0 && performance.now() < last) await wait(100)
     let lostValues = 0
-    for (const [key, value] of values) {
-      for (const daemon of [0, 1])
-        if ((await this.#call('GET', `${VALUES}/${this.#space}/values/${key}`, undefined, daemon)).text !== value)
-          lostValues++
+    const check = async (key: string, value: string, daemon: number) => {
+      const { text } = await this.#call('GET', `${VALUES}/${this.#space}/values/${key}`, undefined, daemon)
+      if (text !== value) lostValues++
     }
+    for (const [key, value] of values) await Promise.all([check(key, value, 0), check(key, value, 1)])
     let lostScripts = 0
     for (const name of scripts) {
       const found = await this.#call('GET', `/accounts/${ACCOUNT}/workers/scripts/${name}/settings`)

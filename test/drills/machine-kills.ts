@@ -6,7 +6,7 @@ import { table } from '../bench/measure.mjs'
 import { Installation, VICTIMS, type Outcome } from './installation.js'
 import { MAX_MOVE_MS, maxRepeats } from './limits.js'
 
-const BETWEEN_MS = 1500
+const BETWEEN_MS = 500
 
 /**
  * Kills two daemons, Redis and nats-server in turn under load and prints the times. Returns failures: something confirmed
