@@ -5,7 +5,7 @@ import { HttpClient } from './http/client.js'
 import { folder, type Folder } from './objects/folder.js'
 import { objectSink, PART_BYTES, type ContentType, type ObjectStore } from './objects/object-sink.js'
 import { parts } from './objects/parts.js'
-import { pathOf, refuse, secret, text } from './params.js'
+import { pathOf, reject, secret, text } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 
 /**
@@ -45,24 +45,24 @@ interface Place {
 
 function placeOf(destination: URL): Place {
   const { host, username, password, searchParams: sas, search } = destination
-  if (username !== '' || password !== '') refuse('has a user name')
+  if (username !== '' || password !== '') reject('has a user name')
   const origin = `https://${host}`
-  if (host === '' || !URL.canParse(origin)) refuse('has no host')
+  if (host === '' || !URL.canParse(origin)) reject('has no host')
   const [container = '', ...rest] = pathOf(destination).split('/')
   // If the host is not that of an account, as with emulators, this is the account, and the container follows it.
   if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container))
-    refuse('has an invalid container name; use 2 to 63 lower-case letters, digits and dashes')
+    reject('has an invalid container name; use 2 to 63 lower-case letters, digits and dashes')
 
-  if (!sas.get('sig')) refuse('has no signature; use the URL of a shared access signature')
+  if (!sas.get('sig')) reject('has no signature; use the URL of a shared access signature')
   const types = sas.get('srt')
-  if (types !== null && types !== 'o') refuse('has an invalid query: signedResourceTypes must be Object only (srt=o)')
+  if (types !== null && types !== 'o') reject('has an invalid query: signedResourceTypes must be Object only (srt=o)')
   const services = sas.get('ss')
   if (services !== null && !services.includes('b'))
-    refuse('has an invalid query: signedServices must include Blob (ss=b)')
+    reject('has an invalid query: signedServices must include Blob (ss=b)')
   const rights = sas.get('sp')
   // A policy that is stored with the container has the rights where the URL has none.
   if (rights !== null && !rights.includes('w'))
-    refuse('has an invalid query: signedPermissions must include Write (sp=w)')
+    reject('has an invalid query: signedPermissions must include Write (sp=w)')
   return { origin, container, folder: folder(rest.join('/')), sas: search.slice(1) }
 }
 

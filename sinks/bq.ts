@@ -6,7 +6,7 @@ import { isObject } from './http/lines-sink.js'
 import { linewise, type Lines, type Verdict } from './http/linewise.js'
 import { AccessTokens, serviceAccount, type ServiceAccount } from './http/service-account.js'
 import { ENDPOINT, endpointOf } from './objects/bucket.js'
-import { paramReader, refuse, secret } from './params.js'
+import { paramReader, reject, secret } from './params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
 
 const PARAMS = Type.Object(
@@ -49,10 +49,10 @@ export const bq: SinkType = {
       const response = await client.request({ url, headers, body, maxResponse: MAX_RESPONSE_BYTES }, signal)
       if (response.status === 401) tokens.forget()
       if (response.status < 200 || response.status > 299) throw refusal(response)
-      const faults = response.complete ? rowFaults(response.text, lines.length) : undefined
-      if (faults === undefined)
+      const issues = response.complete ? rowErrors(response.text, lines.length) : undefined
+      if (issues === undefined)
         throw new SinkError('transient', `${url.host} sent a response that is not one of BigQuery`)
-      return judged(faults, url.host, lines.length)
+      return judged(issues, url.host, lines.length)
     }
 
     const refusal = (response: Response): SinkError => {
@@ -87,7 +87,7 @@ const MAX_RESPONSE_BYTES = 4_000_000
 
 function placeOf(destination: URL, deps: SinkDeps): { url: URL; account: ServiceAccount } {
   const table = /^\/([a-z0-9][a-z0-9.:-]*)\/datasets\/(\w+)\/tables\/([\w$-]+)\/?$/i.exec(destination.pathname)
-  if (destination.host !== 'projects' || table === null) refuse('must be bq://projects/P/datasets/D/tables/T')
+  if (destination.host !== 'projects' || table === null) reject('must be bq://projects/P/datasets/D/tables/T')
   const given = read(destination)
   const origin = given.endpoint === undefined ? 'https://bigquery.googleapis.com' : endpointOf(given.endpoint, deps)
   const [, project, dataset, name] = table
@@ -95,35 +95,35 @@ function placeOf(destination: URL, deps: SinkDeps): { url: URL; account: Service
   return { url, account: serviceAccount(given.credentials) }
 }
 
-interface RowFault {
+interface RowError {
   readonly at: number
   readonly reason: string
 }
 
 /** The rows that were not taken, and why. Undefined: the text is no answer of the API to so many rows. */
-function rowFaults(text: string, rows: number): readonly RowFault[] | undefined {
+function rowErrors(text: string, rows: number): readonly RowError[] | undefined {
   const response = parsed(text)
   if (response === undefined) return undefined
   const { insertErrors } = record(response)
   if (!Array.isArray(insertErrors)) return []
-  const faults = insertErrors.map((row) => {
+  const issues = insertErrors.map((row) => {
     const { index, errors } = record(row)
     return { at: Number(index), reason: word(record(Array.isArray(errors) ? errors[0] : undefined)['reason']) }
   })
   // Each row once: more would make more of a batch than it has.
-  const places = new Set(faults.map(({ at }) => at))
-  const sound = faults.every(({ at }) => Number.isInteger(at) && at >= 0 && at < rows)
-  return sound && places.size === faults.length ? faults : undefined
+  const places = new Set(issues.map(({ at }) => at))
+  const sound = issues.every(({ at }) => Number.isInteger(at) && at >= 0 && at < rows)
+  return sound && places.size === issues.length ? issues : undefined
 }
 
 /** `invalid` is the fault of the row; all other reasons pass. */
-function judged(faults: readonly RowFault[], host: string, rows: number): Verdict | undefined {
-  const refused = faults.filter(({ reason }) => reason === 'invalid')
-  const passing = faults.filter(({ reason }) => reason !== 'invalid')
+function judged(issues: readonly RowError[], host: string, rows: number): Verdict | undefined {
+  const refused = issues.filter(({ reason }) => reason === 'invalid')
+  const passing = issues.filter(({ reason }) => reason !== 'invalid')
   const [first] = [...passing, ...refused]
   if (first === undefined) return undefined
   return {
-    message: `${host} did not take ${faults.length} of ${rows} rows: ${first.reason}`,
+    message: `${host} did not take ${issues.length} of ${rows} rows: ${first.reason}`,
     again: passing.map(({ at }) => at),
     failure: 'transient',
     refused: refused.map(({ at }) => at),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { NONE } from './http/http-sink.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
-import { refuse, text } from './params.js'
+import { reject, text } from './params.js'
 
 /** The log intake of Datadog. Lines of JSON are sent as one array; other text unchanged. */
 export const datadog = linesSinkType({
@@ -19,7 +19,7 @@ export const datadog = linesSinkType({
   // Hard limits of the intake.
   limits: { bytes: 5_000_000, records: 1000 },
   prepare(target) {
-    if (target.headers['dd-api-key'] === undefined) refuse('needs header_DD-API-KEY')
+    if (target.headers['dd-api-key'] === undefined) reject('needs header_DD-API-KEY')
     return target
   },
   message({ lines }) {

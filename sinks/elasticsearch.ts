@@ -6,7 +6,7 @@ import { isObject, linesSinkType } from './http/lines-sink.js'
 import type { Verdict } from './http/linewise.js'
 import { objectOf, recordTime } from './http/record-time.js'
 import { TLS } from './http/target.js'
-import { refuse, text } from './params.js'
+import { reject, text } from './params.js'
 
 /** What is asked back of a bulk request: enough to know what became of each record. */
 const FILTER_PATH = 'errors,items.create.status,items.create.error.type'
@@ -37,7 +37,7 @@ export const elasticsearch = linesSinkType({
   prepare(target) {
     const url = new URL(target.url)
     const path = url.pathname.replace(/\/+$/, '')
-    if (path === '') refuse('needs an index as its path')
+    if (path === '') reject('needs an index as its path')
     url.pathname = `${path}/_bulk`
     url.search += `${url.search === '' ? '' : '&'}filter_path=${FILTER_PATH}`
     const { time } = target.own

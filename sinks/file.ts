@@ -6,7 +6,7 @@ import { SinkError, type SinkFailure } from '../src/core/sink.js'
 import { makeFolder, syncFolder, TEMPORARY, writeDurably, type Disk } from '../src/disk/durable-write.js'
 import { reasonOf } from './failure.js'
 import { folder, type Folder } from './objects/folder.js'
-import { flag, paramReader, pathOf, refuse } from './params.js'
+import { flag, paramReader, pathOf, reject } from './params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
 
 const PARAMS = Type.Object({ gzip: flag('Compress the files.', false) }, strict)
@@ -68,14 +68,14 @@ interface Place {
 }
 
 function placeOf(destination: URL, deps: SinkDeps): Place {
-  if (destination.hostname !== '') refuse('has a host; write file:///folder, with three slashes')
+  if (destination.hostname !== '') reject('has a host; write file:///folder, with three slashes')
   const { gzip = false } = read(destination)
   const path = `/${pathOf(destination)}`
   for (const root of deps.allowFileUnder) {
     const rest = relative(root, path)
     if (rest !== '..' && !rest.startsWith(`..${sep}`)) return { root, inside: folder(rest), gzip }
   }
-  return refuse('is not below a folder of logpush.destinations.allow_file_under')
+  return reject('is not below a folder of logpush.destinations.allow_file_under')
 }
 
 /** Writes a file below `root` by its relative path. Rejects with a SinkError. */

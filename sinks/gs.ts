@@ -3,7 +3,7 @@ import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
 import { s3Like } from './objects/s3-like.js'
 import type { S3Place } from './objects/s3-store.js'
-import { refuse } from './params.js'
+import { reject } from './params.js'
 
 /**
  * Gzipped objects in Google Cloud Storage, over its XML interface, which takes HMAC keys and requests like those of S3.
@@ -20,7 +20,7 @@ export const gs = s3Like({
 
   place(destination, given) {
     const bucket = bucketOf(destination)
-    const credentials = keysOf(given) ?? environmentKeys() ?? refuse('needs access-key-id and secret-access-key')
+    const credentials = keysOf(given) ?? environmentKeys() ?? reject('needs access-key-id and secret-access-key')
     return { bucket, region: 'auto', credentials, endpoint: 'https://storage.googleapis.com' }
   },
 })

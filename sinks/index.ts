@@ -10,7 +10,7 @@ import { kafka } from './kafka.js'
 import { kinesis } from './kinesis.js'
 import { loki } from './loki.js'
 import { newrelic } from './newrelic.js'
-import { refuse } from './params.js'
+import { reject } from './params.js'
 import { r2 } from './r2.js'
 import { redacted } from './redact.js'
 import { redis, rediss } from './redis.js'
@@ -58,13 +58,13 @@ const MAX_CHARACTERS = 4096
 
 /** Reads a `destination_conf`. Throws InvalidInput with the pointer "" where its scheme is not known, or it is no URL. */
 export function parseDestination(text: string): Destination {
-  if (text.length > MAX_CHARACTERS) refuse(`is longer than ${MAX_CHARACTERS} characters`)
+  if (text.length > MAX_CHARACTERS) reject(`is longer than ${MAX_CHARACTERS} characters`)
   // URL parsers drop some of these: what they then see is not what was written.
-  if (/[\s\\\p{Cc}\p{Cf}]/u.test(text)) refuse('has white space, a backslash or a control character in it')
-  if (text.includes('#')) refuse('has a # in it; write %23')
+  if (/[\s\\\p{Cc}\p{Cf}]/u.test(text)) reject('has white space, a backslash or a control character in it')
+  if (text.includes('#')) reject('has a # in it; write %23')
   const type = typeOf(text)
-  if (type === undefined) refuse(`must begin with one of ${[...SINKS.keys()].map((scheme) => `${scheme}:`).join(', ')}`)
-  if (!URL.canParse(text)) refuse('is not a URL')
+  if (type === undefined) reject(`must begin with one of ${[...SINKS.keys()].map((scheme) => `${scheme}:`).join(', ')}`)
+  if (!URL.canParse(text)) reject('is not a URL')
   return { type, url: new URL(text) }
 }
 

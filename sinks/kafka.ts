@@ -4,7 +4,7 @@ import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/egress/egress.js'
 import { unreachable } from './failure.js'
-import { choice, pathOf, refuse, secret, text } from './params.js'
+import { choice, pathOf, reject, secret, text } from './params.js'
 import type { SinkDeps } from './sink-type.js'
 import { LateSocket } from './streams/late-socket.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
@@ -59,11 +59,11 @@ interface Settings {
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
   const topic = pathOf(destination)
   if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic) || /^\.\.?$/.test(topic))
-    refuse('has an invalid topic; use letters, digits, ".", "_" and "-"')
+    reject('has an invalid topic; use letters, digits, ".", "_" and "-"')
   if (destination.username !== '' || destination.password !== '')
-    refuse('has a user name; use the parameters sasl, username and password')
+    reject('has a user name; use the parameters sasl, username and password')
   const more = given.brokers?.split(',') ?? []
-  if (more.length > MAX_BROKERS) refuse(`has more than ${MAX_BROKERS} brokers`)
+  if (more.length > MAX_BROKERS) reject(`has more than ${MAX_BROKERS} brokers`)
   const transport = transportOf(given, deps)
   return {
     brokers: [destination, ...more.map(brokerUrl)].map((url) => serverOf(url, 9092)),
@@ -78,7 +78,7 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
 function brokerUrl(text: string): URL {
   const url =
     /^[A-Za-z0-9.:[\]-]+$/.test(text) && URL.canParse(`kafka://${text}`) ? new URL(`kafka://${text}`) : undefined
-  return url ?? refuse('has a parameter brokers that is not a list of HOST:PORT')
+  return url ?? reject('has a parameter brokers that is not a list of HOST:PORT')
 }
 
 const MAX_BROKERS = 20
@@ -86,11 +86,11 @@ type Sasl = Extract<SASLOptions, { mechanism: (typeof MECHANISMS)[number] }>
 
 function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>): Sasl | undefined {
   if (mechanism === undefined) {
-    if (username !== undefined || password !== undefined) refuse('has credentials, which need the parameter sasl')
+    if (username !== undefined || password !== undefined) reject('has credentials, which need the parameter sasl')
     return undefined
   }
   if (username === undefined || password === undefined)
-    refuse('has the parameter sasl, which needs username and password')
+    reject('has the parameter sasl, which needs username and password')
   return { mechanism, username, password }
 }
 

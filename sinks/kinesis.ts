@@ -7,7 +7,7 @@ import { failureOf } from './failure.js'
 import { HttpClient } from './http/client.js'
 import { ACCESS_KEYS, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
 import { noPath } from './streams/server.js'
-import { paramReader, refuse, text } from './params.js'
+import { paramReader, reject, text } from './params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
 
 const PARAMS = Type.Object(
@@ -125,20 +125,20 @@ interface Settings extends KeySource {
 function settingsOf(destination: URL, deps: SinkDeps): Settings {
   const { hostname: stream, host, username, password } = destination
   if (host !== stream || username !== '' || password !== '')
-    refuse('has a user name or a port; write kinesis://STREAM?region=REGION')
+    reject('has a user name or a port; write kinesis://STREAM?region=REGION')
   if (!/^[A-Za-z0-9_.-]{1,128}$/.test(stream))
-    refuse('has an invalid stream name; use letters, digits, ".", "_" and "-"')
+    reject('has an invalid stream name; use letters, digits, ".", "_" and "-"')
   noPath(destination)
   const given = read(destination)
   const { region } = given
   const { 'sts-assume-role-arn': arn, 'sts-external-id': externalId } = given
   const own = keysOf(given)
   if (own === undefined && arn === undefined)
-    refuse('needs access-key-id and secret-access-key, or sts-assume-role-arn')
-  if (externalId !== undefined && arn === undefined) refuse('has sts-external-id, which needs sts-assume-role-arn')
+    reject('needs access-key-id and secret-access-key, or sts-assume-role-arn')
+  if (externalId !== undefined && arn === undefined) reject('has sts-external-id, which needs sts-assume-role-arn')
   // The daemon's own credentials must not sign requests to another server.
   if (given.endpoint !== undefined && own === undefined)
-    refuse('has an endpoint and needs access-key-id and secret-access-key')
+    reject('has an endpoint and needs access-key-id and secret-access-key')
   const endpoint = given.endpoint && endpointOf(given.endpoint, deps)
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   return {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { linesSinkType } from './http/lines-sink.js'
 import { objectOf, recordTime } from './http/record-time.js'
 import { TLS } from './http/target.js'
-import { refuse, text } from './params.js'
+import { reject, text } from './params.js'
 
 const PUSH_PATH = '/loki/api/v1/push'
 
@@ -68,7 +68,7 @@ function labels(text: string): Record<string, string> {
   return Object.fromEntries(
     text.split(',').map((pair) => {
       const [, name = '', value = ''] = /^([a-zA-Z_][a-zA-Z0-9_]*):(.+)$/.exec(pair) ?? []
-      if (name === '') refuse('has labels that are not of the form name:value,name:value')
+      if (name === '') reject('has labels that are not of the form name:value,name:value')
       return [name, value]
     }),
   )

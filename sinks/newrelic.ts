@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { httpSinkType } from './http/http-sink.js'
-import { refuse, secret, text } from './params.js'
+import { reject, secret, text } from './params.js'
 
 /** The Log API of New Relic; timestamps must be `unix`. */
 export const newrelic = httpSinkType({
@@ -14,7 +14,7 @@ export const newrelic = httpSinkType({
   // Recommended by New Relic, which rejects slightly larger bodies.
   limits: { bytes: 5_000_000 },
   prepare(target) {
-    if (!target.url.searchParams.has('Api-Key') && target.headers['api-key'] === undefined) refuse('needs Api-Key')
+    if (!target.url.searchParams.has('Api-Key') && target.headers['api-key'] === undefined) reject('needs Api-Key')
     return target
   },
 })

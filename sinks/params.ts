@@ -4,7 +4,7 @@ import { nearest } from '../src/core/nearest.js'
 import { issuesOf } from '../src/core/schema.js'
 
 /** Rejects a destination. `message` says why and never contains a value that may be secret. */
-export function refuse(message: string): never {
+export function reject(message: string): never {
   throw new InvalidInput([{ pointer: '', message }])
 }
 
@@ -55,14 +55,14 @@ export function paramChecker<S extends ParamSchema>(schema: S): (written: readon
   return (written) => {
     const given = new Map<string, string>()
     for (const [name, value] of written) {
-      if (!names.includes(name)) refuse(unknown(name, names))
-      if (given.has(name)) refuse(`has a duplicate parameter ${name}`)
+      if (!names.includes(name)) reject(unknown(name, names))
+      if (given.has(name)) reject(`has a duplicate parameter ${name}`)
       given.set(name, value)
     }
     const values: Record<string, unknown> = {}
     for (const [name, value] of given) if (value !== '') values[name] = converted(value, schema.properties[name]!)
     const [issue] = check(values)
-    if (issue !== undefined) refuse(`has an invalid query: parameter ${issue.pointer.slice(1)} ${issue.message}`)
+    if (issue !== undefined) reject(`has an invalid query: parameter ${issue.pointer.slice(1)} ${issue.message}`)
     return values as Static<S>
   }
 }
@@ -106,7 +106,7 @@ function nameAndValue(part: string): Written {
   try {
     return [name, decodeURIComponent(part.slice(equals + 1))]
   } catch {
-    return refuse(`has malformed percent-encoding in ${NAME.test(name) ? `the parameter ${name}` : 'a parameter'}`)
+    return reject(`has malformed percent-encoding in ${NAME.test(name) ? `the parameter ${name}` : 'a parameter'}`)
   }
 }
 
@@ -115,6 +115,6 @@ export function pathOf(destination: URL): string {
   try {
     return decodeURIComponent(destination.pathname).replace(/^\/+/, '').replace(/\/+$/, '')
   } catch {
-    return refuse('has malformed percent-encoding in its path')
+    return reject('has malformed percent-encoding in its path')
   }
 }

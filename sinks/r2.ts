@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
 import { s3Like } from './objects/s3-like.js'
-import { choice, refuse, text } from './params.js'
+import { choice, reject, text } from './params.js'
 
 /** Gzipped objects in an R2 bucket, over its S3 interface. */
 export const r2 = s3Like({
@@ -24,7 +24,7 @@ export const r2 = s3Like({
   place(destination, given) {
     const bucket = bucketOf(destination)
     const { 'account-id': account, jurisdiction } = given
-    const credentials = keysOf(given) ?? refuse('needs access-key-id and secret-access-key')
+    const credentials = keysOf(given) ?? reject('needs access-key-id and secret-access-key')
     const name = jurisdiction === undefined ? account : `${account}.${jurisdiction}`
     return { bucket, region: 'auto', credentials, endpoint: `https://${name}.r2.cloudflarestorage.com` }
   },

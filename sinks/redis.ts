@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { unreachable } from './failure.js'
-import { pathOf, refuse, secret, text, whole } from './params.js'
+import { pathOf, reject, secret, text, whole } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
 import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
@@ -54,11 +54,11 @@ interface Settings {
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
   const transport = transportOf({ ...given, tls: destination.protocol === 'rediss:' }, deps)
   if (destination.username !== '' || destination.password !== '')
-    refuse('has a user name or a password; use the parameters username and password')
+    reject('has a user name or a password; use the parameters username and password')
   const db = pathOf(destination)
-  if (!/^\d{0,4}$/.test(db)) refuse('has a path that is not a database number')
+  if (!/^\d{0,4}$/.test(db)) reject('has a path that is not a database number')
   const { stream, username, password, maxlen } = given
-  if (username !== undefined && password === undefined) refuse('has a username, which needs a password')
+  if (username !== undefined && password === undefined) reject('has a username, which needs a password')
   return {
     server: serverOf(destination, 6379),
     transport,

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
 import { s3Like } from './objects/s3-like.js'
-import { choice, refuse } from './params.js'
+import { choice, reject } from './params.js'
 
 /**
  * Gzipped objects in Amazon S3, or with `endpoint` in a server with the same API, which takes keys and path-style names.
@@ -36,7 +36,7 @@ export const s3 = s3Like({
       return { bucket, region, ...(credentials && { credentials }), object }
     }
     // The daemon's own credentials must not sign requests to another server.
-    if (!credentials) refuse('has an endpoint and needs access-key-id and secret-access-key')
+    if (!credentials) reject('has an endpoint and needs access-key-id and secret-access-key')
     return { bucket, region, credentials, endpoint: endpointOf(endpoint, deps), object: encryption }
   },
 })

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { httpSinkType } from './http/http-sink.js'
 import { TLS, type Target } from './http/target.js'
-import { refuse, text } from './params.js'
+import { reject, text } from './params.js'
 
 const RAW_PATH = '/services/collector/raw'
 
@@ -26,7 +26,7 @@ export const splunk = httpSinkType({ scheme: 'splunk', form: `splunk://host:8088
 export const sentinelone = httpSinkType({ scheme: 'sentinelone', form: `sentinelone://host${RAW_PATH}`, ...COLLECTOR })
 
 function rawEndpoint(target: Target): Target {
-  if (target.url.pathname !== RAW_PATH) refuse(`must have the path ${RAW_PATH}`)
-  if (target.headers['authorization'] === undefined) refuse('needs header_Authorization')
+  if (target.url.pathname !== RAW_PATH) reject(`must have the path ${RAW_PATH}`)
+  if (target.headers['authorization'] === undefined) reject('needs header_Authorization')
   return target
 }

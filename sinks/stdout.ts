@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { reasonOf } from './failure.js'
-import { paramReader, refuse } from './params.js'
+import { paramReader, reject } from './params.js'
 import type { SinkDeps, SinkType } from './sink-type.js'
 
 const PARAMS = Type.Object({}, strict)
@@ -53,10 +53,10 @@ export function stdoutTo(stream: () => Writable): SinkType {
 function ignored(): void {}
 
 function checked(destination: URL, deps: SinkDeps): void {
-  if (!deps.allowStdout) refuse('is allowed in pipeline files only')
+  if (!deps.allowStdout) reject('is allowed in pipeline files only')
   read(destination)
   if (destination.host !== '' || !['', '/'].includes(destination.pathname))
-    refuse('has a host or a path; write stdout:')
+    reject('has a host or a path; write stdout:')
 }
 
 /** Resolves once the stream has taken a piece: what is written later than that cannot pile up in memory. */

@@ -7,7 +7,7 @@ import type { Clock } from '../src/core/clock.js'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { unreachable } from './failure.js'
-import { refuse, text, whole } from './params.js'
+import { reject, text, whole } from './params.js'
 import type { SinkDeps } from './sink-type.js'
 import { lineSinkType } from './streams/line-sink.js'
 import { CONNECT_MS, noPath, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
@@ -113,7 +113,7 @@ interface Settings {
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
   const transport = transportOf(given, deps)
   noPath(destination)
-  if (destination.username !== '' || destination.password !== '') refuse('has a user name')
+  if (destination.username !== '' || destination.password !== '') reject('has a user name')
   const { facility = 16, severity = 6, hostname: host = hostname(), 'app-name': app = 'edged' } = given
   const priority = facility * 8 + severity
   return {

@@ -47,6 +47,7 @@ const OLD_NAMES = [
   'ScriptShelf WebhookBook JobBook DomainBook namespaceBook ServedZones ServedLists ServedWorkers RuleBook UploadDesk',
   'saveSuccessor LogpushEngine PostureEngine WorkersEngine Surroundings AnswerSink AnswerReader AnswerWriter ClientAnswer',
   'CompressedAnswer RuledAnswer AssetAnswer AnswerHead RuleParts GuardParts FieldParts plainParts hearOut PageRing',
+  'shelf shelfOf tallies ListTold toldWith toldMissing SettleInput SettledDeployment outlet laneKey desk mostBytes mostKeys',
   'LogpushTask OpenBatch Breather takeRecords StandingJob InTurn storeOver OriginFault settleClasses settleDeployment settleHeap',
 ]
 

@@ -10,7 +10,7 @@ import { AuditTime, auditTime, MAX_EXAMINED, searchAudit, visibleTo } from '../r
 const Text = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 
 const Query = Type.Object({
-  ...paging({ least: 1, most: 1000, usual: 100 }),
+  ...paging({ min: 1, max: 1000, usual: 100 }),
   id: Text('Only the entry with this id.'),
   'action.type': Text('Only these actions: create, update or delete.'),
   'actor.email': Text('Only changes of this legacy key.'),

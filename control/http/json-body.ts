@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { InvalidInput } from '../../src/core/errors.js'
 import { ApiError } from './errors.js'
 import { assertNotHostile, MAX_DEPTH } from './json-limits.js'
-import { jsonFault } from './json-errors.js'
+import { jsonIssue } from './json-errors.js'
 
 /** Maximum number of members of all objects together. */
 const MAX_MEMBERS = 100_000
@@ -33,8 +33,8 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const fault = jsonFault(text) ?? 'it cannot be read'
-    throw new ApiError('badJson', undefined, { message: `Malformed JSON in request body: ${fault}`, cause: error })
+    const issue = jsonIssue(text) ?? 'it cannot be read'
+    throw new ApiError('badJson', undefined, { message: `Malformed JSON in request body: ${issue}`, cause: error })
   }
 }
 

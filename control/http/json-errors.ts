@@ -2,7 +2,7 @@
  * Returns the position at which a text stops being JSON, as `line 3, column 7: a value is expected`; undefined if it is
  * JSON. The engine's own message has no position, and quotes the text.
  */
-export function jsonFault(text: string): string | undefined {
+export function jsonIssue(text: string): string | undefined {
   const { at, expected } = scan(text)
   if (at === text.length && expected === 'the end of the text') return undefined
   const before = text.slice(0, at)

@@ -10,16 +10,16 @@ export interface LineTaker {
 
 /** Splits chunks of text into lines. Buffers one incomplete line, at most `most` bytes. */
 export class LineCutter {
-  readonly #most: number
+  readonly #max: number
   readonly #taker: LineTaker
   #held: Uint8Array = new Uint8Array(0)
   #length = 0
   #skipping = false
   #number = 1
 
-  constructor(taker: LineTaker, most: number) {
+  constructor(taker: LineTaker, max: number) {
     this.#taker = taker
-    this.#most = most
+    this.#max = max
   }
 
   /** Number of lines that have ended. */
@@ -43,7 +43,7 @@ export class LineCutter {
 
   #end(piece: Uint8Array, from: number, end: number): void {
     const whole = this.#length === 0 && !this.#skipping
-    if (whole && end - from > this.#most) this.#skipping = true
+    if (whole && end - from > this.#max) this.#skipping = true
     if (!whole) this.#hold(piece, from, end)
     const number = this.#number++
     if (this.#skipping) this.#taker.tooLong(number)
@@ -62,12 +62,12 @@ export class LineCutter {
   #hold(piece: Uint8Array, from: number, end: number): void {
     if (this.#skipping) return
     const length = this.#length + end - from
-    if (length > this.#most) {
+    if (length > this.#max) {
       this.#skipping = true
       return
     }
     if (length > this.#held.length) {
-      const larger = new Uint8Array(Math.min(this.#most, Math.max(length, this.#held.length * 2, FIRST_ROOM)))
+      const larger = new Uint8Array(Math.min(this.#max, Math.max(length, this.#held.length * 2, FIRST_ROOM)))
       larger.set(this.#held.subarray(0, this.#length))
       this.#held = larger
     }

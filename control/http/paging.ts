@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { ApiResponse } from './endpoint.js'
 
 /** Query parameters of a list in pages. */
-export const paging = ({ least = 1, most = 50, usual = 20 } = {}) => ({
+export const paging = ({ min = 1, max = 50, usual = 20 } = {}) => ({
   page: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1, description: 'Page, from 1.' }),
-  per_page: Type.Integer({ minimum: least, maximum: most, default: usual, description: 'Entries of a page.' }),
+  per_page: Type.Integer({ minimum: min, maximum: max, default: usual, description: 'Entries of a page.' }),
 })
 
 /** Count and page of a list. */

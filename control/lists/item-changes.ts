@@ -166,7 +166,7 @@ function operationWrite({ deps }: ListRepository, { scope }: Actor, operation: s
 }
 
 function room({ deps }: ListRepository, items: number): void {
-  const most = deps.config().control.quotas.items_per_list
-  if (items > most)
-    throw new ApiError('tooManyItems', undefined, `the list would have ${items} items; ${most} are allowed`)
+  const max = deps.config().control.quotas.items_per_list
+  if (items > max)
+    throw new ApiError('tooManyItems', undefined, `the list would have ${items} items; ${max} are allowed`)
 }

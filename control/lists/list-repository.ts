@@ -21,7 +21,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import { configuredItems } from './config-items.js'
 
 /** A list as the API returns it. */
-export interface ListTold extends StoredList {
+export interface ListResponse extends StoredList {
   readonly num_referencing_filters: number
 }
 
@@ -35,17 +35,17 @@ export class ListRepository {
   }
 
   /** Returns those of the configuration first, then the account's, in the order of their names. */
-  all({ id }: Scope): ListTold[] {
-    const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.toApiErrors(stored))
+  all({ id }: Scope): ListResponse[] {
+    const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.toResponse(stored))
     const given = [...configIndex(this.deps.config()).lists.keys()].map((name) => this.#given(id, name))
-    const byName = (a: ListTold, b: ListTold) => (a.name < b.name ? -1 : 1)
+    const byName = (a: ListResponse, b: ListResponse) => (a.name < b.name ? -1 : 1)
     return [...given.sort(byName), ...own.sort(byName)]
   }
 
   /** Returns a list. Throws `listNotFound`. */
-  get(scope: Scope, id: string): ListTold {
+  get(scope: Scope, id: string): ListResponse {
     const own = this.deps.store.get(LISTS, scope, id)
-    if (own) return this.toApiErrors(own)
+    if (own) return this.toResponse(own)
     const name = this.#givenName(id)
     if (name === undefined) throw notFound(id)
     return this.#given(scope.id, name)
@@ -75,15 +75,15 @@ export class ListRepository {
   }
 
   /** Creates an empty list. Throws `listExists` and `tooManyLists`. */
-  async create(actor: Actor, { name, kind, description = '' }: NewList): Promise<ListTold> {
+  async create(actor: Actor, { name, kind, description = '' }: NewList): Promise<ListResponse> {
     const { store, clock } = this.deps
     const { scope } = actor
     return await this.turns.run(scope.id, async () => {
       if (configIndex(this.deps.config()).lists.has(name) || store.get(LIST_NAMES, scope, name))
         throw new ApiError('listExists', '/name', `there is a list ${name} already`)
-      const most = this.deps.config().control.quotas.lists_per_account
-      if (store.count(LISTS, scope) >= most)
-        throw new ApiError('tooManyLists', undefined, `there are ${most} lists, as many as are allowed`)
+      const max = this.deps.config().control.quotas.lists_per_account
+      if (store.count(LISTS, scope) >= max)
+        throw new ApiError('tooManyLists', undefined, `there are ${max} lists, as many as are allowed`)
       const id = newId()
       const now = this.now()
       const list: StoredList = { id, name, kind, description, num_items: 0, created_on: now, modified_on: now }
@@ -98,7 +98,7 @@ export class ListRepository {
     })
   }
 
-  async describe(actor: Actor, id: string, description: string | undefined): Promise<ListTold> {
+  async describe(actor: Actor, id: string, description: string | undefined): Promise<ListResponse> {
     const { store, clock } = this.deps
     const { scope } = actor
     return await this.turns.run(scope.id, async () => {
@@ -131,7 +131,7 @@ export class ListRepository {
     return new Date(this.deps.clock.now()).toISOString()
   }
 
-  toApiErrors({ scope, value }: Stored<StoredList>): ListTold {
+  toResponse({ scope, value }: Stored<StoredList>): ListResponse {
     const rules = this.deps.store.get(LIST_NAMES, scope, value.name)?.value.rules ?? 0
     return { ...value, num_referencing_filters: rules }
   }
@@ -154,7 +154,7 @@ export class ListRepository {
     return [...configIndex(this.deps.config()).lists.keys()].find((name) => givenId(name) === id)
   }
 
-  #given(accountId: string, name: string): ListTold {
+  #given(accountId: string, name: string): ListResponse {
     const list = configIndex(this.deps.config()).lists.get(name)
     return {
       id: givenId(name),

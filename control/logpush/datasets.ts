@@ -13,7 +13,7 @@ const PATH = '/logpush/datasets/:dataset_id'
 const Fields = mapOf(Type.String(), { description: 'What the values of each field are, by its name.' })
 
 /** The datasets: their fields, and the jobs that push them. */
-export function datasets(book: JobRepository): Endpoint[] {
+export function datasets(repository: JobRepository): Endpoint[] {
   return [
     fields('fields', 'List the fields of a dataset', ({ names }) => names),
     fields('fields/default', 'List the fields that a job without field_names pushes', ({ defaults }) => defaults),
@@ -26,8 +26,8 @@ export function datasets(book: JobRepository): Endpoint[] {
       result: Type.Array(JobResult),
       handle({ scope, params }) {
         const { name } = known(params.dataset_id)
-        const found = book.list(scope).filter(({ dataset }) => dataset === name)
-        return whole(found.map((job) => book.toApiErrors(scope, job)))
+        const found = repository.list(scope).filter(({ dataset }) => dataset === name)
+        return whole(found.map((job) => repository.toResponse(scope, job)))
       },
     }),
   ]
@@ -55,12 +55,12 @@ export function known(name: string): Dataset {
   return dataset
 }
 
-const SAID: Partial<Readonly<Record<FieldType, string>>> = { timestamp: 'int or string' }
+const TYPE_TEXTS: Partial<Readonly<Record<FieldType, string>>> = { timestamp: 'int or string' }
 
 function described({ fields, deprecated }: Dataset, names: readonly string[]): Record<string, string> {
-  const toApiErrors = names.map((name) => {
+  const entries = names.map((name) => {
     const type = fields[name]!
-    return [name, `${SAID[type] ?? type}${deprecated?.includes(name) ? '; deprecated' : ''}`]
+    return [name, `${TYPE_TEXTS[type] ?? type}${deprecated?.includes(name) ? '; deprecated' : ''}`]
   })
-  return Object.fromEntries(toApiErrors) as Record<string, string>
+  return Object.fromEntries(entries) as Record<string, string>
 }

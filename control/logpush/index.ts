@@ -15,13 +15,13 @@ import { validation } from './validate.js'
 /** Log push: jobs and their destinations, datasets, live records, and the way in for records. */
 export function logpush(deps: LogpushDeps): Endpoint[] {
   const parts: Parts = {
-    book: new JobRepository(deps),
+    repository: new JobRepository(deps),
     destinations: new DestinationCheck(() => deps.logpush().destinations),
     tokens: () => new OwnershipTokens(deps.logpush().challengeKey, deps.clock),
   }
   return [
     ...jobs(deps, parts),
-    ...datasets(parts.book),
+    ...datasets(parts.repository),
     ...validation(parts),
     ...edgeJobs(deps),
     ...records(deps),

@@ -64,13 +64,13 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
     lines.finish()
     await commit()
   } catch (error) {
-    throw toApiErrors(error, safe)
+    throw ingestError(error, safe)
   }
   const more = refused - rejected.length
   return { accepted, rejected, ...(more > 0 && { more_rejected: more }) }
 }
 
-function toApiErrors(error: unknown, safe: number): unknown {
+function ingestError(error: unknown, safe: number): unknown {
   if (error instanceof ApiError) return error
   const upTo = safe === 0 ? '' : `; records up to line ${safe} were stored`
   if (error instanceof SpoolUnavailable)

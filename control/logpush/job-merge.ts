@@ -44,13 +44,13 @@ function withMerging<J extends ReadJob>(job: J, { subrequest_merging: merging, o
   if (merging === undefined) return job
   const said = given?.merge_subrequests ?? undefined
   if (said === merging) return job
-  if (said !== undefined) throw refuse('contradicts output_options.merge_subrequests')
+  if (said !== undefined) throw reject('contradicts output_options.merge_subrequests')
   if (merging && !DATASETS.get(job.dataset)?.places.has('Subrequests'))
-    throw refuse(`is not possible for ${job.dataset}`)
+    throw reject(`is not possible for ${job.dataset}`)
   const options = job.output_options ?? undefined
   if (options === undefined && !merging) return job
-  if (options === undefined && job.logpull_options) throw refuse('wants output_options in place of logpull_options')
+  if (options === undefined && job.logpull_options) throw reject('wants output_options in place of logpull_options')
   return { ...job, output_options: { ...options, merge_subrequests: merging } }
 }
 
-const refuse = (message: string) => new InvalidInput([{ pointer: '/subrequest_merging', message }])
+const reject = (message: string) => new InvalidInput([{ pointer: '/subrequest_merging', message }])

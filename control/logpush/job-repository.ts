@@ -50,8 +50,8 @@ export class JobRepository {
   }
 
   /** As the API tells it: with its destination, which its owner gave, and how it fares. */
-  toApiErrors(scope: Scope, job: LogpushJob): JobResult {
-    return toldWith(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
+  toResponse(scope: Scope, job: LogpushJob): JobResult {
+    return withStatus(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
   }
 
   /** Throws `tooManyJobs` if there is no room for another one. */
@@ -112,7 +112,7 @@ export class JobRepository {
   /** Who has the response may send records at once, and an enabled job must get them. */
   async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
     if (job.enabled) await this.#deps.logpush().settled(String(job.id))
-    return this.toApiErrors(scope, job)
+    return this.toResponse(scope, job)
   }
 
   #sealed(scope: Scope, plain: PlainJob): LogpushJob {
@@ -124,7 +124,7 @@ export class JobRepository {
 }
 
 /** The members in the order in which the public API has them. */
-function toldWith(job: ReadJob, status: LogpushStatus | undefined): JobResult {
+function withStatus(job: ReadJob, status: LogpushStatus | undefined): JobResult {
   const { id, dataset, kind, enabled, name, output_options, destination_conf, ...rest } = job
   return {
     id,

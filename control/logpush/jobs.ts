@@ -21,7 +21,7 @@ const MAX_ATTEMPTS = 5
 
 /** What the endpoints of log push share. */
 export interface Parts {
-  readonly book: JobRepository
+  readonly repository: JobRepository
   readonly destinations: DestinationCheck
   readonly tokens: () => OwnershipTokens
 }
@@ -35,7 +35,7 @@ export function jobs(deps: LogpushDeps, parts: Parts): Endpoint[] {
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf({ logpush }: LogpushDeps, { book, destinations, tokens }: Parts) {
+function contextOf({ logpush }: LogpushDeps, { repository, destinations, tokens }: Parts) {
   const assertOwned = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
     if (!logpush().destinations.needsOwnership(destination)) return
     if (challenge === undefined)
@@ -63,10 +63,10 @@ function contextOf({ logpush }: LogpushDeps, { book, destinations, tokens }: Par
     if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
     return job
   }
-  return { book, logpush, destinations, assertOwned, decided }
+  return { repository, logpush, destinations, assertOwned, decided }
 }
 
-function listJobs({ book }: Context): Endpoint {
+function listJobs({ repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: PATH,
@@ -74,11 +74,11 @@ function listJobs({ book }: Context): Endpoint {
     permissions: ACCESS.logpush.read,
     summary: 'List the log push jobs',
     result: Type.Array(JobResult),
-    handle: ({ scope }) => whole(book.list(scope).map((job) => book.toApiErrors(scope, job))),
+    handle: ({ scope }) => whole(repository.list(scope).map((job) => repository.toResponse(scope, job))),
   })
 }
 
-function createJob({ logpush, book, destinations, assertOwned }: Context): Endpoint {
+function createJob({ logpush, repository, destinations, assertOwned }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
@@ -96,15 +96,15 @@ function createJob({ logpush, book, destinations, assertOwned }: Context): Endpo
       const job = newJob(body, scope)
       checkJob(job, scope, logpush().limits().filter)
       destinations.form(job.destination_conf)
-      book.assertQuota(scope)
+      repository.assertQuota(scope)
       await assertOwned(scope, job.destination_conf, body.ownership_challenge)
       await destinations.reach(job.destination_conf)
-      return await book.create(call, job)
+      return await repository.create(call, job)
     },
   })
 }
 
-function readJob({ book }: Context): Endpoint {
+function readJob({ repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: `${PATH}/:job_id`,
@@ -112,11 +112,11 @@ function readJob({ book }: Context): Endpoint {
     permissions: ACCESS.logpush.read,
     summary: 'Read a log push job',
     result: JobResult,
-    handle: ({ scope, params }) => book.toApiErrors(scope, book.get(scope, params.job_id).value),
+    handle: ({ scope, params }) => repository.toResponse(scope, repository.get(scope, params.job_id).value),
   })
 }
 
-function replaceJob({ logpush, book, decided }: Context): Endpoint {
+function replaceJob({ logpush, repository, decided }: Context): Endpoint {
   return endpoint({
     method: 'put',
     path: `${PATH}/:job_id`,
@@ -128,16 +128,16 @@ function replaceJob({ logpush, book, decided }: Context): Endpoint {
     result: JobResult,
     refusal: 'badLogpush',
     further({ scope, params, body }, given) {
-      const old = book.plain(scope, book.get(scope, params.job_id).value)
+      const old = repository.plain(scope, repository.get(scope, params.job_id).value)
       return furtherIssues(changedJob(old, body), given, scope, logpush().limits().filter)
     },
     async handle(call) {
       const { scope, params } = call
       for (let tries = 1; ; tries++) {
-        const before = book.get(scope, params.job_id)
-        const job = await decided(call, book.plain(scope, before.value))
+        const before = repository.get(scope, params.job_id)
+        const job = await decided(call, repository.plain(scope, before.value))
         try {
-          return await book.replace(call, before, job)
+          return await repository.replace(call, before, job)
         } catch (error) {
           if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
@@ -146,7 +146,7 @@ function replaceJob({ logpush, book, decided }: Context): Endpoint {
   })
 }
 
-function removeJob({ book }: Context): Endpoint {
+function removeJob({ repository }: Context): Endpoint {
   return endpoint({
     method: 'delete',
     path: `${PATH}/:job_id`,
@@ -156,7 +156,7 @@ function removeJob({ book }: Context): Endpoint {
     result: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
     async handle(call) {
       const id = call.params.job_id
-      await book.remove(call, id)
+      await repository.remove(call, id)
       return { id: Number(id) }
     },
   })

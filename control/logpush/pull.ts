@@ -177,17 +177,17 @@ function compiled(
   return compileJob({ dataset: PULLED, output_options: options }, randomUUID())
 }
 
-const refuse = (pointer: string, message: string): never => {
+const reject = (pointer: string, message: string): never => {
   throw new InvalidInput([{ pointer, message }])
 }
 
 function rangeOf({ start, end }: { readonly start?: string; readonly end: string }, now: number) {
   const to = timeOf('/end', end)
   const from = start === undefined ? to - MAX_SPAN_MS : timeOf('/start', start)
-  if (to > now - MIN_AGE_MS) refuse('/end', 'must be at least one minute ago')
-  if (from >= to) refuse('/start', 'must be before end')
-  if (to - from > MAX_SPAN_MS) refuse('/start', 'must be at most one hour before end')
-  if (from < now - PULL_AGE_MS - MAX_SPAN_MS) refuse('/start', 'must be at most seven days ago')
+  if (to > now - MIN_AGE_MS) reject('/end', 'must be at least one minute ago')
+  if (from >= to) reject('/start', 'must be before end')
+  if (to - from > MAX_SPAN_MS) reject('/start', 'must be at most one hour before end')
+  if (from < now - PULL_AGE_MS - MAX_SPAN_MS) reject('/start', 'must be at most seven days ago')
   return { from, to }
 }
 

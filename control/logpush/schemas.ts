@@ -7,10 +7,10 @@ import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 const choice = <const V extends string>(values: readonly V[], description: string) =>
   Type.Optional(Type.Unsafe<V | null>({ enum: [...values, null], description }))
 
-const limit = (least: number, most: number, description: string) => {
-  const said = { 'x-message': `must be 0 or an integer from ${least} to ${most}` }
+const limit = (least: number, max: number, description: string) => {
+  const said = { 'x-message': `must be 0 or an integer from ${least} to ${max}` }
   return Type.Optional(
-    Type.Union([...orOff(Type.Integer({ minimum: least, maximum: most, ...said })).anyOf, Type.Null()], {
+    Type.Union([...orOff(Type.Integer({ minimum: least, maximum: max, ...said })).anyOf, Type.Null()], {
       description: `${description} 0: no limit.`,
       ...said,
     }),

@@ -81,7 +81,7 @@ function validateDestination({ destinations }: Parts): Endpoint {
   })
 }
 
-function destinationExists({ book, destinations }: Parts): Endpoint {
+function destinationExists({ repository, destinations }: Parts): Endpoint {
   return endpoint({
     method: 'post',
     path: '/logpush/validate/destination/exists',
@@ -93,7 +93,9 @@ function destinationExists({ book, destinations }: Parts): Endpoint {
     refusal: 'badLogpush',
     handle({ scope, body: { destination_conf: destination } }) {
       destinations.form(destination)
-      return { exists: book.list(scope).some((job) => book.plain(scope, job).destination_conf === destination) }
+      return {
+        exists: repository.list(scope).some((job) => repository.plain(scope, job).destination_conf === destination),
+      }
     },
   })
 }

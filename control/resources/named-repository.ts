@@ -13,7 +13,7 @@ interface Rules<T> {
   readonly idOf: (value: T) => string
   readonly nameOf: (value: T) => string
   /** Maximum number per scope. */
-  readonly most: number
+  readonly max: number
   readonly notFound: ErrorKind
   readonly taken: ErrorKind
   readonly tooMany: ErrorKind
@@ -47,13 +47,13 @@ export class NamedRepository<T extends object> {
   }
 
   async create(actor: Actor, value: T): Promise<T> {
-    const { kind, names, idOf, nameOf, most, taken, tooMany } = this.#rules
+    const { kind, names, idOf, nameOf, max, taken, tooMany } = this.#rules
     const { store, clock } = this.#deps
     const { scope } = actor
     const id = idOf(value)
     const name = nameOf(value)
     if (store.get(names, scope, name)) throw new ApiError(taken)
-    await this.#room.take(scope.id, most - store.count(kind, scope), tooMany, async () => {
+    await this.#room.take(scope.id, max - store.count(kind, scope), tooMany, async () => {
       await this.#unlessTaken(async () => {
         await store.batch(
           ...audited(clock, actor, { kind, scope, id, after: value }, [

@@ -19,17 +19,17 @@ const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
 
 /** Entry points of phases: read, and put, which creates a missing one. */
-export function entryPoints(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
-  const context = contextOf(shelf, check)
+export function entryPoints(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
+  const context = contextOf(repository, check)
   return [readEntrypoint(context), replaceEntrypoint(context), listVersions(context), readVersion(context)]
 }
 
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf(shelf: RulesetRepository, check: RulesCheck) {
+function contextOf(repository: RulesetRepository, check: RulesCheck) {
   const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
-    const found = shelf.entryPoint(scope, phaseOf(name).name)
+    const found = repository.entryPoint(scope, phaseOf(name).name)
     if (found) return found
     const where = `in the ${name} phase at the ${levelOf(scope)} level`
     throw new ApiError('noEntryPoint', undefined, `could not find entrypoint ruleset ${where}`)
@@ -41,20 +41,20 @@ function contextOf(shelf: RulesetRepository, check: RulesCheck) {
     if (!phase.levels.includes(level))
       throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
     const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
-    const stored = shelf.entryPoint(actor.scope, phase.name)
+    const stored = repository.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
     const changed = changedFixed(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
     const rules = check.rules(actor, fixed, body.rules, changed)
     const { name, description } = body
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
-      const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, shelf.making())
-      return { ...shelf.created(actor, made), hints: rulesHints(made.rules, made.phase) }
+      const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, repository.making())
+      return { ...repository.created(actor, made), hints: rulesHints(made.rules, made.phase) }
     }
-    const next = replaceRuleset(old, given, shelf.making())
-    return { ...shelf.changed(actor, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
+    const next = replaceRuleset(old, given, repository.making())
+    return { ...repository.changed(actor, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
   }
-  return { existing, shelf, check, put }
+  return { existing, repository, check, put }
 }
 
 function readEntrypoint({ existing }: Context): Endpoint {
@@ -69,7 +69,7 @@ function readEntrypoint({ existing }: Context): Endpoint {
   })
 }
 
-function replaceEntrypoint({ shelf, check, put }: Context): Endpoint {
+function replaceEntrypoint({ repository, check, put }: Context): Endpoint {
   return endpoint({
     method: 'put',
     path: PATH,
@@ -86,7 +86,7 @@ function replaceEntrypoint({ shelf, check, put }: Context): Endpoint {
       return [...changedFixed(fixed, call.body, ['kind', 'phase']), ...check.issues(call, fixed, call.body.rules)]
     },
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
+      await repository.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
   })
 }
 
@@ -102,7 +102,7 @@ function listVersions({ existing }: Context): Endpoint {
   })
 }
 
-function readVersion({ shelf, existing }: Context): Endpoint {
+function readVersion({ repository, existing }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: `${PATH}/versions/:ruleset_version`,
@@ -110,7 +110,7 @@ function readVersion({ shelf, existing }: Context): Endpoint {
     permissions: ACCESS.rulesets.read,
     summary: 'Read a version of the entry point of a phase',
     result: RulesetResult,
-    handle: ({ scope, params }) => shelf.version(existing(scope, params.ruleset_phase), params.ruleset_version),
+    handle: ({ scope, params }) => repository.version(existing(scope, params.ruleset_phase), params.ruleset_version),
   })
 }
 

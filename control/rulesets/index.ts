@@ -10,13 +10,13 @@ import type { ControlDeps } from '../http/context.js'
 
 /** Rulesets of accounts and zones, their versions, their rules, and the entry points of phases. */
 export function rulesets(deps: ControlDeps): Endpoint[] {
-  const shelf = new RulesetRepository(deps)
-  const check = new RulesCheck(deps, shelf)
+  const repository = new RulesetRepository(deps)
+  const check = new RulesCheck(deps, repository)
   return [
-    ...wholes(shelf, check),
-    ...entryPoints(shelf, check),
-    ...rules(shelf, check),
-    ...versions(shelf),
+    ...wholes(repository, check),
+    ...entryPoints(repository, check),
+    ...rules(repository, check),
+    ...versions(repository),
     ...expressions(),
   ]
 }

@@ -16,11 +16,11 @@ type RuleScope = Pick<Ruleset, 'kind' | 'phase'>
 /** Validates rules for a ruleset of that kind and phase: shape, number and features of the zone's plan. */
 export class RulesCheck {
   readonly #deps: ControlDeps
-  readonly #shelf: RulesetRepository
+  readonly #repository: RulesetRepository
 
-  constructor(deps: ControlDeps, shelf: RulesetRepository) {
+  constructor(deps: ControlDeps, repository: RulesetRepository) {
     this.#deps = deps
-    this.#shelf = shelf
+    this.#repository = repository
   }
 
   /** Returns the rules of a body. Throws with pointers below `/rules`, together with `besides`: issues of other members. */
@@ -56,15 +56,15 @@ export class RulesCheck {
 
   /** Throws `tooManyRules` if `count` exceeds the limit. */
   room(count: number, pointer?: string): void {
-    const most = this.#deps.config().control.quotas.rules_per_ruleset
-    if (count > most)
-      throw new ApiError('tooManyRules', pointer, `the ruleset would have ${count} rules; ${most} are allowed`)
+    const max = this.#deps.config().control.quotas.rules_per_ruleset
+    if (count > max)
+      throw new ApiError('tooManyRules', pointer, `the ruleset would have ${count} rules; ${max} are allowed`)
   }
 
   #context({ scope, accountId }: Actor, { kind, phase: name }: RuleScope): RuleContext {
     const phase = phaseNamed(name)
     if (!phase) throw new Error(`a ruleset of the unknown phase ${name} is stored`)
-    const target = (id: string) => this.#shelf.target(scope, accountId, id)?.value.ruleset
+    const target = (id: string) => this.#repository.target(scope, accountId, id)?.value.ruleset
     return { phase, kind, level: levelOf(scope), target, list: listNamed(this.#deps, accountId) }
   }
 

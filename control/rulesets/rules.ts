@@ -15,19 +15,19 @@ const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/rules'
 
 /** Endpoints for single rules: add, change, move, delete. Each creates a ruleset version and returns all of it. */
-export function rules(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
-  const context = contextOf(shelf, check)
+export function rules(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
+  const context = contextOf(repository, check)
   return [createRule(context), changeRulesetRule(context), removeRulesetRule(context)]
 }
 
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf(shelf: RulesetRepository, check: RulesCheck) {
-  return { shelf, check }
+function contextOf(repository: RulesetRepository, check: RulesCheck) {
+  return { repository, check }
 }
 
-function createRule({ shelf, check }: Context): Endpoint {
+function createRule({ repository, check }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
@@ -40,20 +40,20 @@ function createRule({ shelf, check }: Context): Endpoint {
     result: WrittenRuleset,
     refusal: 'badRuleset',
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () => {
-        const stored = shelf.get(call.scope, call.params.ruleset_id)
+      await repository.write(call, call.query.dry_run, () => {
+        const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
         check.room(old.rules.length + 1)
         const { members, position } = apart(call.body)
         const rule = checked(position, () => check.rule(call, old, members))
-        const next = addRule(old, rule, position.value, shelf.making())
+        const next = addRule(old, rule, position.value, repository.making())
         const added = next.rules.find(({ id }) => !ruleIn(old, id))
-        return { ...shelf.changed(call, stored, next), hints: ownHints(next, added?.id) }
+        return { ...repository.changed(call, stored, next), hints: ownHints(next, added?.id) }
       }),
   })
 }
 
-function changeRulesetRule({ shelf, check }: Context): Endpoint {
+function changeRulesetRule({ repository, check }: Context): Endpoint {
   return endpoint({
     method: 'patch',
     path: `${PATH}/:rule_id`,
@@ -66,23 +66,25 @@ function changeRulesetRule({ shelf, check }: Context): Endpoint {
     result: WrittenRuleset,
     refusal: 'badRuleset',
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, () => {
         const { scope, params, body } = call
-        const stored = shelf.get(scope, params.ruleset_id)
+        const stored = repository.get(scope, params.ruleset_id)
         const old = stored.value.ruleset
         const rule = known(old, params.rule_id)
         const { members, position } = apart(body)
         if (members['id'] !== undefined && members['id'] !== rule.id)
           position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
         const input = checked(position, () => check.rule(call, old, patched(rule, members)))
-        const next = changeRule(old, rule.id, input, position.value, shelf.making())
+        const next = changeRule(old, rule.id, input, position.value, repository.making())
         const hints = ownHints(next, rule.id)
-        return next === old ? { ...UNCHANGED, result: old, hints } : { ...shelf.changed(call, stored, next), hints }
+        return next === old
+          ? { ...UNCHANGED, result: old, hints }
+          : { ...repository.changed(call, stored, next), hints }
       }),
   })
 }
 
-function removeRulesetRule({ shelf }: Context): Endpoint {
+function removeRulesetRule({ repository }: Context): Endpoint {
   return endpoint({
     method: 'delete',
     path: `${PATH}/:rule_id`,
@@ -92,11 +94,11 @@ function removeRulesetRule({ shelf }: Context): Endpoint {
     query: DryRun,
     result: WrittenRuleset,
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () => {
-        const stored = shelf.get(call.scope, call.params.ruleset_id)
+      await repository.write(call, call.query.dry_run, () => {
+        const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
         const { id } = known(old, call.params.rule_id)
-        return shelf.changed(call, stored, removeRule(old, id, shelf.making()))
+        return repository.changed(call, stored, removeRule(old, id, repository.making()))
       }),
   })
 }

@@ -91,9 +91,9 @@ export class RulesetRepository {
   /** Creates a ruleset. Throws `tooManyRulesets`. */
   created(actor: Actor, ruleset: Ruleset): Decided {
     const { scope } = actor
-    const most = this.#deps.config().control.quotas.rulesets_per_scope
-    if (this.#deps.store.count(RULESETS, scope) >= most)
-      throw new ApiError('tooManyRulesets', undefined, `there are ${most} rulesets, as many as are allowed`)
+    const max = this.#deps.config().control.quotas.rulesets_per_scope
+    if (this.#deps.store.count(RULESETS, scope) >= max)
+      throw new ApiError('tooManyRulesets', undefined, `there are ${max} rulesets, as many as are allowed`)
     const { id, kind, phase } = ruleset
     const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: [] }, ifVersion: 0 }]
     if (kind === ENTRY_KIND[levelOf(scope)])

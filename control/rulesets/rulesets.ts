@@ -23,8 +23,8 @@ import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 const scopes = ['account', 'zone'] as const
 
 /** Endpoints for whole rulesets: list, create, read, replace, delete. */
-export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] {
-  const context = contextOf(shelf, check)
+export function wholes(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
+  const context = contextOf(repository, check)
   return [
     listRulesets(context),
     postRuleset(context),
@@ -37,11 +37,11 @@ export function wholes(shelf: RulesetRepository, check: RulesCheck): Endpoint[] 
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf(shelf: RulesetRepository, check: RulesCheck) {
-  return { shelf, check }
+function contextOf(repository: RulesetRepository, check: RulesCheck) {
+  return { repository, check }
 }
 
-function listRulesets({ shelf }: Context): Endpoint {
+function listRulesets({ repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: '/rulesets',
@@ -51,7 +51,7 @@ function listRulesets({ shelf }: Context): Endpoint {
     query: ListQuery,
     result: Type.Array(RulesetSummary),
     handle({ scope, query: { cursor, per_page } }) {
-      const all = shelf.list(scope)
+      const all = repository.list(scope)
       const start = cursor === undefined ? 0 : behind(all, idOf(cursor))
       const shown = all.slice(start, start + per_page)
       const last = start + per_page < all.length ? shown.at(-1) : undefined
@@ -64,7 +64,7 @@ function listRulesets({ shelf }: Context): Endpoint {
   })
 }
 
-function postRuleset({ shelf, check }: Context): Endpoint {
+function postRuleset({ repository, check }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: '/rulesets',
@@ -81,20 +81,20 @@ function postRuleset({ shelf, check }: Context): Endpoint {
       ...check.issues(call, call.body, call.body.rules),
     ],
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, () => {
         const { scope, body } = call
         const level = levelOf(scope)
         const misplaced = placementIssues(body, level)
-        if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && shelf.entryPoint(scope, body.phase))
+        if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && repository.entryPoint(scope, body.phase))
           throw new ApiError('entryPointExists', '/phase', `the ${level} has an entry point for ${body.phase} already`)
         const rules = check.rules(call, body, body.rules, misplaced)
-        const made = createRuleset({ ...body, rules: rules ?? [] }, shelf.making())
-        return { ...shelf.created(call, made), hints: rulesHints(made.rules, made.phase) }
+        const made = createRuleset({ ...body, rules: rules ?? [] }, repository.making())
+        return { ...repository.created(call, made), hints: rulesHints(made.rules, made.phase) }
       }),
   })
 }
 
-function readRuleset({ shelf }: Context): Endpoint {
+function readRuleset({ repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: '/rulesets/:ruleset_id',
@@ -102,11 +102,11 @@ function readRuleset({ shelf }: Context): Endpoint {
     permissions: ACCESS.rulesets.read,
     summary: 'Read a ruleset with its rules',
     result: RulesetResult,
-    handle: ({ scope, params }) => shelf.get(scope, params.ruleset_id).value.ruleset,
+    handle: ({ scope, params }) => repository.get(scope, params.ruleset_id).value.ruleset,
   })
 }
 
-function putRuleset({ shelf, check }: Context): Endpoint {
+function putRuleset({ repository, check }: Context): Endpoint {
   return endpoint({
     method: 'put',
     path: '/rulesets/:ruleset_id',
@@ -119,24 +119,24 @@ function putRuleset({ shelf, check }: Context): Endpoint {
     result: WrittenRuleset,
     refusal: 'badRuleset',
     further(call) {
-      const old = shelf.get(call.scope, call.params.ruleset_id).value.ruleset
+      const old = repository.get(call.scope, call.params.ruleset_id).value.ruleset
       return [...changedFixed(old, call.body, FIXED), ...check.issues(call, old, call.body.rules)]
     },
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, () => {
         const { scope, params, body } = call
-        const stored = shelf.get(scope, params.ruleset_id)
+        const stored = repository.get(scope, params.ruleset_id)
         const old = stored.value.ruleset
         const rules = check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
         const { description } = body
         const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
-        const next = replaceRuleset(old, change, shelf.making())
-        return { ...shelf.changed(call, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
+        const next = replaceRuleset(old, change, repository.making())
+        return { ...repository.changed(call, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
       }),
   })
 }
 
-function removeRuleset({ shelf }: Context): Endpoint {
+function removeRuleset({ repository }: Context): Endpoint {
   return endpoint({
     method: 'delete',
     path: '/rulesets/:ruleset_id',
@@ -146,8 +146,8 @@ function removeRuleset({ shelf }: Context): Endpoint {
     query: DryRun,
     status: 204,
     handle: async (call) =>
-      await shelf.write(call, call.query.dry_run, () =>
-        shelf.removed(call, shelf.get(call.scope, call.params.ruleset_id)),
+      await repository.write(call, call.query.dry_run, () =>
+        repository.removed(call, repository.get(call.scope, call.params.ruleset_id)),
       ),
   })
 }

@@ -11,7 +11,7 @@ const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/versions'
 
 /** Versions of a ruleset: the latest, and as many older ones as the configuration retains. */
-export function versions(shelf: RulesetRepository): Endpoint[] {
+export function versions(repository: RulesetRepository): Endpoint[] {
   return [
     endpoint({
       method: 'get',
@@ -20,7 +20,7 @@ export function versions(shelf: RulesetRepository): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'List the versions of a ruleset, oldest first',
       result: Type.Array(RulesetSummary),
-      handle: ({ scope, params }) => versionList(shelf.get(scope, params.ruleset_id)),
+      handle: ({ scope, params }) => versionList(repository.get(scope, params.ruleset_id)),
     }),
     endpoint({
       method: 'get',
@@ -29,7 +29,8 @@ export function versions(shelf: RulesetRepository): Endpoint[] {
       permissions: ACCESS.rulesets.read,
       summary: 'Read a version of a ruleset with its rules',
       result: RulesetResult,
-      handle: ({ scope, params }) => shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version),
+      handle: ({ scope, params }) =>
+        repository.version(repository.get(scope, params.ruleset_id), params.ruleset_version),
     }),
     endpoint({
       method: 'delete',
@@ -40,8 +41,12 @@ export function versions(shelf: RulesetRepository): Endpoint[] {
       query: DryRun,
       status: 204,
       handle: async (call) =>
-        await shelf.write(call, call.query.dry_run, () =>
-          shelf.versionRemoved(call, shelf.get(call.scope, call.params.ruleset_id), call.params.ruleset_version),
+        await repository.write(call, call.query.dry_run, () =>
+          repository.versionRemoved(
+            call,
+            repository.get(call.scope, call.params.ruleset_id),
+            call.params.ruleset_version,
+          ),
         ),
     }),
     endpoint({
@@ -52,7 +57,7 @@ export function versions(shelf: RulesetRepository): Endpoint[] {
       summary: 'Read the rules of one category of a version of a managed ruleset',
       result: RulesetResult,
       handle({ scope, params }) {
-        const ruleset = shelf.version(shelf.get(scope, params.ruleset_id), params.ruleset_version)
+        const ruleset = repository.version(repository.get(scope, params.ruleset_id), params.ruleset_version)
         if (ruleset.kind !== 'managed') throw new ApiError('badRuleset', undefined, 'the ruleset is not a managed one')
         const rules = ruleset.rules.filter(({ categories }) => categories?.includes(params.rule_tag))
         return { ...ruleset, rules }

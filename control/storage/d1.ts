@@ -92,7 +92,7 @@ function contextOf(
     names: D1_NAMES,
     idOf: ({ uuid }) => uuid,
     nameOf: (database) => database.name,
-    most: 50_000,
+    max: 50_000,
     notFound: 'databaseNotFound',
     taken: 'databaseExists',
     tooMany: 'tooManyDatabases',
@@ -110,7 +110,7 @@ function listDatabases({ databases, row }: Context): Endpoint {
     path: PATH,
     permissions: ACCESS.d1.read,
     summary: 'List the databases of an account',
-    query: Type.Object({ ...paging({ most: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
+    query: Type.Object({ ...paging({ max: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
     result: Type.Array(Database),
     handle({ scope, query }) {
       const wanted = databases.all(scope).filter((one) => one.name.includes(query.name ?? ''))

@@ -5,7 +5,7 @@ import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
-import { keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
+import { keyIssues, put, reject, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
 
 const scopes = ['account'] as const
@@ -88,7 +88,7 @@ function writeBulk({ clock, namespaces, values, row }: Context): Endpoint {
     async handle({ scope, params: { namespace_id }, body }) {
       namespaces.get(scope, namespace_id)
       const now = clock.now()
-      refuse(
+      reject(
         body.flatMap((value, at) => [
           ...keyIssues(value.key, `/${at}/key`),
           ...termIssues(value, now, `/${at}`),
@@ -121,12 +121,12 @@ function readBulk({ namespaces, values, row }: Context): Endpoint {
     async handle({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
       namespaces.get(scope, namespace_id)
       // Keys may have any name, such as one that a plain object has already.
-      const toApiErrors = new Map<string, unknown>()
+      const read = new Map<string, unknown>()
       let size = 0
       for (const [at, key] of keys.entries()) {
         const found = values.find(scope, namespace_id, key)
-        if (!found || toApiErrors.has(key)) {
-          if (!found) toApiErrors.set(key, null)
+        if (!found || read.has(key)) {
+          if (!found) read.set(key, null)
           continue
         }
         size += found.size
@@ -139,12 +139,9 @@ function readBulk({ namespaces, values, row }: Context): Endpoint {
         const text = (await values.bytes(found)).toString()
         const value = type === 'text' ? text : parsed(text, at)
         const { expiration, metadata = null } = found
-        toApiErrors.set(
-          key,
-          withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value,
-        )
+        read.set(key, withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value)
       }
-      return { values: Object.fromEntries(toApiErrors) }
+      return { values: Object.fromEntries(read) }
     },
   })
 }

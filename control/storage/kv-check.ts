@@ -48,7 +48,7 @@ export function stay({ expiration, expiration_ttl, metadata }: Terms, now: numbe
   }
 }
 
-export function refuse(issues: readonly Issue[]): void {
+export function reject(issues: readonly Issue[]): void {
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 

@@ -29,7 +29,7 @@ export const namespaceRepository = (deps: Pick<ControlDeps, 'store' | 'clock'>) 
     names: KV_TITLES,
     idOf: ({ id }) => id,
     nameOf: (namespace) => namespace.title,
-    most: 1000,
+    max: 1000,
     notFound: 'namespaceNotFound',
     taken: 'namespaceExists',
     tooMany: 'tooManyNamespaces',
@@ -64,7 +64,7 @@ function listNamespaces({ namespaces, row }: Context): Endpoint {
     permissions: ACCESS.kv.read,
     summary: 'List the namespaces of an account',
     query: Type.Object({
-      ...paging({ most: 1000 }),
+      ...paging({ max: 1000 }),
       order: Type.Enum(['id', 'title'], { default: 'id' }),
       direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
     }),

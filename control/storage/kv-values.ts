@@ -7,7 +7,7 @@ import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { sentValue } from './kv-body.js'
-import { found, keyIssues, put, refuse, stay, termIssues } from './kv-check.js'
+import { found, keyIssues, put, reject, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
 
 const scopes = ['account'] as const
@@ -107,12 +107,12 @@ function replaceValue({ clock, namespaces, values }: Context): Endpoint {
     refusal: 'badValue',
     async handle({ scope, params: { namespace_id, key_name: key }, query, request }) {
       namespaces.get(scope, namespace_id)
-      refuse(keyIssues(key, '/key_name'))
-      refuse(termIssues(query, clock.now(), ''))
+      reject(keyIssues(key, '/key_name'))
+      reject(termIssues(query, clock.now(), ''))
       const { bytes, metadata: text } = await sentValue(request)
       const metadata = text === undefined || text === '' ? undefined : fromJson(text)
       const now = clock.now()
-      refuse(termIssues({ metadata }, now, ''))
+      reject(termIssues({ metadata }, now, ''))
       await put(values, scope, namespace_id, [{ key, bytes, ...stay({ ...query, metadata }, now) }])
       return {}
     },

@@ -66,7 +66,7 @@ export const queueRepository = (deps: ControlDeps): QueueRepository =>
     names: QUEUE_NAMES,
     idOf: ({ id }) => id,
     nameOf: ({ name }) => name,
-    most: 10_000,
+    max: 10_000,
     notFound: 'queueNotFound',
     taken: 'queueExists',
     tooMany: 'tooManyQueues',
@@ -141,7 +141,7 @@ function listQueues({ repository, shown, row }: Context): Endpoint {
     permissions: ACCESS.queues.read,
     summary: 'List the queues of an account',
     query: Type.Object({
-      ...paging({ most: 1000, usual: 100 }),
+      ...paging({ max: 1000, usual: 100 }),
       name: Type.Optional(Type.Array(Type.String(), { description: 'Only queues with these names.' })),
     }),
     result: Type.Array(Queue),

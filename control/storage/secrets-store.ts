@@ -55,7 +55,7 @@ export const secretStores = (deps: ControlDeps): SecretStores =>
     names: SECRET_STORE_NAMES,
     idOf: ({ id }) => id,
     nameOf: (store) => store.name,
-    most: MAX_STORES,
+    max: MAX_STORES,
     notFound: 'secretStoreNotFound',
     taken: 'secretStoreExists',
     tooMany: 'tooManySecretStores',
@@ -72,7 +72,7 @@ export function secretsStores({ store, clock }: ControlDeps, stores: SecretStore
       permissions: ACCESS.secretsStore.read,
       summary: 'List the stores of secrets of an account',
       query: Type.Object({
-        ...paging({ most: 1000 }),
+        ...paging({ max: 1000 }),
         order: Type.Optional(Type.Enum(['name', 'created', 'modified'])),
         direction,
       }),

@@ -75,7 +75,7 @@ function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vau
     names: STORE_SECRET_NAMES,
     idOf: ({ id }) => id,
     nameOf: ({ store_id, name: own }) => secretName(store_id, own),
-    most: MAX_SECRETS,
+    max: MAX_SECRETS,
     notFound: 'storeSecretNotFound',
     taken: 'storeSecretExists',
     tooMany: 'tooManyStoreSecrets',
@@ -127,7 +127,7 @@ function listSecrets({ stores, secrets, row }: Context): Endpoint {
     permissions: ACCESS.secretsStore.read,
     summary: 'List the secrets of a store, without their values',
     query: Type.Object({
-      ...paging({ most: 1000 }),
+      ...paging({ max: 1000 }),
       order: Type.Optional(Type.Enum(['name', 'comment', 'created', 'modified', 'status'])),
       direction,
       search: Type.Optional(Type.String({ description: 'A part of the name.' })),

@@ -21,11 +21,11 @@ const is = <T>(value: T, wanted: T | undefined): boolean => wanted === undefined
 const among = (value: string | undefined, wanted: readonly string[] | undefined): boolean =>
   wanted === undefined || (value !== undefined && wanted.includes(value))
 
-function between(text: string | undefined, least: string | undefined, most: string | undefined): boolean {
-  if (least === undefined && most === undefined) return true
+function between(text: string | undefined, least: string | undefined, max: string | undefined): boolean {
+  if (least === undefined && max === undefined) return true
   if (text === undefined) return false
   const time = timeOf(text)
-  return (least === undefined || time >= timeOf(least)) && (most === undefined || time <= timeOf(most))
+  return (least === undefined || time >= timeOf(least)) && (max === undefined || time <= timeOf(max))
 }
 
 /** Returns the findings that match a query, in its order. */

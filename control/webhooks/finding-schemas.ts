@@ -54,7 +54,7 @@ const Direction = Type.Enum(['asc', 'desc'], { default: 'desc' })
 const Search = Type.Optional(Type.String({ maxLength: 256, description: 'Part of a name, case-insensitive.' }))
 
 export const FindingQuery = Type.Object({
-  ...paging({ most: 100 }),
+  ...paging({ max: 100 }),
   ...Times,
   finding_type_ids: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 100 })),
   integration_id: Type.Optional(Type.String({ maxLength: 256 })),
@@ -72,7 +72,7 @@ export const FindingQuery = Type.Object({
 })
 
 export const InstanceQuery = Type.Object({
-  ...paging({ most: 100 }),
+  ...paging({ max: 100 }),
   ...Times,
   archived: Type.Optional(Type.Boolean()),
   asset_ids: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 100 })),

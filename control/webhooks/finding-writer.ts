@@ -60,7 +60,7 @@ export class FindingWriter {
   }
 
   /** Returns why an instance cannot belong to a finding, or undefined. */
-  fault(findingId: string, { id }: InstanceInput): string | undefined {
+  issue(findingId: string, { id }: InstanceInput): string | undefined {
     const owner = this.#owners.get(id) ?? this.#deps.store.get(INSTANCES, this.#scope, id)?.value.finding_id
     return owner === undefined || owner === findingId ? undefined : 'already belongs to another finding'
   }
@@ -175,9 +175,9 @@ export class FindingWriter {
   ): void {
     const { store, posture } = this.#deps
     const limits = posture().limits()
-    const over = (kind: Kind<unknown>, rows: ReadonlyMap<string, Row<unknown>>, most: number): boolean => {
+    const over = (kind: Kind<unknown>, rows: ReadonlyMap<string, Row<unknown>>, max: number): boolean => {
       const made = [...rows.values()].filter(({ version }) => version === 0).length
-      return made > 0 && store.count(kind, this.#scope) + made > most
+      return made > 0 && store.count(kind, this.#scope) + made > max
     }
     if (over(FINDINGS, findings, limits.findings) || over(INSTANCES, instances, limits.instances))
       throw new ApiError('tooManyFindings')

@@ -24,8 +24,8 @@ import {
 const PATH = `${POSTURE}/findings`
 
 /** Endpoints of findings and their instances. `edits`: shared by everything that changes them. */
-export function findings(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits): Endpoint[] {
-  const context = contextOf(deps, book, edits)
+export function findings(deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits): Endpoint[] {
+  const context = contextOf(deps, repository, edits)
   const { archive, ignore } = context
   return [
     listFindings(context),
@@ -66,7 +66,7 @@ export function findings(deps: PostureDeps, book: WebhookRepository, edits: Keye
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits) {
+function contextOf(deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits) {
   const { store, clock, posture } = deps
   const index = new FindingIndex(store)
 
@@ -90,7 +90,7 @@ function contextOf(deps: PostureDeps, book: WebhookRepository, edits: KeyedEdits
       .deliveries.latest(scope, id)
       .map(({ delivery, state }: Job) => ({
         webhook_id: delivery.webhook_id,
-        webhook_label: book.label(scope, delivery.webhook_id),
+        webhook_label: repository.label(scope, delivery.webhook_id),
         latest_job: {
           id: delivery.id,
           created_at: delivery.created_at,

@@ -10,13 +10,13 @@ import { webhooks } from './webhooks.js'
 
 /** Endpoints of posture findings, policies, webhooks and deliveries. */
 export function posture(deps: PostureDeps): Endpoint[] {
-  const book = new WebhookRepository(deps)
+  const repository = new WebhookRepository(deps)
   const edits = new KeyedEdits()
   return [
-    ...webhooks(deps, book),
-    ...jobs(deps, book),
+    ...webhooks(deps, repository),
+    ...jobs(deps, repository),
     ...ingest(deps, edits),
-    ...findings(deps, book, edits),
-    ...policies(deps, book),
+    ...findings(deps, repository, edits),
+    ...policies(deps, repository),
   ]
 }

@@ -84,11 +84,11 @@ async function take(intake: FindingWriter, bytes: Uint8Array | undefined): Promi
   const seen = new Set<string>()
   const sized = instances.map((instance, index) => {
     const own = size(instance)
-    const fault =
+    const issue =
       (own > MAX_FINDING_BYTES ? `has more than ${MAX_FINDING_BYTES} bytes` : undefined) ??
       (seen.has(instance.id) ? 'is a duplicate' : undefined) ??
-      intake.fault(finding.id, instance)
-    if (fault !== undefined) throw new BadLine(`/instances/${index} ${fault}`)
+      intake.issue(finding.id, instance)
+    if (issue !== undefined) throw new BadLine(`/instances/${index} ${issue}`)
     seen.add(instance.id)
     return { input: instance, bytes: own }
   })
@@ -115,8 +115,8 @@ function checked(value: unknown): FindingInput {
     return findingFrom(value as Static<typeof FindingInput> | Static<typeof FindingAsRead>)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
-    const toApiErrors = error.issues.slice(0, MAX_FAULTS).map(({ pointer, message }) => `${pointer || '/'} ${message}`)
-    throw new BadLine(toApiErrors.join('; '), { cause: error })
+    const messages = error.issues.slice(0, MAX_FAULTS).map(({ pointer, message }) => `${pointer || '/'} ${message}`)
+    throw new BadLine(messages.join('; '), { cause: error })
   }
 }
 

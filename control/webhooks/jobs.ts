@@ -33,15 +33,15 @@ const BATCH_BYTES = 4 * 1024 * 1024
 type Failed = Static<typeof JobsResult>['failed'][number]
 
 /** Endpoints that send finding instances to webhooks and show the deliveries. */
-export function jobs(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
-  const context = contextOf(deps, book)
+export function jobs(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
+  const context = contextOf(deps, repository)
   return [createJob(context), listJobs(context), readJob(context), retryJobs(context), retryJob(context)]
 }
 
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf(deps: PostureDeps, book: WebhookRepository) {
+function contextOf(deps: PostureDeps, repository: WebhookRepository) {
   const deliveries = () => deps.posture().deliveries
 
   const job = (scope: Scope, id: string): Job => {
@@ -49,10 +49,10 @@ function contextOf(deps: PostureDeps, book: WebhookRepository) {
     if (!found) throw new ApiError('jobNotFound')
     return found
   }
-  return { deps, book, deliveries, job }
+  return { deps, repository, deliveries, job }
 }
 
-function createJob({ deps, book }: Context): Endpoint {
+function createJob({ deps, repository }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
@@ -70,7 +70,7 @@ function createJob({ deps, book }: Context): Endpoint {
         throw new InvalidInput([
           { pointer: '/finding_instance_ids', message: `more than ${MAX_PAIRS} pairs with these webhooks` },
         ])
-      return await send(deps, book, scope, senderOf(caller), instances, hooks)
+      return await send(deps, repository, scope, senderOf(caller), instances, hooks)
     },
   })
 }
@@ -107,7 +107,7 @@ function readJob({ job }: Context): Endpoint {
   })
 }
 
-function retryJobs({ book, deliveries }: Context): Endpoint {
+function retryJobs({ repository, deliveries }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: `${PATH}/retry`,
@@ -118,11 +118,11 @@ function retryJobs({ book, deliveries }: Context): Endpoint {
     result: RetriedJobs,
     refusal: 'badJobs',
     handle: async ({ scope, body }) =>
-      await deliveries().retryAll(scope, body, (id) => book.find(scope, id)?.status === 'enabled'),
+      await deliveries().retryAll(scope, body, (id) => repository.find(scope, id)?.status === 'enabled'),
   })
 }
 
-function retryJob({ book, deliveries, job }: Context): Endpoint {
+function retryJob({ repository, deliveries, job }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: `${PATH}/:job_id/retry`,
@@ -132,7 +132,7 @@ function retryJob({ book, deliveries, job }: Context): Endpoint {
     result: JobWithTries,
     async handle({ scope, params: { job_id } }) {
       const { delivery } = job(scope, job_id)
-      if (book.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
+      if (repository.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
       const again = await deliveries().retry(scope, job_id)
       if (!again) throw new ApiError('jobUnderWay')
       return detailed(again, false)
@@ -149,7 +149,7 @@ export const senderOf = ({ type, id }: Caller): Sender => ({
 /** Creates jobs in batches and returns the reason for each pair that has none. */
 async function send(
   { store, clock, posture }: PostureDeps,
-  book: WebhookRepository,
+  repository: WebhookRepository,
   scope: Scope,
   sender: Sender,
   instanceIds: readonly string[],
@@ -182,14 +182,14 @@ async function send(
     const instance = store.get(INSTANCES, scope, instanceId)?.value
     const finding = instance && store.get(FINDINGS, scope, instance.finding_id)?.value
     for (const webhookId of webhookIds) {
-      const webhook = book.find(scope, webhookId)
-      const fault =
+      const webhook = repository.find(scope, webhookId)
+      const issue =
         webhookFault(webhook) ??
         (finding === undefined ? 'unknown finding instance' : undefined) ??
         (finding?.category.type === 'Content' ? 'content findings are never sent, only posture findings' : undefined) ??
         (room <= 0 ? 'the limit of waiting jobs is reached (webhooks.quotas.pending); try again later' : undefined)
-      if (fault !== undefined || !webhook || !instance || !finding) {
-        failed.push(unable(instanceId, webhookId, fault ?? ''))
+      if (issue !== undefined || !webhook || !instance || !finding) {
+        failed.push(unable(instanceId, webhookId, issue ?? ''))
         continue
       }
       const delivery = deliveryOf(clock.now(), sender, webhook, finding, instance)
@@ -213,10 +213,10 @@ const unable = (finding_instance_id: string, webhook_id: string, error: string):
 })
 
 function shown({ delivery, state }: Job): Static<typeof JobResult> {
-  const { finding_instance_id, payload: _payload, ...toApiErrors } = delivery
+  const { finding_instance_id, payload: _payload, ...members } = delivery
   const { status, last_updated_at, failure_reason, failure_details, attempts = 0, earlier_attempts = 0 } = state
   return {
-    ...toApiErrors,
+    ...members,
     asset_data: assetOf(delivery),
     parameters: { finding_instance_id },
     status,

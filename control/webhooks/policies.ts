@@ -17,8 +17,8 @@ import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-sch
 const PATH = `${POSTURE}/policies`
 
 /** Endpoints of policies, which send new finding instances automatically. */
-export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
-  const context = contextOf(deps, book)
+export function policies(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
+  const context = contextOf(deps, repository)
   return [
     listPolicies(context),
     createPolicy(context),
@@ -31,7 +31,7 @@ export function policies(deps: PostureDeps, book: WebhookRepository): Endpoint[]
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf(deps: PostureDeps, book: WebhookRepository) {
+function contextOf(deps: PostureDeps, repository: WebhookRepository) {
   const { store, clock, posture } = deps
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
@@ -43,14 +43,17 @@ function contextOf(deps: PostureDeps, book: WebhookRepository) {
   }
 
   const shown = (scope: Scope, policy: StoredPolicy): Static<typeof PolicyResult> => {
-    const { webhook_ids, saved_by: _saver, integration_ids, ...toApiErrors } = policy
+    const { webhook_ids, saved_by: _saver, integration_ids, ...members } = policy
     const last = store.get(POLICY_RUNS, scope, policy.id)?.value.last_triggered_at
     return {
-      ...toApiErrors,
+      ...members,
       enabled: policy.disabled_at === undefined,
       integration_ids: [...integration_ids],
       actions: {
-        webhook_configs: webhook_ids.map((id) => ({ webhook_config_id: id, display_name: book.label(scope, id) })),
+        webhook_configs: webhook_ids.map((id) => ({
+          webhook_config_id: id,
+          display_name: repository.label(scope, id),
+        })),
         remediation_types: [],
       },
       ...(last !== undefined && { last_triggered_at: last }),
@@ -59,7 +62,7 @@ function contextOf(deps: PostureDeps, book: WebhookRepository) {
 
   const issuesOf = (scope: Scope, body: Partial<Body>): Issue[] => [
     ...(body.applies_to_all_integrations === undefined ? [] : integrationIssues(body)),
-    ...(body.actions === undefined ? [] : actionIssues(body.actions, (id) => book.find(scope, id) !== undefined)),
+    ...(body.actions === undefined ? [] : actionIssues(body.actions, (id) => repository.find(scope, id) !== undefined)),
   ]
   return { store, shown, clock, posture, room, issuesOf, stored, edits }
 }

@@ -150,7 +150,7 @@ const filter = {
   until: Type.Optional(Type.String({ format: 'date-time', description: 'Created before this time.' })),
 }
 
-export const JobQuery = Type.Object({ ...paging({ most: 100 }), ...filter })
+export const JobQuery = Type.Object({ ...paging({ max: 100 }), ...filter })
 
 export const JobInclude = Type.Object({ include: Type.Optional(Type.Enum(['payload'])) })
 

@@ -11,8 +11,8 @@ import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult }
 const PATH = `${POSTURE}/webhooks`
 
 /** Endpoints of webhooks, the destinations of posture findings. */
-export function webhooks(deps: PostureDeps, book: WebhookRepository): Endpoint[] {
-  const context = contextOf(deps, book)
+export function webhooks(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
+  const context = contextOf(deps, repository)
   return [
     listWebhooks(context),
     createWebhook(context),
@@ -27,11 +27,11 @@ export function webhooks(deps: PostureDeps, book: WebhookRepository): Endpoint[]
 type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
-function contextOf({ posture }: PostureDeps, book: WebhookRepository) {
-  return { book, posture }
+function contextOf({ posture }: PostureDeps, repository: WebhookRepository) {
+  return { repository, posture }
 }
 
-function listWebhooks({ book }: Context): Endpoint {
+function listWebhooks({ repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: PATH,
@@ -39,11 +39,11 @@ function listWebhooks({ book }: Context): Endpoint {
     permissions: ACCESS.webhooks.read,
     summary: 'List the webhooks of an account',
     result: Type.Array(WebhookResult),
-    handle: ({ scope }) => whole(book.all(scope).map(shown)),
+    handle: ({ scope }) => whole(repository.all(scope).map(shown)),
   })
 }
 
-function createWebhook({ book }: Context): Endpoint {
+function createWebhook({ repository }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
@@ -54,12 +54,12 @@ function createWebhook({ book }: Context): Endpoint {
     maxBytes: 1_000_000,
     result: WebhookResult,
     refusal: 'badWebhook',
-    further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
-    handle: async (call) => shown(await book.create(call, call.body)),
+    further: ({ scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
+    handle: async (call) => shown(await repository.create(call, call.body)),
   })
 }
 
-function readWebhook({ book }: Context): Endpoint {
+function readWebhook({ repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: `${PATH}/:webhook_id`,
@@ -67,11 +67,11 @@ function readWebhook({ book }: Context): Endpoint {
     permissions: ACCESS.webhooks.read,
     summary: 'Read a webhook',
     result: WebhookResult,
-    handle: ({ scope, params }) => shown(book.get(scope, params.webhook_id)),
+    handle: ({ scope, params }) => shown(repository.get(scope, params.webhook_id)),
   })
 }
 
-function replaceWebhook({ book }: Context): Endpoint {
+function replaceWebhook({ repository }: Context): Endpoint {
   return endpoint({
     method: 'put',
     path: `${PATH}/:webhook_id`,
@@ -82,12 +82,13 @@ function replaceWebhook({ book }: Context): Endpoint {
     maxBytes: 1_000_000,
     result: WebhookResult,
     refusal: 'badWebhook',
-    further: ({ scope, params, body }, given) => book.issues(scope, withCredentials(body, given), params.webhook_id),
-    handle: async (call) => shown(await book.update(call, call.params.webhook_id, call.body)),
+    further: ({ scope, params, body }, given) =>
+      repository.issues(scope, withCredentials(body, given), params.webhook_id),
+    handle: async (call) => shown(await repository.update(call, call.params.webhook_id, call.body)),
   })
 }
 
-function removeWebhook({ book }: Context): Endpoint {
+function removeWebhook({ repository }: Context): Endpoint {
   return endpoint({
     method: 'delete',
     path: `${PATH}/:webhook_id`,
@@ -95,11 +96,11 @@ function removeWebhook({ book }: Context): Endpoint {
     permissions: ACCESS.webhooks.write,
     summary: 'Delete a webhook; its waiting jobs fail',
     bare: true,
-    handle: async (call) => await book.remove(call, call.params.webhook_id),
+    handle: async (call) => await repository.remove(call, call.params.webhook_id),
   })
 }
 
-function evaluateNew({ posture, book }: Context): Endpoint {
+function evaluateNew({ posture, repository }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: `${PATH}/evaluate`,
@@ -110,15 +111,15 @@ function evaluateNew({ posture, book }: Context): Endpoint {
     maxBytes: 1_000_000,
     result: EvaluationResult,
     refusal: 'badWebhook',
-    further: ({ scope, body }, given) => book.issues(scope, withCredentials(body, given)),
+    further: ({ scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
     async handle({ scope, body }) {
-      const destination = await book.candidate(scope, body)
+      const destination = await repository.candidate(scope, body)
       return await notPublicHere(async () => await posture().tester.evaluate(destination))
     },
   })
 }
 
-function evaluateStored({ posture, book }: Context): Endpoint {
+function evaluateStored({ posture, repository }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: `${PATH}/:webhook_id/evaluate`,
@@ -127,7 +128,7 @@ function evaluateStored({ posture, book }: Context): Endpoint {
     summary: 'Send a test delivery to a webhook, enabled or not',
     result: EvaluationResult,
     async handle({ scope, params }) {
-      const destination = await book.destination(scope, params.webhook_id)
+      const destination = await repository.destination(scope, params.webhook_id)
       return await notPublicHere(async () => await posture().tester.evaluate(destination))
     },
   })

@@ -1,18 +1,18 @@
 import { Type } from 'typebox'
 import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
-import { refuse } from '../../src/workers/upload/errors.js'
+import { reject } from '../../src/workers/upload/errors.js'
 import { PART_TYPES, readDocument, uploadedFiles, type FormPart } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
-import { metadataFaults } from '../../src/workers/metadata/check.js'
+import { metadataIssues } from '../../src/workers/metadata/check.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { withForm } from './services/multipart.js'
-import { partFaults } from './services/part-bindings.js'
+import { partIssues } from './services/part-bindings.js'
 import { codeOf, prepareCode, validated } from './services/prepared-code.js'
-import { toApiErrors } from './services/api-errors.js'
+import { withApiErrors } from './services/api-errors.js'
 import { checkIfMatch } from './request.js'
 import { ScriptResult } from './schemas.js'
 import { runsNow } from './services/running.js'
@@ -42,10 +42,10 @@ function contextOf(deps: WorkersDeps) {
   /** The metadata of a form; none means what the headers say. */
   const read = (call: Call, parts: readonly FormPart[]) => {
     const { upload, quotas } = deps.workers().limits()
-    const given = readDocument(parts, { name: 'metadata', schema: Metadata, most: upload.metadata_bytes })
+    const given = readDocument(parts, { name: 'metadata', schema: Metadata, max: upload.metadata_bytes })
     const { document = {}, others } = given as { document?: object; others: readonly FormPart[] }
     assertNotHostile(document)
-    refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
+    reject(metadataIssues(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
     const { main_module = headerOf(call, 'cf-worker-main-module-part') } = metadata
     const { body_part = headerOf(call, 'cf-worker-body-part') } = metadata
@@ -60,7 +60,7 @@ function contextOf(deps: WorkersDeps) {
     const engine = deps.workers()
     const { named, ignored, files } = read(call, parts)
     const code = await prepareCode(engine, named, files)
-    const modules = await engine.shelf.putModules(files)
+    const modules = await engine.repository.putModules(files)
     const saved = await saveNextVersion(deps, call, {
       name: call.params.script_name,
       deploy: true,
@@ -70,7 +70,7 @@ function contextOf(deps: WorkersDeps) {
         const { main: _main, ...kept } = old
         const { report } = await validated(engine.runtime, { code, bindings: old.bindings, metadata: old })
         const draft = { ...kept, ...codeOf({ ...code, report }), modules }
-        refuse(partFaults(draft.bindings, [], { format: code.main?.format, files }))
+        reject(partIssues(draft.bindings, [], { format: code.main?.format, files }))
         const { writes } = applyDeployment(deps.store, call.scope, { before: before.value, versions: [draft] })
         return { draft, writes, more: undefined }
       },
@@ -92,11 +92,11 @@ function replaceContent({ deps, save }: Context): Endpoint {
     result: ScriptResult,
     async handle(call) {
       const { uploads, limits } = deps.workers()
-      const { bytes, parts: most } = limits().upload
+      const { bytes, parts: max } = limits().upload
       const { script, version, ignored } = await withForm(
         call.request,
-        { bytes, parts: most, memory: uploads },
-        async (parts) => await toApiErrors(async () => await save(call, parts)),
+        { bytes, parts: max, memory: uploads },
+        async (parts) => await withApiErrors(async () => await save(call, parts)),
       )
       const messages = [
         ...ignored.map((member) => ({

@@ -12,18 +12,18 @@ const PATH = '/workers/scripts/:script_name'
 /** The code of scripts, as it was uploaded. */
 export function content(deps: WorkersDeps): Endpoint[] {
   const file = async (scope: Scope, name: string, which?: string): Promise<FileResponse> => {
-    const { shelf } = deps.workers()
+    const { repository } = deps.workers()
     const { value: script } = scriptOf(deps, scope, name)
     const version =
       which === undefined
-        ? (shelf.readVersion(scope, script, 'deployed') ?? shelf.readVersion(scope, script, 'latest'))
-        : shelf.readVersion(scope, script, which)
+        ? (repository.readVersion(scope, script, 'deployed') ?? repository.readVersion(scope, script, 'latest'))
+        : repository.readVersion(scope, script, which)
     if (!version) throw new ApiError('scriptVersionNotFound')
     const { modules, main, etag, format } = version
     const [only] = modules
     if (!only) return new FileResponse('application/javascript', '', { etag: `"${etag}"` })
     if (modules.length === 1 && format === 'service-worker')
-      return new FileResponse('application/javascript', await shelf.readModule(only), { etag: `"${etag}"` })
+      return new FileResponse('application/javascript', await repository.readModule(only), { etag: `"${etag}"` })
     // Follows from the content, which cannot hold its own hash.
     const boundary = createHash('sha256').update(`${version.id} ${etag}`).digest('hex')
     const pieces: Buffer[] = []
@@ -32,7 +32,7 @@ export function content(deps: WorkersDeps): Endpoint[] {
       // Only bindings of service workers mean parts by names of their own; modules go by those that they import each other by.
       const field = format === 'service-worker' ? (module.part ?? name) : name
       const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(field)}"; filename="${quoted(name)}"\r\nContent-Type: ${type}\r\n\r\n`
-      pieces.push(Buffer.from(head), await shelf.readModule(module), Buffer.from('\r\n'))
+      pieces.push(Buffer.from(head), await repository.readModule(module), Buffer.from('\r\n'))
     }
     pieces.push(Buffer.from(`--${boundary}--\r\n`))
     const headers = { etag: `"${etag}"`, ...(main !== undefined && { 'cf-entrypoint': encodeURI(main) }) }

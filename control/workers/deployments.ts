@@ -13,7 +13,7 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
-import { toApiErrors } from './services/api-errors.js'
+import { withApiErrors } from './services/api-errors.js'
 import { clientOf } from './request.js'
 import { deploymentResponse } from './response-shapes.js'
 
@@ -69,7 +69,7 @@ function contextOf(deps: WorkersDeps) {
     const secrets = (version: StoredVersion) =>
       deps
         .workers()
-        .shelf.openBindings(scope, version)
+        .repository.openBindings(scope, version)
         .filter(isSecret)
         .map((binding) => JSON.stringify(binding))
         .sort()
@@ -111,7 +111,7 @@ function createDeployment({ deps, store, clock, edits, assertFits }: Context): E
     refusal: 'badDeployment',
     async handle(call) {
       const { scope, params, body, query, caller } = call
-      const { shelf } = deps.workers()
+      const { repository } = deps.workers()
       return await edits.run(scope.id, async () => {
         const before = scriptOf(deps, scope, params.script_name)
         const sum = body.versions.reduce((total, { percentage }) => total + percentage, 0)
@@ -119,15 +119,15 @@ function createDeployment({ deps, store, clock, edits, assertFits }: Context): E
           throw new ApiError('badDeployment', '/versions', `the percentages make ${sum}, not 100`)
         const wanted = body.versions.map(({ version_id }, at) => {
           const version = before.value.versions.includes(version_id)
-            ? shelf.readVersion(scope, before.value, version_id)
+            ? repository.readVersion(scope, before.value, version_id)
             : undefined
           if (!version) throw new ApiError('scriptVersionNotFound', `/versions/${at}/version_id`)
           if (body.versions.findIndex((one) => one.version_id === version_id) < at)
             throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
           return version
         })
-        assertFits(scope, wanted, shelf.readVersion(scope, before.value, 'deployed'), query.force)
-        const settled = await toApiErrors(() =>
+        assertFits(scope, wanted, repository.readVersion(scope, before.value, 'deployed'), query.force)
+        const settled = await withApiErrors(() =>
           applyDeployment(store, scope, {
             before: before.value,
             versions: wanted,
@@ -135,7 +135,7 @@ function createDeployment({ deps, store, clock, edits, assertFits }: Context): E
           }),
         )
         const source = clientOf(call.request)
-        const { deployment } = await shelf.saveDeployment({
+        const { deployment } = await repository.saveDeployment({
           scope,
           before,
           versions: body.versions,

@@ -11,7 +11,7 @@ export function scriptOf(
   name: string,
   missing: ErrorKind = 'scriptNotFound',
 ): Stored<StoredScript> {
-  const found = workers().shelf.script(scope, name)
+  const found = workers().repository.script(scope, name)
   if (!found) throw new ApiError(missing)
   return found
 }
@@ -19,7 +19,7 @@ export function scriptOf(
 /** The script with a name or an id. */
 export function workerOf(deps: WorkersDeps, scope: Scope, which: string): Stored<StoredScript> {
   const found =
-    deps.workers().shelf.script(scope, which) ??
+    deps.workers().repository.script(scope, which) ??
     deps.store.list(WORKER_SCRIPTS, scope).find(({ value }) => value.tag === which)
   if (!found) throw new ApiError('scriptNotFound')
   return found

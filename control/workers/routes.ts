@@ -62,7 +62,7 @@ function contextOf(deps: WorkersDeps) {
     names: ROUTE_PATTERNS,
     idOf: ({ id }) => id,
     nameOf: ({ pattern }) => pattern,
-    most: MOST,
+    max: MOST,
     notFound: 'routeNotFound',
     taken: 'duplicateRoute',
     tooMany: 'tooManyRoutes',

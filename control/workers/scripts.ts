@@ -37,8 +37,8 @@ function contextOf(deps: WorkersDeps) {
   const { store } = deps
   const all = (scope: Scope) => store.list(WORKER_SCRIPTS, scope).map(({ value }) => value)
   const versionOf = (scope: Scope, script: StoredScript) => {
-    const { shelf } = deps.workers()
-    return shelf.readVersion(scope, script, 'deployed') ?? shelf.readVersion(scope, script, 'latest')
+    const { repository } = deps.workers()
+    return repository.readVersion(scope, script, 'deployed') ?? repository.readVersion(scope, script, 'latest')
   }
   const shown = (scope: Scope, script: StoredScript) => {
     const version = versionOf(scope, script)
@@ -75,7 +75,7 @@ function searchScripts({ all }: Context): Endpoint {
     permissions: ACCESS.workers.read,
     summary: 'Search the scripts of an account',
     query: Type.Object({
-      ...paging({ most: 100 }),
+      ...paging({ max: 100 }),
       name: Type.Optional(Type.String({ description: 'Part of the name.' })),
       id: Type.Optional(Type.String({ description: 'The id that never changes.' })),
       order_by: Type.Enum(['name', 'created_on', 'modified_on'], { default: 'name' }),
@@ -212,7 +212,7 @@ function listNamespaces({ store }: Context): Endpoint {
     scopes,
     permissions: ACCESS.workers.read,
     summary: 'List the namespaces of Durable Objects',
-    query: Type.Object(paging({ most: 1000 })),
+    query: Type.Object(paging({ max: 1000 })),
     result: Type.Array(Found),
     handle: ({ scope, query }) =>
       page(store.list(WORKER_NAMESPACES, scope), query, ({ value }) => ({

@@ -39,7 +39,7 @@ type Context = ReturnType<typeof contextOf>
 function contextOf(deps: WorkersDeps) {
   const listed = (scope: Scope, name: string): Binding[] => {
     const { value: script } = scriptOf(deps, scope, name)
-    const version = deps.workers().shelf.readVersion(scope, script, 'latest')
+    const version = deps.workers().repository.readVersion(scope, script, 'latest')
     return (version?.bindings ?? []).filter(isSecret).map(bindingResponse)
   }
 

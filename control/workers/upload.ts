@@ -27,7 +27,7 @@ export const UploadQuery = Type.Object({
 
 /** Uploads of scripts. */
 export function upload(deps: WorkersDeps): Endpoint[] {
-  const desk = new UploadService(deps)
+  const uploadService = new UploadService(deps)
   return [
     endpoint({
       method: 'put',
@@ -46,7 +46,10 @@ export function upload(deps: WorkersDeps): Endpoint[] {
       }),
       async handle(call) {
         const strict = call.query.bindings_inherit === 'strict'
-        const { script, version, reconciliation, warnings, inert } = await desk.take(call, { deployed: true, strict })
+        const { script, version, reconciliation, warnings, inert } = await uploadService.take(call, {
+          deployed: true,
+          strict,
+        })
         const result = {
           ...scriptResult(script, version),
           // Clients print it as the UUID of the version.

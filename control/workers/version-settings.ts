@@ -4,10 +4,10 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { applyExports } from '../../src/workers/durable/apply-exports.js'
-import { refuse } from '../../src/workers/upload/errors.js'
+import { reject } from '../../src/workers/upload/errors.js'
 import { readDocument, type FormPart } from '../../src/workers/upload/form.js'
 import { resolveBindings, withStanding } from '../../src/workers/inherited-bindings.js'
-import { keptAnnotations, settingsFaults } from '../../src/workers/metadata/check.js'
+import { keptAnnotations, settingsIssues } from '../../src/workers/metadata/check.js'
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import type { ScriptChange } from '../../src/workers/script-repository.js'
@@ -28,8 +28,8 @@ import { scriptOf } from './find.js'
 import { runsNow } from './services/running.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { withForm } from './services/multipart.js'
-import { partFaults } from './services/part-bindings.js'
-import { toApiErrors } from './services/api-errors.js'
+import { partIssues } from './services/part-bindings.js'
+import { withApiErrors } from './services/api-errors.js'
 import { ownSettings } from './settings.js'
 import { shownBindings } from './response-shapes.js'
 import { saveNextVersion, type PreviousVersion } from './services/next-version.js'
@@ -60,15 +60,15 @@ function contextOf(deps: WorkersDeps) {
     const { document, others } = readDocument(parts, {
       name: 'settings',
       schema: VersionSettings,
-      most: upload.metadata_bytes,
+      max: upload.metadata_bytes,
     })
     const [other] = others
     if (other) throw new ApiError('badBody', undefined, `a part is named ${other.name.slice(0, 100)}, not settings`)
     // A client that sends an object without members sends no part.
     assertNotHostile(document ?? {})
-    const latest = workers().shelf.readVersion(scope, script, 'latest')
+    const latest = workers().repository.readVersion(scope, script, 'latest')
     const settings = withStanding(document ?? {}, latest?.bindings ?? [])
-    refuse(settingsFaults(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
+    reject(settingsIssues(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     return settings
   }
 
@@ -78,7 +78,7 @@ function contextOf(deps: WorkersDeps) {
       ? resolveBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
       : draft.bindings
     const files = latest.modules.map(({ name, part = name }) => ({ name, part }))
-    refuse(partFaults(bindings, given ?? [], { format: latest.format, files }))
+    reject(partIssues(bindings, given ?? [], { format: latest.format, files }))
     const settled = applyExports({
       store,
       scope: call.scope,
@@ -115,7 +115,7 @@ function readSettings({ deps, store, workers }: Context): Endpoint {
     result: Shown,
     handle({ scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
-      return shown(store, scope, script, workers().shelf.readVersion(scope, script, 'latest') ?? UNVERSIONED)
+      return shown(store, scope, script, workers().repository.readVersion(scope, script, 'latest') ?? UNVERSIONED)
     },
   })
 }
@@ -137,7 +137,7 @@ function changeSettings({ deps, store, workers, read, make }: Context): Endpoint
       const { uploads, limits } = workers()
       const { metadata_bytes: bytes, parts } = limits().upload
       return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
-        toApiErrors(async () => {
+        withApiErrors(async () => {
           const settings = read(call, form)
           const { script, version, more } = await saveNextVersion(deps, call, {
             name: call.params.script_name,

@@ -42,11 +42,11 @@ type Context = ReturnType<typeof contextOf>
 /** Returns what the endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store } = deps
-  const desk = new UploadService(deps)
-  return { store, desk, deps }
+  const uploadService = new UploadService(deps)
+  return { store, uploadService, deps }
 }
 
-function createVersion({ store, desk }: Context): Endpoint {
+function createVersion({ store, uploadService }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
@@ -59,7 +59,10 @@ function createVersion({ store, desk }: Context): Endpoint {
     result: Version,
     async handle(call) {
       const strict = call.query.bindings_inherit === 'strict'
-      const { script, version, reconciliation, warnings, inert } = await desk.take(call, { deployed: false, strict })
+      const { script, version, reconciliation, warnings, inert } = await uploadService.take(call, {
+        deployed: false,
+        strict,
+      })
       const result = {
         ...versionResponse(store, call.scope, version, script),
         ...(reconciliation && { exports_reconciliation: reconciliation }),
@@ -83,7 +86,7 @@ function listScriptVersions({ deps, store }: Context): Endpoint {
     permissions: ACCESS.workers.read,
     summary: 'List the versions of a script, newest first',
     query: Type.Object({
-      ...paging({ most: 100 }),
+      ...paging({ max: 100 }),
       deployable: Type.Boolean({ default: false, description: 'Only those that can be deployed.' }),
     }),
     result: Type.Object({ items: Type.Array(Type.Object({})) }),
@@ -113,7 +116,7 @@ function readScriptVersion({ deps, store }: Context): Endpoint {
     result: Version,
     handle({ scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
-      const version = deps.workers().shelf.readVersion(scope, script, params.version_id)
+      const version = deps.workers().repository.readVersion(scope, script, params.version_id)
       if (!version) throw new ApiError('scriptVersionNotFound')
       return versionResponse(store, scope, version, script)
     },

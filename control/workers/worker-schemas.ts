@@ -60,7 +60,7 @@ export function workerResponse(deps: WorkersDeps, scope: Scope, script: StoredSc
     name,
     created_on,
     updated_on: modified_on,
-    deployed_on: deps.workers().shelf.readDeployment(scope, script)?.created_on ?? null,
+    deployed_on: deps.workers().repository.readDeployment(scope, script)?.created_on ?? null,
     logpush,
     tags: [...tags],
     tail_consumers: tail_consumers.map(({ service }) => ({ name: service })),
@@ -72,7 +72,7 @@ export function workerResponse(deps: WorkersDeps, scope: Scope, script: StoredSc
 
 function references(deps: WorkersDeps, scope: Scope, name: string) {
   const { services, durable_objects } = referencesTo(deps, scope, name)
-  const idOf = (script: string) => deps.workers().shelf.script(scope, script)?.value.tag ?? ''
+  const idOf = (script: string) => deps.workers().repository.script(scope, script)?.value.tag ?? ''
   return {
     dispatch_namespace_outbounds: [],
     domains: deps.store

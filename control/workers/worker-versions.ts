@@ -19,7 +19,7 @@ import { workerOf } from './find.js'
 import { runsNow } from './services/running.js'
 import { missingTargets } from './services/target-warnings.js'
 import { JsonModule, uploadOf } from './services/json-modules.js'
-import { toApiErrors } from './services/api-errors.js'
+import { withApiErrors } from './services/api-errors.js'
 import { MERGE_PATCH } from './request.js'
 import { shownBindings, versionResponse } from './response-shapes.js'
 import { UploadService } from './services/upload-service.js'
@@ -83,15 +83,15 @@ type Context = ReturnType<typeof contextOf>
 /** Returns what the endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
-  const desk = new UploadService(deps)
+  const uploadService = new UploadService(deps)
 
   const versionOf = (scope: Scope, which: string, id: string): { script: StoredScript; version: StoredVersion } => {
     const { value: script } = workerOf(deps, scope, which)
-    const version = deps.workers().shelf.readVersion(scope, script, id)
+    const version = deps.workers().repository.readVersion(scope, script, id)
     if (!version) throw new ApiError('scriptVersionNotFound')
     return { script, version }
   }
-  return { deps, store, desk, versionOf, clock, edits }
+  return { deps, store, uploadService, versionOf, clock, edits }
 }
 
 function listVersions({ deps, store }: Context): Endpoint {
@@ -101,7 +101,7 @@ function listVersions({ deps, store }: Context): Endpoint {
     scopes,
     permissions: ACCESS.workers.read,
     summary: 'List the versions of a Worker, newest first',
-    query: Type.Object(paging({ most: 100 })),
+    query: Type.Object(paging({ max: 100 })),
     result: Type.Array(Version),
     handle({ scope, params, query }) {
       const { value: script } = workerOf(deps, scope, params.worker_id)
@@ -111,7 +111,7 @@ function listVersions({ deps, store }: Context): Endpoint {
   })
 }
 
-function createVersion({ deps, store, desk }: Context): Endpoint {
+function createVersion({ deps, store, uploadService }: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
@@ -129,9 +129,9 @@ function createVersion({ deps, store, desk }: Context): Endpoint {
       const { scope, params, body, query } = call
       const { name } = workerOf(deps, scope, params.worker_id).value
       const options = { deployed: query.deploy, strict: true, settingsStay: true }
-      const { version, reconciliation, warnings } = await toApiErrors(async () => {
+      const { version, reconciliation, warnings } = await withApiErrors(async () => {
         const upload = uploadOf(body)
-        return await whileHeld(deps, upload, async () => await desk.keep(call, name, upload, options))
+        return await whileHeld(deps, upload, async () => await uploadService.keep(call, name, upload, options))
       })
       const result = {
         ...shown(store, scope, version),
@@ -164,7 +164,7 @@ function readOneVersion({ deps, store, versionOf }: Context): Endpoint {
       if (query.include === undefined) return shown(store, scope, version)
       const modules: Static<typeof JsonModule>[] = []
       for (const module of version.modules) {
-        const bytes = await deps.workers().shelf.readModule(module)
+        const bytes = await deps.workers().repository.readModule(module)
         modules.push({ name: module.name, content_type: module.type, content_base64: bytes.toString('base64') })
       }
       return { ...shown(store, scope, version), modules }
@@ -186,7 +186,7 @@ function removeVersion({ deps, store, clock, edits }: Context): Endpoint {
         const { value: before, version } = workerOf(deps, scope, params.worker_id)
         const id = params.version_id
         if (!before.versions.includes(id)) throw new ApiError('scriptVersionNotFound')
-        const inForce = deps.workers().shelf.readDeployment(scope, before)?.versions ?? []
+        const inForce = deps.workers().repository.readDeployment(scope, before)?.versions ?? []
         if (inForce.some(({ version_id }) => version_id === id)) throw new ApiError('versionInUse')
         const after = { ...before, versions: before.versions.filter((one) => one !== id) }
         await store.batch(

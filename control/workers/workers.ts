@@ -87,7 +87,7 @@ function listWorkers({ deps, store }: Context): Endpoint {
     scopes,
     permissions: ACCESS.workers.read,
     summary: 'List the Workers of an account',
-    query: Type.Object(paging({ most: 100 })),
+    query: Type.Object(paging({ max: 100 })),
     result: Type.Array(Worker),
     handle: ({ scope, query }) =>
       page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => workerResponse(deps, scope, value)),

@@ -51,7 +51,7 @@ export function certificatePacks(deps: ControlDeps): Endpoint[] {
       permissions: READ,
       summary: 'List the certificates of the host names of a zone: those in use, or all with status=all',
       query: Type.Object({
-        ...paging({ least: 5 }),
+        ...paging({ min: 5 }),
         status: Type.Optional(Type.Literal('all', { description: 'Also expired certificates and open orders.' })),
       }),
       result: Type.Array(Pack),

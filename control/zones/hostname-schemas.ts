@@ -78,7 +78,7 @@ const SSL_STATUSES = [
 const name = Type.Optional(Type.String({ maxLength: 255 }))
 
 export const HostnameQuery = Type.Object({
-  ...paging({ least: 5, most: 50 }),
+  ...paging({ min: 5, max: 50 }),
   hostname: name,
   'hostname.exact': name,
   'hostname.contain': name,

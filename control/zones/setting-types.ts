@@ -19,7 +19,7 @@ export interface SettingType {
 
 const ONOFF = Type.Enum(['on', 'off'])
 const LEVELS = Type.Enum(['off', 'essentially_off', 'low', 'medium', 'high', 'under_attack'])
-const Seconds = (most: number) => Type.Integer({ minimum: 0, maximum: most })
+const Seconds = (max: number) => Type.Integer({ minimum: 0, maximum: max })
 
 const setting = (
   id: string,

@@ -103,10 +103,10 @@ export class BufferedBody {
   /** Resolves when all pieces so far are kept. */
   #stored: Promise<void> | undefined
 
-  constructor(staging: BatchBuffer, encoding: Encoding) {
+  constructor(batchBuffer: BatchBuffer, encoding: Encoding) {
     this.#encoding = encoding
-    this.#deflater = staging.deflater
-    this.#kept = new Kept(staging)
+    this.#deflater = batchBuffer.deflater
+    this.#kept = new Kept(batchBuffer)
   }
 
   /**
@@ -173,18 +173,22 @@ export class BufferedBody {
 /** Bytes in memory, until they are too many; then all of them in a file. */
 class Kept {
   length = 0
-  readonly #staging: BatchBuffer
+  readonly #batchBuffer: BatchBuffer
   #chunks: Uint8Array[] = []
   #taken = 0
   #file: { readonly path: string; readonly handle: FileHandle } | undefined
 
-  constructor(staging: BatchBuffer) {
-    this.#staging = staging
+  constructor(batchBuffer: BatchBuffer) {
+    this.#batchBuffer = batchBuffer
   }
 
   async add(chunk: Uint8Array): Promise<void> {
     this.length += chunk.length
-    if (this.#file === undefined && this.length <= this.#staging.bodyBytes && this.#staging.take(chunk.length)) {
+    if (
+      this.#file === undefined &&
+      this.length <= this.#batchBuffer.bodyBytes &&
+      this.#batchBuffer.take(chunk.length)
+    ) {
       this.#taken += chunk.length
       this.#chunks.push(chunk)
       return
@@ -198,7 +202,7 @@ class Kept {
 
   async #append(chunk: Uint8Array): Promise<void> {
     if (this.#file === undefined) {
-      this.#file = await this.#staging.file()
+      this.#file = await this.#batchBuffer.file()
       for (const earlier of this.#chunks) await this.#file.handle.appendFile(earlier)
       this.#forget()
     }
@@ -227,7 +231,7 @@ class Kept {
 
   #forget(): void {
     this.#chunks = []
-    this.#staging.give(this.#taken)
+    this.#batchBuffer.give(this.#taken)
     this.#taken = 0
   }
 }

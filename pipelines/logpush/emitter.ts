@@ -36,7 +36,7 @@ const SLICE_MS = 1
 export class SpoolEmitter implements Emitter {
   readonly #options: EmitterOptions
   readonly #dropped: Counter | undefined
-  #lanes = new Map<string, Lane>()
+  #writers = new Map<string, DatasetWriter>()
   readonly #queue = { length: 0 }
   readonly #turns = new KeyedMutex()
   readonly #closing = new AbortController()
@@ -56,16 +56,16 @@ export class SpoolEmitter implements Emitter {
   }
 
   wants(dataset: string, scope: Scope): boolean {
-    return this.#lanes.has(laneKey(dataset, scope))
+    return this.#writers.has(writerKey(dataset, scope))
   }
 
   emit(dataset: string, scope: Scope, record: LogRecord): void {
-    this.#lanes.get(laneKey(dataset, scope))?.take(record)
+    this.#writers.get(writerKey(dataset, scope))?.take(record)
   }
 
   /** Resolves when the frames of another process are accepted; they are durable with the next commit, as own events. */
   async adopt(dataset: string, scope: Scope, frames: readonly FrameParts[]): Promise<void> {
-    await this.#lanes.get(laneKey(dataset, scope))?.adopt(frames)
+    await this.#writers.get(writerKey(dataset, scope))?.adopt(frames)
   }
 
   /** Says what is wanted from now on, in place of what was: the datasets and scopes of the jobs that run. Their cursors are there already. */
@@ -74,15 +74,16 @@ export class SpoolEmitter implements Emitter {
   }
 
   async #want(wanted: Iterable<{ readonly dataset: string; readonly scope: Scope }>): Promise<void> {
-    const lanes = new Map<string, Lane>()
+    const writers = new Map<string, DatasetWriter>()
     for (const { dataset, scope } of wanted) {
-      const key = laneKey(dataset, scope)
-      const lane = this.#lanes.get(key) ?? lanes.get(key) ?? this.#lane(await this.#options.spools.open(dataset, scope))
-      lanes.set(key, lane)
+      const key = writerKey(dataset, scope)
+      const writer =
+        this.#writers.get(key) ?? writers.get(key) ?? this.#writer(await this.#options.spools.open(dataset, scope))
+      writers.set(key, writer)
     }
-    const before = this.#lanes
-    this.#lanes = lanes
-    for (const [key, lane] of before) if (lanes.get(key) !== lane) await lane.flush()
+    const before = this.#writers
+    this.#writers = writers
+    for (const [key, writer] of before) if (writers.get(key) !== writer) await writer.flush()
   }
 
   /** Makes durable what was emitted, as far as the disk takes it. Nothing is wanted any more. */
@@ -92,11 +93,11 @@ export class SpoolEmitter implements Emitter {
     await this.want([])
   }
 
-  #lane(spool: EventSpool): Lane {
+  #writer(spool: EventSpool): DatasetWriter {
     const { clock, log } = this.#options
     const labels = { dataset: spool.dataset, scope: `${spool.scope.type}/${spool.scope.id}` }
     const losses = new LossCounter(labels, { clock, log, ...(this.#dropped && { counter: this.#dropped }) })
-    return new Lane(spool.writer({ whenFull: 'drop_oldest' }), this.#queue, clock, log, losses)
+    return new DatasetWriter(spool.writer({ whenFull: 'drop_oldest' }), this.#queue, clock, log, losses)
   }
 
   async #flush(): Promise<void> {
@@ -108,15 +109,15 @@ export class SpoolEmitter implements Emitter {
       } catch {
         return
       }
-      await Promise.all([...this.#lanes.values()].map((lane) => lane.flush()))
+      await Promise.all([...this.#writers.values()].map((writer) => writer.flush()))
     }
   }
 }
 
-const laneKey = (dataset: string, { type, id }: Scope): string => `${dataset} ${type} ${id}`
+const writerKey = (dataset: string, { type, id }: Scope): string => `${dataset} ${type} ${id}`
 
 /** The events of one dataset and scope on their way into its spool. */
-class Lane {
+class DatasetWriter {
   readonly #writer: EventWriter
   /** Events of all lanes that wait. */
   readonly #all: { length: number }

@@ -123,14 +123,14 @@ export class JobLoop {
   /** The next batch, once it is complete; undefined if no more can be sent, or if nothing is left of `redo`. */
   async #make(reader: Reader, redo: PlannedBatch | undefined): Promise<ReadyBatch | undefined> {
     const { id, job, shared, sink, control } = this.#of
-    const { staging, loop, clock, spools } = this.#deps
+    const { batchBuffer, loop, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
     const limits =
       redo === undefined
         ? { bytes: Math.min(bytes, this.#ceiling), records }
         : { bytes: redo.bytes ?? Infinity, records: redo.records ?? Infinity }
     const begin = () =>
-      new BatchBuilder(job, { ...limits, intervalMs }, staging.begin(sink.encoding), staging.buffers, {
+      new BatchBuilder(job, { ...limits, intervalMs }, batchBuffer.begin(sink.encoding), batchBuffer.buffers, {
         stages: this.#stages,
         shared,
       })
@@ -202,7 +202,7 @@ export class JobLoop {
    * full disk batches are created again so small that they need no file, because only what is delivered frees space.
    */
   #refuseLarge(error: unknown): 'no room' {
-    const { textBytes } = this.#deps.staging
+    const { textBytes } = this.#deps.batchBuffer
     if (!(error instanceof NoRoom) || this.#ceiling <= textBytes) throw error
     this.#ceiling = textBytes
     this.#streak = 0
@@ -266,10 +266,10 @@ export class JobLoop {
     const { clock } = this.#deps
     const { spool } = this.#of
     const { position, keep } = reader.place
-    const most = keep === undefined ? ms : Math.min(ms, HELD_MS)
-    const until = clock.monotonic() + most
+    const max = keep === undefined ? ms : Math.min(ms, HELD_MS)
+    const until = clock.monotonic() + max
     const signal = this.#flights.stop
-    await more(spool, position, { clock, ms: most, signal })
+    await more(spool, position, { clock, ms: max, signal })
     if (spool.end > position) await pause(clock, Math.min(NAP_MS, Math.max(0, until - clock.monotonic())), signal)
   }
 

@@ -88,8 +88,8 @@ export interface Logpush {
 
 /** Starts all enabled jobs, and from then on follows the store. */
 export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
-  const staging = await BatchBuffer.open(deps.folder)
-  const runner = new JobManager(deps, staging)
+  const batchBuffer = await BatchBuffer.open(deps.folder)
+  const runner = new JobManager(deps, batchBuffer)
   await runner.start()
   return runner
 }
@@ -130,7 +130,7 @@ class JobManager implements Logpush {
   readonly #metricsOf: (job: string) => JobMetrics
   #unwatch = () => {}
 
-  constructor(deps: LogpushDeps, staging: BatchBuffer) {
+  constructor(deps: LogpushDeps, batchBuffer: BatchBuffer) {
     const { open, random = Math.random } = deps
     const options = deps.options()
     const { in_flight: atOnce, in_flight_per_destination: perDestination, timeout: timeoutMs } = options.uploads
@@ -139,7 +139,7 @@ class JobManager implements Logpush {
     this.#deps = deps
     this.#shared = {
       ...deps,
-      staging,
+      batchBuffer,
       uploads,
       random,
       loop: new EventLoopYield(),

@@ -193,10 +193,10 @@ export class JobSupervisor {
   async #failed(): Promise<void> {
     const { store, clock, log, options } = this.#deps
     const { scope, id } = this.#of
-    const { disable_after: most } = options().uploads
+    const { disable_after: max } = options().uploads
     // A job of the configuration is not in the store, and goes on.
     if (store.get(LOGPUSH_JOBS, scope, id) === undefined) return
-    if (most === 0 || this.status.failingMs < most || this.#control.ending !== undefined) return
+    if (max === 0 || this.status.failingMs < max || this.#control.ending !== undefined) return
     try {
       await disable(store, clock, scope, id)
       log.warn({ event: 'logpush_job_disabled', job: id, error: this.status.current.error_message })

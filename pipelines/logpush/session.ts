@@ -17,7 +17,7 @@ import type { EventLoopYield } from './yielding.js'
 export interface SessionDeps {
   /** Names the folder of the spools. */
   readonly spools: { readonly id: string }
-  readonly staging: BatchBuffer
+  readonly batchBuffer: BatchBuffer
   readonly uploads: Uploads
   readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter

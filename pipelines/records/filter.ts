@@ -78,19 +78,19 @@ const NEVER: Check = () => false
 
 class Compiler {
   readonly #dataset: Dataset
-  readonly #most: number
+  readonly #max: number
   readonly #issues: Issue[] = []
   readonly #places = new Set<number>()
   #comparisons = 0
 
-  constructor(dataset: Dataset, most: number) {
+  constructor(dataset: Dataset, max: number) {
     this.#dataset = dataset
-    this.#most = most
+    this.#max = max
   }
 
   finish(root: Check): Filter {
-    if (this.#comparisons > this.#most)
-      this.wrong('', `has at most ${this.#most} comparisons, found ${this.#comparisons}`)
+    if (this.#comparisons > this.#max)
+      this.wrong('', `has at most ${this.#max} comparisons, found ${this.#comparisons}`)
     if (this.#issues.length > 0) throw new InvalidInput(this.#issues)
     return Object.assign(root, { places: this.#places })
   }

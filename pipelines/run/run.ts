@@ -64,8 +64,8 @@ const AGAIN_MS = 60_000
 /** Runs a pipeline; resolves with how each output ended. Rejects if it cannot go on at all, as for an input that is damaged; the state stays. */
 export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
   const { outputs, input, folder, stop } = options
-  const staging = await BatchBuffer.open(join(folder, STAGING))
-  const shared: SharedState = { staging, loop: new EventLoopYield(), isOneGone: false }
+  const batchBuffer = await BatchBuffer.open(join(folder, STAGING))
+  const shared: SharedState = { batchBuffer, loop: new EventLoopYield(), isOneGone: false }
   const loops = outputs.map((output) => new OutputLoop(output, options, shared))
   const end = () => {
     if (input.endless) input.stop()
@@ -84,7 +84,7 @@ export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
 }
 
 interface SharedState {
-  readonly staging: BatchBuffer
+  readonly batchBuffer: BatchBuffer
   readonly loop: EventLoopYield
   /** An output gave up for good: a source that waits for it would wait for ever. */
   isOneGone: boolean
@@ -135,7 +135,7 @@ class OutputLoop {
   async #once(): Promise<RunEnd> {
     const { job, sink, aside, cursor, stats, name } = this.#of
     const { input, clock, log, stop } = this.#options
-    const { staging, loop } = this.#shared
+    const { batchBuffer, loop } = this.#shared
     const control = new JobSignal()
     // Uploads of their own: one destination that is slow takes no place of the others.
     const uploads = new Uploads(
@@ -160,7 +160,7 @@ class OutputLoop {
       },
       {
         spools: input,
-        staging,
+        batchBuffer,
         uploads,
         loop,
         deadLetter: deadLetter(aside, uploads),

@@ -17,8 +17,8 @@ const MAX_DEPTH = 65
  * cut behind them, so that its line is too long for the reader of lines. Rejects with {@link MalformedArray}, which says how
  * many elements have been given.
  */
-export async function* arrayLines(input: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Uint8Array> {
-  const writer = new LineWriter(most)
+export async function* arrayLines(input: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Uint8Array> {
+  const writer = new LineWriter(max)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const read = jsonParser({ packValues: false, streamValues: true })
   // What was read before something went wrong must reach the reader: the error follows.
@@ -50,7 +50,7 @@ export async function* arrayLines(input: AsyncIterable<Uint8Array>, most: number
 
 /** Writes tokens as JSON text again. */
 class LineWriter {
-  readonly #most: number
+  readonly #max: number
   #text = ''
   /** Length of the element so far. */
   #length = 0
@@ -59,8 +59,8 @@ class LineWriter {
   #comma = false
   #started = false
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   get complete(): boolean {
@@ -138,7 +138,7 @@ class LineWriter {
   }
 
   #add(text: string): void {
-    if (this.#length > this.#most) return
+    if (this.#length > this.#max) return
     this.#text += text
     this.#length += text.length
   }

@@ -49,7 +49,7 @@ export class FollowedFiles {
   /** Files that may be copies, and how often they were seen. */
   readonly #suspects = new Map<string, number>()
   #looks = 0
-  #toldMissing = false
+  #reportedMissing = false
 
   private constructor(options: FollowOptions, { generations, known }: FollowedState) {
     this.#options = options
@@ -89,8 +89,8 @@ export class FollowedFiles {
     }
     for (const path of this.#current.keys()) paths.add(path)
     for (const path of paths) await this.#lookAt(path, expand)
-    if (this.#current.size === 0 && !this.#toldMissing) {
-      this.#toldMissing = true
+    if (this.#current.size === 0 && !this.#reportedMissing) {
+      this.#reportedMissing = true
       this.#options.missing(patterns.join(', '))
     }
   }

@@ -34,7 +34,7 @@ export const httpInput = async ({ listen, token, listening }: HttpOptions, deps:
     {
       listen,
       listening,
-      refuse: (request) => refusal(request, token),
+      reject: (request) => refusal(request, token),
       busy: () => BUSY,
       read: async (request, writer) => await readRequest(request, writer, deps),
     },

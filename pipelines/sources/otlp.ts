@@ -43,7 +43,7 @@ export const otlpInput = async ({ listen, listening, record }: OtlpOptions, deps
     {
       listen,
       listening,
-      refuse: refusal,
+      reject: refusal,
       busy: (request) =>
         failed(request, 429, UNAVAILABLE, 'too many requests wait; send this one again later', { 'retry-after': '1' }),
       read: async (request, writer) => await readRequest(request, { writer, choice, stats: deps.stats }),

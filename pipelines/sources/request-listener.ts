@@ -23,7 +23,7 @@ export interface RequestListener {
   /** Called with the URL, once it listens. */
   readonly listening: (url: string) => void
   /** Returns the response to a request that is not read, such as one without the token. */
-  readonly refuse: (request: IncomingMessage) => Reply | undefined
+  readonly reject: (request: IncomingMessage) => Reply | undefined
   /** Returns the response to a request while too many others wait. */
   readonly busy: (request: IncomingMessage) => Reply
   /** Reads a request. Resolves when its records are durable. */
@@ -41,7 +41,7 @@ export async function requestInput(options: RequestListener, deps: TakingDeps): 
       const queue = new PQueue({ concurrency: CONCURRENCY })
       server.on('request', (request: IncomingMessage, response: ServerResponse) => {
         const busy = queue.size >= MAX_WAITING || signal.aborted
-        const refused = options.refuse(request) ?? (busy ? options.busy(request) : undefined)
+        const refused = options.reject(request) ?? (busy ? options.busy(request) : undefined)
         if (refused !== undefined) return respond(response, ...refused)
         void queue.add(async () => respond(response, ...(await options.read(request, open()))))
       })

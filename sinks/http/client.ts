@@ -94,23 +94,23 @@ export class HttpClient {
   }
 }
 
-async function beginning(stream: AsyncIterable<unknown>, most: number): Promise<Pick<Response, 'text' | 'complete'>> {
+async function beginning(stream: AsyncIterable<unknown>, max: number): Promise<Pick<Response, 'text' | 'complete'>> {
   const pieces: Buffer[] = []
   let bytes = 0
   try {
     for await (const piece of stream as AsyncIterable<Buffer>) {
       pieces.push(piece)
       bytes += piece.length
-      if (bytes > most) break
+      if (bytes > max) break
     }
   } catch {
-    return { text: textOf(pieces, most), complete: false }
+    return { text: textOf(pieces, max), complete: false }
   }
-  return { text: textOf(pieces, most), complete: bytes <= most }
+  return { text: textOf(pieces, max), complete: bytes <= max }
 }
 
-const textOf = (pieces: readonly Buffer[], most: number): string =>
-  Buffer.concat(pieces).subarray(0, most).toString('utf8')
+const textOf = (pieces: readonly Buffer[], max: number): string =>
+  Buffer.concat(pieces).subarray(0, max).toString('utf8')
 
 /** What happened below got: its own errors know the whole request, headers included. */
 function plainError(error: unknown): unknown {

@@ -5,7 +5,7 @@ import { parser } from '../../src/core/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import { SinkError } from '../../src/core/sink.js'
 import { publicUrl } from '../../src/egress/public-url.js'
-import { refuse } from '../params.js'
+import { reject } from '../params.js'
 import type { HttpClient } from './client.js'
 
 /** What is used of the key of a Google service account. */
@@ -29,7 +29,7 @@ const parseKey = parser(
 /** Reads `base64:..` or `url:..`, the JSON of a key of a service account. Throws InvalidInput with the pointer "", which tells nothing of it. */
 export function serviceAccount(credentials: string): ServiceAccount {
   const [form, text] = [credentials.split(':', 1)[0], credentials.slice(credentials.indexOf(':') + 1)]
-  if (form !== 'base64' && form !== 'url') refuse('has credentials that begin with neither base64: nor url:')
+  if (form !== 'base64' && form !== 'url') reject('has credentials that begin with neither base64: nor url:')
   try {
     const json = form === 'base64' ? Buffer.from(text, 'base64').toString('utf8') : text
     const given = parseKey(JSON.parse(json))
@@ -38,7 +38,7 @@ export function serviceAccount(credentials: string): ServiceAccount {
     const tokenUrl = publicUrl(given.token_uri ?? 'https://oauth2.googleapis.com/token')
     return { email: given.client_email, keyId: given.private_key_id, key, tokenUrl }
   } catch {
-    return refuse('has credentials that are no key of a service account')
+    return reject('has credentials that are no key of a service account')
   }
 }
 

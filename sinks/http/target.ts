@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { paramChecker, refuse, type ParamSchema } from '../params.js'
+import { paramChecker, reject, type ParamSchema } from '../params.js'
 import type { SinkDeps } from '../sink-type.js'
 import { TRANSPORT, transportOf } from '../streams/server.js'
 
@@ -48,9 +48,9 @@ export function targetReader<S extends ParamSchema>(
     const { tls, rejectUnauthorized } = transportOf(values, deps)
     const scheme = destination.protocol === 'http:' || !tls ? 'http' : 'https'
     if (scheme === 'http' && !deps.allowPlainHttp)
-      refuse('must use TLS; the operator can allow it with logpush.destinations.allow_plain_http')
+      reject('must use TLS; the operator can allow it with logpush.destinations.allow_plain_http')
     if (destination.username !== '' || destination.password !== '') {
-      if (headers['authorization'] !== undefined) refuse('has both credentials and header_Authorization')
+      if (headers['authorization'] !== undefined) reject('has both credentials and header_Authorization')
       headers['authorization'] = basic(decoded(destination.username), decoded(destination.password))
     }
     return {
@@ -81,19 +81,19 @@ function partsOf(destination: URL, own: readonly string[]) {
 // Parsed again as http or https: only those schemes recognize addresses such as 2130706433.
 function addressOf(scheme: string, { host, pathname }: URL, search: string): URL {
   const text = `${scheme}://${host}${pathname || '/'}${search}`
-  if (host === '' || !URL.canParse(text)) refuse('has no host')
+  if (host === '' || !URL.canParse(text)) reject('has no host')
   const url = new URL(text)
-  if (url.port === '0') refuse('has port 0')
+  if (url.port === '0') reject('has port 0')
   return url
 }
 
 function addHeader(headers: Record<string, string>, name: string, value: string): void {
   const key = name.toLowerCase()
-  if (!/^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/.test(key)) refuse('has a parameter header_* with a malformed name')
-  if (RESERVED.test(key)) refuse(`sets the header ${key}, which is not allowed`)
-  if (headers[key] !== undefined) refuse(`has a duplicate header ${key}`)
+  if (!/^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/.test(key)) reject('has a parameter header_* with a malformed name')
+  if (RESERVED.test(key)) reject(`sets the header ${key}, which is not allowed`)
+  if (headers[key] !== undefined) reject(`has a duplicate header ${key}`)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-    refuse(`has a header ${key} with a character that headers must not contain`)
+    reject(`has a header ${key} with a character that headers must not contain`)
   headers[key] = value.trim()
 }
 
@@ -105,6 +105,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    return refuse('has malformed percent-encoding')
+    return reject('has malformed percent-encoding')
   }
 }

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
-import { refuse, secret, text } from '../params.js'
+import { reject, secret, text } from '../params.js'
 import type { SinkDeps } from '../sink-type.js'
 
 /** The bucket that a destination names. Throws InvalidInput for an impossible name. */
 export function bucketOf(destination: URL): string {
   const { host, hostname, username, password } = destination
-  if (username !== '' || password !== '') refuse('has a user name; use access-key-id and secret-access-key')
-  if (host !== hostname) refuse('has a port after the name of the bucket')
+  if (username !== '' || password !== '') reject('has a user name; use access-key-id and secret-access-key')
+  if (host !== hostname) reject('has a port after the name of the bucket')
   if (!BUCKET.test(hostname) || hostname.includes('..'))
-    refuse('has an invalid bucket name; use 1 to 222 letters, digits, dots, dashes and underscores')
+    reject('has an invalid bucket name; use 1 to 222 letters, digits, dots, dashes and underscores')
   return hostname
 }
 
@@ -35,7 +35,7 @@ export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: str
   const { 'access-key-id': accessKeyId, 'secret-access-key': secretAccessKey } = given
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined
   if (accessKeyId === undefined || secretAccessKey === undefined)
-    refuse('needs both access-key-id and secret-access-key')
+    reject('needs both access-key-id and secret-access-key')
   return { accessKeyId, secretAccessKey }
 }
 
@@ -45,11 +45,11 @@ export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: str
  */
 export function endpointOf(endpoint: string, deps: Pick<SinkDeps, 'allowPlainHttp'>): string {
   const text = /^https?:\/\//i.test(endpoint) ? endpoint : `https://${endpoint}`
-  const url = URL.canParse(text) ? new URL(text) : refuse('has an endpoint that is not a host')
+  const url = URL.canParse(text) ? new URL(text) : reject('has an endpoint that is not a host')
   const { pathname, search, hash, username, password } = url
   if (pathname !== '/' || search !== '' || hash !== '' || username !== '' || password !== '')
-    refuse('has an endpoint with more than a host and a port')
+    reject('has an endpoint with more than a host and a port')
   if (url.protocol === 'http:' && !deps.allowPlainHttp)
-    refuse('has an endpoint without TLS; the operator can allow it with logpush.destinations.allow_plain_http')
+    reject('has an endpoint without TLS; the operator can allow it with logpush.destinations.allow_plain_http')
   return url.origin
 }

@@ -1,4 +1,4 @@
-import { pathOf, refuse } from '../params.js'
+import { pathOf, reject } from '../params.js'
 
 /** Where the objects of a destination go: a path that may change with the day. */
 export interface Folder {
@@ -17,11 +17,11 @@ export function folderOf(destination: URL): Folder {
 
 /** The same for a path that is decoded already. */
 export function folder(path: string): Folder {
-  if (/\{(?!DATE\})/.test(path) || /(?<!\{DATE)\}/.test(path)) refuse('has a placeholder other than {DATE} in its path')
+  if (/\{(?!DATE\})/.test(path) || /(?<!\{DATE)\}/.test(path)) reject('has a placeholder other than {DATE} in its path')
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (/[\0-\x1f\x7f]/.test(path)) refuse('has control characters in its path')
-  if (path.split('/').some((part) => part === '.' || part === '..')) refuse('has a path with dots for folders')
-  if (Buffer.byteLength(path) > MAX_BYTES) refuse(`has a path of more than ${MAX_BYTES} bytes`)
+  if (/[\0-\x1f\x7f]/.test(path)) reject('has control characters in its path')
+  if (path.split('/').some((part) => part === '.' || part === '..')) reject('has a path with dots for folders')
+  if (Buffer.byteLength(path) > MAX_BYTES) reject(`has a path of more than ${MAX_BYTES} bytes`)
 
   return {
     daily: path.includes(DATE),

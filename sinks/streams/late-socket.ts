@@ -4,15 +4,15 @@ import { Duplex } from 'node:stream'
 /** A connection for libraries that want one at once, while it is still being made. Fails as its connection does. */
 export class LateSocket extends Duplex {
   readonly #connecting: Promise<Socket>
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   #socket: Socket | undefined
   #received = 0
 
-  /** `mostBytes`: what the other side may send in all; a hostile one would fill the memory. */
-  constructor(connecting: Promise<Socket>, mostBytes: number) {
+  /** `maxBytes`: what the other side may send in all; a hostile one would fill the memory. */
+  constructor(connecting: Promise<Socket>, maxBytes: number) {
     super({ allowHalfOpen: false })
     this.#connecting = connecting
-    this.#mostBytes = mostBytes
+    this.#maxBytes = maxBytes
   }
 
   // Nothing of what follows is called before this has called back.
@@ -35,7 +35,7 @@ export class LateSocket extends Duplex {
     this.#socket = socket
     socket.on('data', (data) => {
       this.#received += data.length
-      if (this.#received > this.#mostBytes) this.destroy(new Error('the server sends too much'))
+      if (this.#received > this.#maxBytes) this.destroy(new Error('the server sends too much'))
       else if (!this.push(data)) socket.pause()
     })
     socket.on('end', () => this.push(null))

@@ -1,4 +1,4 @@
-import { flag, refuse } from '../params.js'
+import { flag, reject } from '../params.js'
 import type { SinkDeps } from '../sink-type.js'
 
 /** A server with a protocol other than HTTP. */
@@ -32,22 +32,22 @@ export function transportOf(
   deps: Pick<SinkDeps, 'allowPlainHttp'>,
 ): Transport {
   const advice = 'the operator can allow it with logpush.destinations.allow_plain_http'
-  if (!deps.allowPlainHttp && !tls) refuse(`must use TLS; ${advice}`)
-  if (!deps.allowPlainHttp && insecure) refuse(`must not have insecure-skip-verify; ${advice}`)
+  if (!deps.allowPlainHttp && !tls) reject(`must use TLS; ${advice}`)
+  if (!deps.allowPlainHttp && insecure) reject(`must not have insecure-skip-verify; ${advice}`)
   return { tls, rejectUnauthorized: !insecure }
 }
 
 /** The server of a destination; `port` is the default. Throws InvalidInput. */
 export function serverOf({ hostname, port: given }: URL, port: number): Server {
   const host = hostname.replace(/^\[|\]$/g, '')
-  if (!/^[A-Za-z0-9._:-]{1,253}$/.test(host)) refuse('has no host')
-  if (given === '0') refuse('has port 0')
+  if (!/^[A-Za-z0-9._:-]{1,253}$/.test(host)) reject('has no host')
+  if (given === '0') reject('has port 0')
   return { host, port: given === '' ? port : Number(given) }
 }
 
 /** Rejects a destination with a path. */
 export function noPath({ pathname }: URL): void {
-  if (pathname !== '' && pathname !== '/') refuse('has a path')
+  if (pathname !== '' && pathname !== '/') reject('has a path')
 }
 
 export const CONNECT_MS = 10_000

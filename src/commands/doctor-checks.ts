@@ -205,14 +205,14 @@ const isRedis = (store: string): boolean => store.startsWith('redis')
 /** Runs checks on a connection to Redis. */
 async function withRedis(url: string, run: (connection: Redis) => Promise<Result[]>): Promise<Result[]> {
   const connection = redisConnection(url, { retryStrategy: () => null })
-  let fault: unknown
-  connection.on('error', (error) => (fault = error))
+  let issue: unknown
+  connection.on('error', (error) => (issue = error))
   try {
     await connectRedis(connection)
     return await run(connection)
   } catch (error) {
     return [
-      fail(`Redis at ${new URL(url).host} cannot be used (${messageOf(fault ?? error)}); start it, or change store`),
+      fail(`Redis at ${new URL(url).host} cannot be used (${messageOf(issue ?? error)}); start it, or change store`),
     ]
   } finally {
     connection.disconnect()

@@ -4,7 +4,7 @@ import type { RunStats } from '../../pipelines/sources/run-stats.js'
 
 /** How far a run is, on a terminal; elsewhere nothing. */
 export interface Progress {
-  start(tallies: readonly RunStats[]): void
+  start(runs: readonly RunStats[]): void
   /** So many bytes more are to be read. */
   readonly size: (bytes: number) => void
   /** Writes lines that stay. */
@@ -18,7 +18,7 @@ const EVERY_MS = 250
 export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>): Progress {
   if (!stream.isTTY) return { start() {}, size() {}, above: (write) => write(), stop() {} }
   let total = 0
-  let tallies: readonly RunStats[] = []
+  let runs: readonly RunStats[] = []
   let timer: NodeJS.Timeout | undefined
   const began = performance.now()
   const bar = new cliProgress.SingleBar({
@@ -32,7 +32,7 @@ export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>):
       return `${shown} ${Math.floor(progress * 100)}% | ${payload.text} | ${cliProgress.Format.TimeFormat(eta, options, 1)} left`
     },
   })
-  const sum = (of: (stats: RunStats) => number) => tallies.reduce((all, stats) => all + of(stats), 0)
+  const sum = (of: (stats: RunStats) => number) => runs.reduce((all, stats) => all + of(stats), 0)
   const update = () => {
     const records = sum((stats) => stats.read)
     const bytes = sum((stats) => stats.inputBytes)
@@ -43,7 +43,7 @@ export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>):
   }
   return {
     start(all) {
-      tallies = all
+      runs = all
       bar.start(1, 0, { text: '' })
       timer = setInterval(update, EVERY_MS)
       timer.unref()

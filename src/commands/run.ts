@@ -51,17 +51,17 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   let reported = 0
   const progress = showProgress(process.stderr)
   const tell = (message: string) => progress.above(() => process.stderr.write(`edged: ${message}\n`))
-  const tallies = pipelines.map(
+  const runs = pipelines.map(
     () =>
       new RunStats((place, message) => {
         if (++reported <= MAX_REPORTED) tell(`${place}: ${message}`)
         else if (reported === MAX_REPORTED + 1) tell('more invalid records are only counted')
       }),
   )
-  progress.start(tallies)
+  progress.start(runs)
   const ran = await Promise.all(
     pipelines.map(async (pipeline, index): Promise<Ran> => {
-      const stats = tallies[index]!
+      const stats = runs[index]!
       const options = { state, resume, stats, tell, size: progress.size, stop: stopping.signal, clock, log }
       try {
         return { pipeline, stats, end: await runPipeline(pipeline, options) }
@@ -80,14 +80,14 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   const out = pipelines.some(({ outputs }) => outputs.some(({ destination_conf: to }) => to.startsWith('stdout:')))
     ? process.stderr
     : process.stdout
-  out.write(`${JSON.stringify({ ...totals(tallies), seconds, ...each(ran) })}\n`)
+  out.write(`${JSON.stringify({ ...totals(runs), seconds, ...each(ran) })}\n`)
   judge(ran, state)
 }
 
 const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'losses', 'batches', 'bytes'] as const
 
-const totals = (tallies: readonly RunStats[]): Record<string, number> =>
-  Object.fromEntries(MEMBERS.map((member) => [member, tallies.reduce((sum, stats) => sum + stats[member], 0)]))
+const totals = (runs: readonly RunStats[]): Record<string, number> =>
+  Object.fromEntries(MEMBERS.map((member) => [member, runs.reduce((sum, stats) => sum + stats[member], 0)]))
 
 const OUTPUT_MEMBERS = ['kept', 'delivered', 'dropped', 'batches', 'bytes'] as const
 
@@ -110,7 +110,7 @@ function routesOf({ pipeline, stats }: Ran): object {
 
 /** Ends with what is left to do, if anything is. */
 function judge(ran: readonly Ran[], state: string): void {
-  const faults = ran.flatMap(({ pipeline, stats, end }): [code: number, message: string][] => {
+  const issues = ran.flatMap(({ pipeline, stats, end }): [code: number, message: string][] => {
     const { name } = pipeline
     const kept = `undelivered records are kept; --resume continues (state in ${stateFolder(state, pipeline)})`
     if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
@@ -122,8 +122,8 @@ function judge(ran: readonly Ran[], state: string): void {
       return [[5, `${name}: ${stats.rejected} invalid records were left out; on_invalid: skip allows that`]]
     return []
   })
-  if (faults.length === 0) return
-  throw new Exit(Math.max(...faults.map(([code]) => code)), faults.map(([, message]) => message).join('\nedged: '))
+  if (issues.length === 0) return
+  throw new Exit(Math.max(...issues.map(([code]) => code)), issues.map(([, message]) => message).join('\nedged: '))
 }
 
 const droppedOf = (pipeline: Pipeline, stats: RunStats): string[] =>

@@ -22,20 +22,20 @@ export const test: DefineCommand = (command) => {
           })),
         ),
       )
-      for (const { name, faults } of results)
-        process.stdout.write([`${faults.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...faults, ''].join('\n'))
-      const failed = results.filter(({ faults }) => faults.length > 0).length
+      for (const { name, issues } of results)
+        process.stdout.write([`${issues.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...issues, ''].join('\n'))
+      const failed = results.filter(({ issues }) => issues.length > 0).length
       process.stdout.write(`${results.length - failed} passed, ${failed} failed\n`)
       if (failed > 0) throw new Exit(1, `${file}: ${failed} of ${results.length} tests failed`)
     })
 }
 
-function outcome({ job }: PipelineOutput, { input, output }: OutputTest, skipInvalid: boolean): { faults: string[] } {
+function outcome({ job }: PipelineOutput, { input, output }: OutputTest, skipInvalid: boolean): { issues: string[] } {
   const texts = input.map((record) => (typeof record === 'string' ? record : jsonText(record)))
   const { text, rejected } = batchOf(job, texts)
   const invalid = skipInvalid ? [] : rejected
   return {
-    faults: [
+    issues: [
       ...invalid.map(({ record, message }) => `    record ${record}: ${message}`),
       ...(text === output ? [] : difference(output, text)),
     ],

@@ -50,13 +50,13 @@ export function readConfig(
   if (isOnePipeline(yaml.document.contents)) throw badFile(file, 'is a pipeline file: edged run FILE runs it')
   const listed = yaml.document.get('pipelines', true)
   if (isNode(listed)) keepDigits(listed)
-  return yaml.checked((value, refuse) => {
+  return yaml.checked((value, reject) => {
     if (value === null || value === undefined)
-      refuse([{ pointer: '', message: 'is empty; edged init writes a file to begin with' }])
+      reject([{ pointer: '', message: 'is empty; edged init writes a file to begin with' }])
     const given = value ?? {}
     const issues = withNewNames(wrongShape(given))
     // Malformed sections are treated as absent, so that the others are checked as well.
-    if (issues.some(({ pointer }) => pointer === '')) refuse(issues)
+    if (issues.some(({ pointer }) => pointer === '')) reject(issues)
     const sound = soundMembers(given, issues)
     const resolved = resolveUnits(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
     const listed = configuredPipelines(resolved.pipelines, file, checks, resolved)
@@ -72,7 +72,7 @@ export function readConfig(
           pipeline === undefined ? [] : sourceIssues(config, pipeline, `/pipelines/${index}/source`),
         ),
       )
-    refuse(issues)
+    reject(issues)
     return whole
   })
 }

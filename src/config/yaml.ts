@@ -28,9 +28,9 @@ export interface YamlFile {
   readonly document: Document
   /**
    * Calls `check` with the value of the document (undefined if empty) and returns its result. Issues that it throws as
-   * InvalidInput, or passes to `refuse`, are thrown as {@link BadConfig} with their positions in the file.
+   * InvalidInput, or passes to `reject`, are thrown as {@link BadConfig} with their positions in the file.
    */
-  checked<T>(check: (value: unknown, refuse: (issues: readonly Issue[]) => void) => T): T
+  checked<T>(check: (value: unknown, reject: (issues: readonly Issue[]) => void) => T): T
 }
 
 /** Reads the text of a YAML file; throws {@link BadConfig}. */
@@ -54,7 +54,7 @@ export function readYaml(text: string, file: string, environment: Environment): 
   })
   if (faults.length === 0) faults.push(...substitute(document, environment, place))
   if (faults.length > 0) throw new BadConfig(faults)
-  const refuse = (issues: readonly Issue[]): void => {
+  const reject = (issues: readonly Issue[]): void => {
     if (issues.length === 0) return
     const faults = issues.map(({ pointer, message }) =>
       place(
@@ -70,11 +70,11 @@ export function readYaml(text: string, file: string, environment: Environment): 
     document,
     checked(check) {
       try {
-        return check(withoutNulls(document.toJS()) ?? undefined, refuse)
+        return check(withoutNulls(document.toJS()) ?? undefined, reject)
       } catch (error) {
-        if (error instanceof InvalidInput) refuse(error.issues)
+        if (error instanceof InvalidInput) reject(error.issues)
         // Nested aliases: the library stops before memory runs out.
-        if (error instanceof ReferenceError) refuse([{ pointer: '', message: 'uses aliases too often' }])
+        if (error instanceof ReferenceError) reject([{ pointer: '', message: 'uses aliases too often' }])
         throw error
       }
     },

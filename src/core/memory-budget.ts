@@ -76,10 +76,10 @@ export class HeldBytes {
   }
 
   /** Returns the bytes as a binary string, at most `most` of them. They stay buffered. */
-  text(most: number): string {
+  text(max: number): string {
     let text = ''
     for (const block of [...this.#blocks, this.#last.subarray(0, this.#filled)]) {
-      if (text.length < most) text += block.toString('latin1', 0, most - text.length)
+      if (text.length < max) text += block.toString('latin1', 0, max - text.length)
     }
     return text
   }

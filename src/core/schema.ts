@@ -56,14 +56,14 @@ export function soundMembers<T extends object>(value: T, issues: readonly Issue[
 const NONE: readonly Issue[] = []
 
 /** Returns whether a value has fewer than `most` members in all. Stops counting at `most`. */
-function fewer(value: unknown, most: number): boolean {
+function fewer(value: unknown, max: number): boolean {
   const open = [value]
   let found = 0
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (next === null || typeof next !== 'object') continue
     const members: readonly unknown[] = Array.isArray(next) ? next : Object.values(next)
     found += members.length
-    if (found >= most) return false
+    if (found >= max) return false
     for (const member of members) if (typeof member === 'object') open.push(member)
   }
   return true

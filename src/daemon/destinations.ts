@@ -41,7 +41,7 @@ function fileRoot(text: string): string[] {
 }
 
 /** Returns the issues with the form of a destination. */
-function fault(text: string, allowed: SinkDeps): string | undefined {
+function issue(text: string, allowed: SinkDeps): string | undefined {
   try {
     checkDestination(text, allowed)
     return undefined
@@ -54,9 +54,9 @@ function fault(text: string, allowed: SinkDeps): string | undefined {
 /** Returns the checks of configuration and pipeline files: destinations by their form, certificates by loading them. */
 export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigChecks {
   return {
-    destination: (text) => fault(text, ownDestinations(deps, [text])),
+    destination: (text) => issue(text, ownDestinations(deps, [text])),
     jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
-      fault(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
+      issue(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
     locator,
     certificate: certificateIssue,
     clientAuthority: clientAuthorityIssue,

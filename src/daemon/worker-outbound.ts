@@ -126,11 +126,11 @@ class Outbound {
         socket.write(responseHead(got, [...endToEndFields(got), 'connection', 'close']), 'latin1')
         got.pipe(socket)
       })
-      sent.on('error', (error) => refuse(socket, error))
+      sent.on('error', (error) => reject(socket, error))
       socket.once('close', () => sent.destroy())
       sent.end()
     } catch (error) {
-      refuse(socket, error)
+      reject(socket, error)
     }
   }
 
@@ -144,7 +144,7 @@ class Outbound {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
       this.#join(socket, peer, head)
     } catch (error) {
-      refuse(socket, error)
+      reject(socket, error)
     }
   }
 
@@ -279,7 +279,7 @@ function responseHead({ statusCode = 502, statusMessage = '' }: IncomingMessage,
 }
 
 /** Ends a connection that cannot be switched to another protocol. */
-function refuse(socket: Duplex, error: unknown): void {
+function reject(socket: Duplex, error: unknown): void {
   const status = error instanceof Refused ? error.status : error instanceof NotPublic ? 403 : 502
   socket.end(`HTTP/1.1 ${status} Failed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
 }

@@ -42,7 +42,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 
 export interface RuntimeParts {
   readonly store: Store
-  readonly shelf: ScriptRepository
+  readonly repository: ScriptRepository
   readonly vault: Vault
   readonly blobs: Blobs
   readonly egress: Egress
@@ -64,7 +64,7 @@ export interface RunningWorkers {
 
 /** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
 export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
-  const { store, shelf, vault, blobs, egress, zones, workers, tails, emitter, clock, log } = parts
+  const { store, repository, vault, blobs, egress, zones, workers, tails, emitter, clock, log } = parts
   const binary = config.workers.runtime === 'off' ? undefined : findWorkerd()
   if (binary === undefined) {
     log.info({
@@ -114,7 +114,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
   const runtime = await Runtime.open({
     binary,
     store,
-    shelf,
+    repository,
     vault,
     connect: async (to) => await egress.connect({ ...to, tls: false, timeoutMs: CONNECT_TIMEOUT_MS }),
     clock,

@@ -44,7 +44,7 @@ export interface WorkerScripts {
 export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScriptsDeps): Promise<WorkerScripts> {
   const { config, store, keys, blobs, egress, edge, tails, emitter, clock, log } = deps
   stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config().workers.retention.orphans }))
-  const shelf = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
+  const repository = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
   const assets = new AssetUploads({
     store,
     blobs,
@@ -54,14 +54,14 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   })
   const uploads = new MemoryBudget(config().workers.upload.memory)
   const { zones, workers } = edge
-  const shared = { store, shelf, vault: keys, blobs, egress, zones, workers, tails, emitter, clock, log }
+  const shared = { store, repository, vault: keys, blobs, egress, zones, workers, tails, emitter, clock, log }
   const running = await openRuntime(config(), shared)
   if (running) stack.use(running)
   const runtime = running?.runtime
   workers.runtime = runtime
   const code = stack.use(new CodeReader())
   return {
-    services: { vault: keys, blobs, shelf, uploads, assets, code, tails, runtime, limits: () => config().workers },
+    services: { vault: keys, blobs, repository, uploads, assets, code, tails, runtime, limits: () => config().workers },
     running,
     configure(next) {
       uploads.limit = next.workers.upload.memory

@@ -25,7 +25,7 @@ export class ProxyMetrics {
   #refused = 0
   sentBytes = 0
   readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
-  readonly #originFaults = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
+  readonly #originFailures = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
   readonly #duration: PlainHistogram
 
   /** `bodies`: the memory for bodies that rules read; `buffers`: the memory for data that waits for a slow peer. */
@@ -98,7 +98,7 @@ export class ProxyMetrics {
     )
 
     labelled('edged_proxy_requests_total', 'Responses to clients by class of status.', 'class', this.#byClass)
-    labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFaults)
+    labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFailures)
     this.#duration = new PlainHistogram(metrics, {
       name: 'edged_proxy_request_duration_seconds',
       help: 'From the head of a request to the end of its answer.',
@@ -114,7 +114,7 @@ export class ProxyMetrics {
   }
 
   /** Counts a request that was rejected before that. */
-  refuse(status: number): void {
+  reject(status: number): void {
     this.#refused++
     this.#count(status)
   }
@@ -125,6 +125,6 @@ export class ProxyMetrics {
   }
 
   originFailed(kind: OriginFailureKind): void {
-    this.#originFaults.set(kind, (this.#originFaults.get(kind) ?? 0) + 1)
+    this.#originFailures.set(kind, (this.#originFailures.get(kind) ?? 0) + 1)
   }
 }

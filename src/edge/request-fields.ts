@@ -115,7 +115,7 @@ export function keepsAlive(httpVersion: HttpVersion, { connection }: RequestFiel
 const CONTINUE = /^100-continue$/i
 
 /** Rejects an expectation other than `100-continue`. HTTP/1.0 has none (RFC 9110, 10.1.1). */
-export function expectationFault(httpVersion: HttpVersion, { expect }: RequestFields): HttpParseError | undefined {
+export function expectationIssue(httpVersion: HttpVersion, { expect }: RequestFields): HttpParseError | undefined {
   return expect === undefined || httpVersion === '1.0' || CONTINUE.test(expect) ? undefined : { status: 417 }
 }
 
@@ -123,7 +123,7 @@ const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i
 
 /** Rejects a request whose host is missing, repeated or invalid. */
-export function hostFault({ host, hosts }: RequestFields): HttpParseError | undefined {
+export function hostIssue({ host, hosts }: RequestFields): HttpParseError | undefined {
   if (host === undefined) return { status: 400, detail: 'the Host field is missing' }
   if (hosts > 1) return { status: 400, detail: 'there are several Host fields' }
   return HOST.test(host) ? undefined : { status: 400, detail: 'the Host field is no host name' }

@@ -12,7 +12,7 @@ import { Exchange } from './exchange.js'
 import { httpsAddress } from './https-settings.js'
 import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
-import { expectationFault, hostFault, keepsAlive, originForm, RequestFields } from './request-fields.js'
+import { expectationIssue, hostIssue, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { beginTrace } from './request-traces.js'
 import { headerOf } from '../http/headers.js'
 import { applyRules } from './rules/apply.js'
@@ -35,13 +35,13 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
   const { method, httpVersion } = request
   const fields = new RequestFields(request.rawHeaders)
   const target = originForm(request.target, method, fields.host ?? '')
-  const fault =
+  const issue =
     (method === 'TRACE' || method === 'CONNECT' ? NOT_ALLOWED : undefined) ??
-    hostFault(fields) ??
-    expectationFault(httpVersion, fields) ??
-    (typeof target === 'string' ? loopFault(fields) : target)
-  if (fault || typeof target !== 'string') {
-    if (fault) rejectRequest(connection, fault, context, { accept: fields.accept, request, host: fields.host })
+    hostIssue(fields) ??
+    expectationIssue(httpVersion, fields) ??
+    (typeof target === 'string' ? loopIssue(fields) : target)
+  if (issue || typeof target !== 'string') {
+    if (issue) rejectRequest(connection, issue, context, { accept: fields.accept, request, host: fields.host })
     return
   }
 
@@ -107,7 +107,7 @@ function redirectToHttps(
 /** Methods that a gateway does not support. */
 const NOT_ALLOWED: HttpParseError = { status: 405, headers: { allow: ALLOW } }
 
-function loopFault({ via }: RequestFields): HttpParseError | undefined {
+function loopIssue({ via }: RequestFields): HttpParseError | undefined {
   return via !== undefined && via.split(NAME).length > MAX_HOPS ? { status: 508 } : undefined
 }
 
@@ -126,22 +126,22 @@ const MAX_LOGGED_HOST = 260
 /** Rejects a request that is malformed or that no zone serves, before an exchange is created. */
 export function rejectRequest(
   connection: ClientStream,
-  fault: HttpParseError,
+  issue: HttpParseError,
   { clock, log, metrics, accessLog }: ProxyContext,
-  { accept, request, host, reason = fault.detail }: RejectedRequest = {},
+  { accept, request, host, reason = issue.detail }: RejectedRequest = {},
 ): void {
   const rayId = newRayId()
-  const { status } = fault
-  metrics.refuse(fault.status)
+  const { status } = issue
+  metrics.reject(issue.status)
   log.info({
     event: 'request_refused',
     ray: rayId,
     client: connection.address,
-    status: fault.status,
+    status: issue.status,
     host: host?.slice(0, MAX_LOGGED_HOST),
     reason,
   })
-  connection.refuse(fault, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
+  connection.reject(issue, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
   accessLog?.rejected({ startedAt: clock.now(), rayId, clientAddress: connection.address, status, request })
 }
 

@@ -63,7 +63,7 @@ export function parseAllowedTarget(text: string): AllowedTarget | undefined {
   const [, bracketed, length = '', bare, digits] = parts
   const [address = '', bits, ...more] = `${bracketed ?? bare}${length}`.split('/')
   const family = isIP(address)
-  const most = family === 4 ? 32 : 128
+  const max = family === 4 ? 32 : 128
   const port = Number(digits)
   const wrong =
     family === 0 ||
@@ -72,12 +72,12 @@ export function parseAllowedTarget(text: string): AllowedTarget | undefined {
     (bracketed !== undefined && family === 4) ||
     // Without brackets or a length the end of the address is ambiguous.
     (bracketed === undefined && family === 6 && bits === undefined) ||
-    (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > most)) ||
+    (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > max)) ||
     port < 1 ||
     port > 65_535
   if (wrong) return undefined
   const list = new BlockList()
   const kind = family === 4 ? 'ipv4' : 'ipv6'
-  list.addSubnet(address, Number(bits ?? most), kind)
+  list.addSubnet(address, Number(bits ?? max), kind)
   return { has: (candidate, on) => on === port && isIP(candidate) === family && list.check(candidate, kind) }
 }

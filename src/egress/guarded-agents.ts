@@ -95,7 +95,7 @@ function rejectSwitch(this: ClientRequest, _response: unknown, socket: Socket): 
   this.emit('error', Object.assign(error, { code: 'ECONNRESET' }))
 }
 
-const refuse: LookupFunction = (_name, _options, callback) => process.nextTick(callback, new NotPublic(), '', 0)
+const reject: LookupFunction = (_name, _options, callback) => process.nextTick(callback, new NotPublic(), '', 0)
 // A failing lookup, like that of a name: passing an agent an error instead of a socket makes Node report it twice to
 // requests that waited.
-const NOWHERE = { host: 'refused.invalid', lookup: refuse }
+const NOWHERE = { host: 'refused.invalid', lookup: reject }

@@ -39,8 +39,8 @@ export const literalValue = (literal: Literal): Bytes | Ip =>
 
 /** Returns why a number of arguments is wrong. */
 export function countReason({ name, params, optional, rest }: FunctionDef, found: number): string {
-  const most = params.length + optional.length
+  const max = params.length + optional.length
   const wanted =
-    rest !== undefined ? `${params.length} or more` : params.length === most ? `${most}` : `${params.length} to ${most}`
+    rest !== undefined ? `${params.length} or more` : params.length === max ? `${max}` : `${params.length} to ${max}`
   return `invalid number of arguments: ${name} takes ${wanted}, found ${found}`
 }

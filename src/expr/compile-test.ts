@@ -1,11 +1,11 @@
 import type { Test } from './ast.js'
 import { finder } from './find-text.js'
 import type { Lists } from './lists.js'
-import { bytesSet, intSet, ipSet, type Asks } from './sets.js'
+import { bytesSet, intSet, ipSet, type Predicate } from './sets.js'
 import type { Value } from './value.js'
 
 /** Returns a comparison as a function of the value on its left. */
-export function compileTest(test: Test, lists: Lists): Asks {
+export function compileTest(test: Test, lists: Lists): Predicate {
   switch (test.op) {
     case 'true':
       return (value) => value === true
@@ -46,9 +46,9 @@ export function compileTest(test: Test, lists: Lists): Asks {
  * Numbers and byte strings have JavaScript's own order. So have addresses of one family; those of different families
  * are not equal and not ordered. A literal beyond 2^53 is rounded, which makes no difference for any field value.
  */
-function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): Asks {
+function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): Predicate {
   const literal = typeof test.value === 'bigint' ? Number(test.value) : test.value
-  const asks = {
+  const predicate = {
     '==': (value: Value) => value === literal,
     '!=': (value: Value) => value !== literal,
     '<': (value: Value) => value < literal,
@@ -56,12 +56,12 @@ function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): 
     '>': (value: Value) => value > literal,
     '>=': (value: Value) => value >= literal,
   }[test.op]
-  if (test.type !== 'Ip' || test.op === '==' || test.op === '!=') return asks
-  return (value) => typeof value === typeof literal && asks(value)
+  if (test.type !== 'Ip' || test.op === '==' || test.op === '!=') return predicate
+  return (value) => typeof value === typeof literal && predicate(value)
 }
 
 /** Returns whether a number and the literal have a bit in common. */
-function bitTest(bits: bigint): Asks {
+function bitTest(bits: bigint): Predicate {
   if (bits >= 0n && bits < 2n ** 32n) {
     const low = Number(bits) | 0
     return (value) => ((value as number) & low) !== 0

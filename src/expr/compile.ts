@@ -4,7 +4,7 @@ import type { Context } from './context.js'
 import type { Lists } from './lists.js'
 import { argInfo, literalValue, typeOf } from './arguments.js'
 import type { Callee, Scheme } from './scheme.js'
-import type { Asks } from './sets.js'
+import type { Predicate } from './sets.js'
 import { BOOL } from './types.js'
 import type { Value } from './value.js'
 
@@ -66,7 +66,7 @@ export class Compiler {
 
   #comparison({ left, test }: Comparison): Filter {
     const missing = test.op === '!=' && this.#scheme.missingNotEqual
-    const asks = compileTest(test, this.#lists)
+    const predicate = compileTest(test, this.#lists)
     const value = this.value(left)
     const { base } = left
     if (base.kind === 'field' && left.accesses.length === 0 && base.field.constant === undefined) {
@@ -79,13 +79,13 @@ export class Compiler {
       }
       return (context) => {
         const found = context.get(index)
-        return found === undefined ? missing : asks(found, context)
+        return found === undefined ? missing : predicate(found, context)
       }
     }
     if (test.op === 'true') return (context) => value(context) === true
     return (context) => {
       const found = value(context)
-      return found === undefined ? missing : asks(found, context)
+      return found === undefined ? missing : predicate(found, context)
     }
   }
 
@@ -115,9 +115,9 @@ export class Compiler {
         return (context) => item(context).map((response) => !response)
       }
       case 'compare': {
-        const asks = compileTest(expr.test, this.#lists)
+        const predicate = compileTest(expr.test, this.#lists)
         const elements = expr.left.mapped > 0 ? this.elements(expr.left) : (this.value(expr.left) as Elements)
-        return (context) => (elements(context) ?? NOTHING).map((element) => asks(element, context))
+        return (context) => (elements(context) ?? NOTHING).map((element) => predicate(element, context))
       }
       case 'any':
       case 'all':
@@ -236,11 +236,11 @@ function mapped(callee: Callee, head: Elements, others: readonly Evaluate[]): Ev
   }
 }
 
-function quantified(all: boolean, elements: Elements, asks: Asks): Filter {
+function quantified(all: boolean, elements: Elements, predicate: Predicate): Filter {
   return (context) => {
     const found = elements(context)
     if (found === undefined) return all
-    for (const element of found) if (asks(element, context) !== all) return !all
+    for (const element of found) if (predicate(element, context) !== all) return !all
     return all
   }
 }

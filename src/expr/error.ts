@@ -79,23 +79,23 @@ export class ExprSpanError extends Error {
  * Returns the error for a span of `source` (a byte string). The span is cut at the end of its line and at least one
  * wide.
  */
-export function locate(source: string, fault: ExprSpanError): ExprError {
-  const lineStart = fault.start === 0 ? 0 : source.lastIndexOf('\n', fault.start - 1) + 1
+export function locate(source: string, issue: ExprSpanError): ExprError {
+  const lineStart = issue.start === 0 ? 0 : source.lastIndexOf('\n', issue.start - 1) + 1
   const newline = source.indexOf('\n', lineStart)
   const lineEnd = newline === -1 ? source.length : newline
   // The reference reports patterns with an empty span; everything else covers at least one column.
-  const least = fault.kind === 'ParseRegex' ? 0 : 1
-  const end = Math.min(fault.end, lineEnd)
+  const least = issue.kind === 'ParseRegex' ? 0 : 1
+  const end = Math.min(issue.end, lineEnd)
   let line = 1
   for (let at = source.indexOf('\n'); at !== -1 && at < lineStart; at = source.indexOf('\n', at + 1)) line++
 
   // Carets are aligned to characters, though columns count bytes: otherwise they drift after the first umlaut.
-  const before = toText(source.slice(lineStart, fault.start))
-  const marked = toText(source.slice(fault.start, Math.max(end, fault.start)))
-  return new ExprError(fault.kind, fault.reason, {
+  const before = toText(source.slice(lineStart, issue.start))
+  const marked = toText(source.slice(issue.start, Math.max(end, issue.start)))
+  return new ExprError(issue.kind, issue.reason, {
     line,
-    column: fault.start - lineStart + 1,
-    length: Math.max(least, end - fault.start),
+    column: issue.start - lineStart + 1,
+    length: Math.max(least, end - issue.start),
     text: toText(source.slice(lineStart, lineEnd)).replace(/\r$/, ''),
     marks: before.replace(/[^\t]/gu, ' ') + '^'.repeat(Math.max(1, Array.from(marked).length)),
   })

@@ -20,7 +20,7 @@ export class Lexer {
   }
 
   /** Returns an error from `start` to `end`, by default the end of the text. */
-  fault(kind: ExprErrorClass, reason: string, start = this.at, end = this.end): ExprSpanError {
+  issue(kind: ExprErrorClass, reason: string, start = this.at, end = this.end): ExprSpanError {
     return new ExprSpanError(kind, reason, start, end)
   }
 
@@ -46,14 +46,14 @@ export class Lexer {
   }
 
   expect(text: string): void {
-    if (!this.take(text)) throw this.fault('ExpectedLiteral', `expected literal "${text}"`)
+    if (!this.take(text)) throw this.issue('ExpectedLiteral', `expected literal "${text}"`)
   }
 
   /** Reads the longest run of bytes that `test` accepts, at least one. */
   run(what: string, test: (char: number) => boolean): string {
     const start = this.at
     while (this.at < this.end && test(this.source.charCodeAt(this.at))) this.at++
-    if (this.at === start) throw this.fault('ExpectedName', `expected ${what}`)
+    if (this.at === start) throw this.issue('ExpectedName', `expected ${what}`)
     return this.source.slice(start, this.at)
   }
 
@@ -80,13 +80,13 @@ export class Lexer {
     const text = this.source.slice(start, this.at)
     const digits = text.startsWith('-') ? text.slice(1) : text
     if (!DIGITS[radix].test(digits)) {
-      throw this.fault('ParseInt', `invalid digit found in string while parsing with radix ${radix}`, start, this.at)
+      throw this.issue('ParseInt', `invalid digit found in string while parsing with radix ${radix}`, start, this.at)
     }
     const size = BigInt(PREFIX[radix] + digits)
     const value = text.startsWith('-') ? -size : size
     if (value !== BigInt.asIntN(64, value)) {
       const which = value < 0n ? 'small' : 'large'
-      throw this.fault('ParseInt', `number too ${which} to fit in 64 bits`, start, this.at)
+      throw this.issue('ParseInt', `number too ${which} to fit in 64 bits`, start, this.at)
     }
     return value
   }
@@ -96,7 +96,7 @@ export class Lexer {
     const start = this.at
     const first = this.int()
     const last = this.take('..') ? this.int() : first
-    if (last < first) throw this.fault('IncompatibleRangeBounds', 'incompatible range bounds', start, this.at)
+    if (last < first) throw this.issue('IncompatibleRangeBounds', 'incompatible range bounds', start, this.at)
     return [first, last]
   }
 
@@ -105,7 +105,7 @@ export class Lexer {
     const text = this.run('IP address character', isIpChar)
     const ip = parseIp(text)
     if (ip !== undefined) return ip
-    throw this.fault('ParseNetwork', "couldn't parse address in network: invalid IP address syntax", start, this.at)
+    throw this.issue('ParseNetwork', "couldn't parse address in network: invalid IP address syntax", start, this.at)
   }
 
   /** Reads an address, a network or a range of a set of addresses. */
@@ -113,7 +113,7 @@ export class Lexer {
     const start = this.at
     const range = parseIpRange(this.run('IP address character', isIpChar))
     if ('first' in range) return range
-    throw this.fault(range.kind, range.reason, start + range.from, start + range.to)
+    throw this.issue(range.kind, range.reason, start + range.from, start + range.to)
   }
 
   /** Reads the name after a `$`. */
@@ -122,7 +122,7 @@ export class Lexer {
     while (this.at < this.end && isListChar(this.source.charCodeAt(this.at))) this.at++
     const name = this.source.slice(start, this.at)
     if (name === '' || name.startsWith('.') || name.endsWith('.')) {
-      throw this.fault('InvalidListName', `invalid list name "${name || this.source.slice(start, start + 1)}"`, start)
+      throw this.issue('InvalidListName', `invalid list name "${name || this.source.slice(start, start + 1)}"`, start)
     }
     return name
   }
@@ -141,15 +141,15 @@ export class Lexer {
 
   /** Throws if a string or pattern is expected and the text ends. */
   #some(): void {
-    if (this.at >= this.end) throw this.fault('EOF', 'unrecognised input')
+    if (this.at >= this.end) throw this.issue('EOF', 'unrecognised input')
   }
 
   #separator(): void {
-    if (this.at >= this.end) throw this.fault('CountMismatch', 'expected 1 characters, but found 0')
+    if (this.at >= this.end) throw this.issue('CountMismatch', 'expected 1 characters, but found 0')
     if (!isSeparator(this.peek())) {
       let end = this.at + 1
       while (end < this.end && (this.source.charCodeAt(end) & 0xc0) === 0x80) end++
-      throw this.fault('ExpectedName', 'expected byte separator', this.at, end)
+      throw this.issue('ExpectedName', 'expected byte separator', this.at, end)
     }
     this.at++
   }
@@ -159,17 +159,17 @@ export class Lexer {
     const start = this.at
     for (let found = 0; found < count; found++) {
       if (this.at >= this.end) {
-        throw this.fault('CountMismatch', `expected ${count} characters, but found ${found}`, start)
+        throw this.issue('CountMismatch', `expected ${count} characters, but found ${found}`, start)
       }
       this.at++
       while ((this.peek() & 0xc0) === 0x80) this.at++
     }
     const text = this.source.slice(start, this.at)
     if (!DIGITS[radix].test(text)) {
-      throw this.fault('ParseInt', `invalid digit found in string while parsing with radix ${radix}`, start, this.at)
+      throw this.issue('ParseInt', `invalid digit found in string while parsing with radix ${radix}`, start, this.at)
     }
     const value = Number.parseInt(text, radix)
-    if (value > 255) throw this.fault('ParseInt', 'number too large to fit in one byte', start, this.at)
+    if (value > 255) throw this.issue('ParseInt', 'number too large to fit in one byte', start, this.at)
     return String.fromCharCode(value)
   }
 
@@ -180,7 +180,7 @@ export class Lexer {
     let value = ''
     let copied = this.at
     for (;;) {
-      if (this.at >= this.end) throw this.fault('MissingEndingQuote', 'could not find an ending quote', start)
+      if (this.at >= this.end) throw this.issue('MissingEndingQuote', 'could not find an ending quote', start)
       const char = this.peek()
       if (char === QUOTE) {
         value += this.source.slice(copied, this.at++)
@@ -199,14 +199,14 @@ export class Lexer {
 
   #escaped(start: number): string {
     const char = this.peek()
-    if (char === -1) throw this.fault('MissingEndingQuote', 'could not find an ending quote', start)
+    if (char === -1) throw this.issue('MissingEndingQuote', 'could not find an ending quote', start)
     if (char >= 0x30 && char <= 0x37) return this.#byte(3, 8)
     this.at++
     if (char === QUOTE || char === BACKSLASH) return String.fromCharCode(char)
     if (char === LETTER_X) return this.#byte(2, 16)
     const from = this.at - 1
     while ((this.peek() & 0xc0) === 0x80) this.at++
-    throw this.fault('InvalidCharacterEscape', 'expected \\", \\\\, \\xHH or \\OOO after the backslash', from, this.at)
+    throw this.issue('InvalidCharacterEscape', 'expected \\", \\\\, \\xHH or \\OOO after the backslash', from, this.at)
   }
 
   /** Reads `r"..."` or `r#"..."#` with up to 255 `#`; nothing in it has a special meaning. */
@@ -217,12 +217,12 @@ export class Lexer {
     const hashes = this.at - start
     if (hashes > 255) {
       const reason = `a raw string has at most 255 # signs, found ${hashes}`
-      throw this.fault('InvalidRawStringHashCount', reason, start)
+      throw this.issue('InvalidRawStringHashCount', reason, start)
     }
-    if (!this.take('"')) throw this.fault('ExpectedName', 'expected " or #')
+    if (!this.take('"')) throw this.issue('ExpectedName', 'expected " or #')
     const close = this.source.indexOf(`"${'#'.repeat(hashes)}`, this.at)
     if (close === -1 || close + 1 + hashes > this.end) {
-      throw this.fault('MissingEndingQuote', 'could not find an ending quote', start)
+      throw this.issue('MissingEndingQuote', 'could not find an ending quote', start)
     }
     const value = this.source.slice(this.at, close)
     this.at = close + 1 + hashes
@@ -234,7 +234,7 @@ export class Lexer {
     this.#some()
     if (this.peek() === QUOTE) return { value: this.quoted(), raw: false }
     if (this.peek() === LETTER_R) return { value: this.raw(), raw: true }
-    throw this.fault('ExpectedName', 'expected " or r')
+    throw this.issue('ExpectedName', 'expected " or r')
   }
 
   /**
@@ -247,17 +247,17 @@ export class Lexer {
       const value = this.raw()
       return { value, raw: true, start: this.at }
     }
-    if (!this.take('"')) throw this.fault('ExpectedName', 'expected " or r')
+    if (!this.take('"')) throw this.issue('ExpectedName', 'expected " or r')
     const start = this.at
     let value = ''
     let inClass = false
     for (;;) {
       const char = this.peek()
-      if (char === -1) throw this.fault('MissingEndingQuote', 'could not find an ending quote', start)
+      if (char === -1) throw this.issue('MissingEndingQuote', 'could not find an ending quote', start)
       this.at++
       if (char === BACKSLASH) {
         const next = this.peek()
-        if (next === -1) throw this.fault('MissingEndingQuote', 'could not find an ending quote', start)
+        if (next === -1) throw this.issue('MissingEndingQuote', 'could not find an ending quote', start)
         this.at++
         value += next === QUOTE && !inClass ? '"' : `\\${String.fromCharCode(next)}`
         continue

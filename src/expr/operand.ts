@@ -78,7 +78,7 @@ function readRegex(lexer: Lexer): Regex {
     return parseRegex(value)
   } catch (error) {
     if (!(error instanceof RegexSyntaxError)) throw error
-    throw lexer.fault('ParseRegex', `error: ${error.message}, at byte ${error.at + 1} of the pattern`, start, start)
+    throw lexer.issue('ParseRegex', `error: ${error.message}, at byte ${error.at + 1} of the pattern`, start, start)
   }
 }
 
@@ -86,6 +86,6 @@ function readWildcard(lexer: Lexer, strict: boolean): Wildcard {
   const start = lexer.at
   const { value } = lexer.string()
   const wildcard = parseWildcard(value, strict)
-  if (typeof wildcard === 'string') throw lexer.fault('ParseWildcard', wildcard, start)
+  if (typeof wildcard === 'string') throw lexer.issue('ParseWildcard', wildcard, start)
   return wildcard
 }

@@ -32,18 +32,18 @@ export function parseValue(text: string, scheme: Scheme): Parsed<Path> {
   if (root.mapped > 0) {
     const found = arrayOf(root.type).name
     const reason = `expected a single value, but got ${found}: a value may not end in [*]`
-    throw lexer.fault('TypeMismatch', reason, root.span.start, root.span.end)
+    throw lexer.issue('TypeMismatch', reason, root.span.start, root.span.end)
   }
   complete(lexer)
   return { source: lexer.source, root }
 }
 
 function complete(lexer: Lexer): void {
-  if (lexer.at < lexer.end) throw lexer.fault('EOF', 'unrecognised input')
+  if (lexer.at < lexer.end) throw lexer.issue('EOF', 'unrecognised input')
 }
 
 const mismatch = (lexer: Lexer, expected: Type, actual: Type) =>
-  lexer.fault('TypeMismatch', `expected value of type ${expected.name}, but got ${actual.name}`)
+  lexer.issue('TypeMismatch', `expected value of type ${expected.name}, but got ${actual.name}`)
 
 type Combiner = Combination['kind']
 // In the order in which they are matched; a larger number binds tighter.
@@ -119,7 +119,7 @@ class Parser {
   #deeper(depth: number, at = this.#lexer.at): number {
     if (depth < MAX_NESTING) return depth + 1
     const reason = `maximum nesting depth exceeded (limit: ${MAX_NESTING})`
-    throw this.#lexer.fault('NestingLimitExceeded', reason, at)
+    throw this.#lexer.issue('NestingLimitExceeded', reason, at)
   }
 
   #simple(depth: number): Logical {
@@ -171,7 +171,7 @@ class Parser {
     const type = argType(of)
     if (type !== arrayOf(BOOL)) {
       const reason = `expected value of type ${arrayOf(BOOL).name}, but got ${type.name}`
-      throw lexer.fault('TypeMismatch', reason, from, lexer.at)
+      throw lexer.issue('TypeMismatch', reason, from, lexer.at)
     }
     lexer.skipSpace()
     lexer.expect(')')
@@ -189,7 +189,7 @@ class Parser {
     lexer.skipSpace()
     const from = lexer.at
     const op = readOperator(lexer)
-    if (op === undefined) throw lexer.fault('ExpectedName', 'expected ComparisonOp')
+    if (op === undefined) throw lexer.issue('ExpectedName', 'expected ComparisonOp')
     const to = lexer.at
     lexer.skipSpace()
     const test = readTest(lexer, left.type, op)
@@ -198,7 +198,7 @@ class Parser {
   }
 
   #unsupported(type: Type, start: number, end: number) {
-    return this.#lexer.fault('UnsupportedOp', `cannot perform this operation on type ${type.name}`, start, end)
+    return this.#lexer.issue('UnsupportedOp', `cannot perform this operation on type ${type.name}`, start, end)
   }
 
   /** Reads a field or a call, with its accesses. */
@@ -217,7 +217,7 @@ class Parser {
         access.kind === 'each' ? type.of : type.kind === (access.kind === 'key' ? 'Map' : 'Array') ? type.of : undefined
       if (fits === undefined) {
         const reason = `cannot access ${lexer.source.slice(from, lexer.at)} of type ${type.name}`
-        throw lexer.fault('InvalidIndexAccess', reason, from, lexer.at)
+        throw lexer.issue('InvalidIndexAccess', reason, from, lexer.at)
       }
       type = fits
       if (access.kind === 'each') mapped++
@@ -233,7 +233,7 @@ class Parser {
     const field = this.#scheme.field(name)
     if (field !== undefined) return { kind: 'field', field }
     const definition = this.#scheme.functions.get(name)
-    if (definition === undefined) throw lexer.fault('UnknownIdentifier', 'unknown identifier', start, lexer.at)
+    if (definition === undefined) throw lexer.issue('UnknownIdentifier', 'unknown identifier', start, lexer.at)
     lexer.skipSpace()
     return this.#call(definition, this.#deeper(depth))
   }
@@ -258,9 +258,9 @@ class Parser {
       const index = attempt(() => lexer.int())
       if (index !== undefined && index >= 0n && index <= 0xffff_ffffn) return { kind: 'index', index: Number(index) }
       if (index !== undefined)
-        throw lexer.fault('ExpectedLiteral', 'expected literal "expected positive integer as index"', start)
+        throw lexer.issue('ExpectedLiteral', 'expected literal "expected positive integer as index"', start)
     }
-    throw lexer.fault('ExpectedLiteral', 'expected literal "expected quoted utf8 string or positive integer"', start)
+    throw lexer.issue('ExpectedLiteral', 'expected literal "expected quoted utf8 string or positive integer"', start)
   }
 
   #call(definition: FunctionDef, depth: number): Call {
@@ -275,28 +275,28 @@ class Parser {
       const start = lexer.at
       const arg = this.#arg(depth)
       if (args.length > 0 && arg.kind === 'path' && arg.mapped > 0) {
-        throw lexer.fault('InvalidMapEachAccess', 'only the first argument of a call may be mapped', start, lexer.at)
+        throw lexer.issue('InvalidMapEachAccess', 'only the first argument of a call may be mapped', start, lexer.at)
       }
       const param = params[args.length] ?? optional[args.length - params.length] ?? rest
       if (param === undefined)
-        throw lexer.fault('InvalidArgumentsCount', countReason(definition, args.length + 1), start)
+        throw lexer.issue('InvalidArgumentsCount', countReason(definition, args.length + 1), start)
       const first = args[0]
       const place = `argument #${args.length}`
-      const fault = (kind: 'InvalidArgumentKind' | 'InvalidArgumentType', reason: string) =>
-        lexer.fault(kind, reason, start, lexer.at)
+      const issue = (kind: 'InvalidArgumentKind' | 'InvalidArgumentType', reason: string) =>
+        lexer.issue(kind, reason, start, lexer.at)
       const info = argInfo(arg)
       const found = arg.kind === 'literal' ? 'literal' : 'field'
       if (param.kind !== 'any' && param.kind !== found) {
-        throw fault('InvalidArgumentKind', `invalid kind of ${place}: expected a ${param.kind}, but got a ${found}`)
+        throw issue('InvalidArgumentKind', `invalid kind of ${place}: expected a ${param.kind}, but got a ${found}`)
       }
       if (!param.accepts(info.type, first === undefined ? undefined : argType(first))) {
         const reason = `invalid type of ${place}: expected value of type ${param.expected}, but got ${info.type.name}`
-        throw fault('InvalidArgumentType', reason)
+        throw issue('InvalidArgumentType', reason)
       }
       args.push(arg)
       lexer.skipSpace()
     }
-    if (args.length < params.length) throw lexer.fault('InvalidArgumentsCount', countReason(definition, args.length))
+    if (args.length < params.length) throw lexer.issue('InvalidArgumentsCount', countReason(definition, args.length))
     lexer.expect(')')
     const [first] = args
     const mapped = first?.kind === 'path' && first.mapped > 0
@@ -327,7 +327,7 @@ class Parser {
       const literal = attempt(() => this.#literal(type, read))
       if (literal !== undefined) return literal
     }
-    throw lexer.fault('EOF', 'unrecognised input', start)
+    throw lexer.issue('EOF', 'unrecognised input', start)
   }
 
   #startsLogical(): boolean {

@@ -3,7 +3,7 @@ import type { IpRange } from './ip.js'
 import type { Bytes, Ip, Value } from './value.js'
 
 /** A test of one value. Long searches are charged to the budget. */
-export type Asks = (value: Value, budget: Budget) => boolean
+export type Predicate = (value: Value, budget: Budget) => boolean
 
 /** Returns whether a byte string is one of `values`. */
 export function bytesSet(values: readonly Bytes[]): (value: Value) => boolean {

@@ -48,7 +48,7 @@ export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
       if (base.kind !== 'field') return
       fields.add(base.field)
       if (place.phase !== undefined && !allowed(base.field.phases, place)) {
-        throw refuse(`field ${base.field.name} is not available in ${placeName(place)}`, span)
+        throw reject(`field ${base.field.name} is not available in ${placeName(place)}`, span)
       }
     },
     call: ({ function: definition, args }, { span }) => {
@@ -56,12 +56,12 @@ export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
       if (place.phase !== undefined) checkArgs(definition, args)
       if (name === 'regex_replace') countRegex(span)
       if (place.phase !== undefined) {
-        if (!allowed(definition.phases, place)) throw refuse(`${name} is not available in ${placeName(place)}`, span)
+        if (!allowed(definition.phases, place)) throw reject(`${name} is not available in ${placeName(place)}`, span)
         if (filter && definition.valueOnly === true) {
-          throw refuse(`${name} may stand in the value of an action only, not in a filter`, span)
+          throw reject(`${name} may stand in the value of an action only, not in a filter`, span)
         }
         const replaces = definition.once === true && [...functions].some((other) => other.endsWith('_replace'))
-        if (replaces) throw refuse('an expression has at most one regex_replace or wildcard_replace', span)
+        if (replaces) throw reject('an expression has at most one regex_replace or wildcard_replace', span)
       }
       functions.add(name)
     },
@@ -69,7 +69,7 @@ export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
   return { fields, functions, lists, regexes }
 }
 
-const refuse = (what: string, { start, end }: Span) => new ExprSpanError('NotAllowedHere', what, start, end)
+const reject = (what: string, { start, end }: Span) => new ExprSpanError('NotAllowedHere', what, start, end)
 
 /** Throws for the first argument beyond the limits of its parameter. */
 function checkArgs({ params, optional, rest }: FunctionDef, args: readonly Arg[]): void {

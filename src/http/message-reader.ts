@@ -54,7 +54,7 @@ const MAX_LENGTH = 2 ** 48
 /** The framing of one connection's messages. */
 export abstract class MessageReader<Limits extends MessageLimits = MessageLimits> {
   /** Set once: no more messages are read from the connection. */
-  fault: HttpParseError | undefined
+  issue: HttpParseError | undefined
   limits: Limits
   /** The body bytes of the last scan, without chunk framing. A part of the scanned chunk. */
   body: Buffer | undefined
@@ -93,7 +93,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.limits = limits
   }
 
-  /** Reads bytes of the first line, up to its carriage return. Returns how many have been read. See {@link refuse}. */
+  /** Reads bytes of the first line, up to its carriage return. Returns how many have been read. See {@link reject}. */
   protected abstract firstLine(chunk: Buffer, from: number, end: number): number
 
   /** Called after the head: calls {@link bodyFollows}, or one of its variants. */
@@ -146,7 +146,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   }
 
   /**
-   * Reads the first `end` bytes of a chunk up to the end of the message. Returns how many were read. See {@link fault}.
+   * Reads the first `end` bytes of a chunk up to the end of the message. Returns how many were read. See {@link issue}.
    * Body bytes of the chunk may be moved within it.
    */
   scan(chunk: Buffer, end = chunk.length): number {
@@ -167,14 +167,14 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           if (byte === CR) this.state = END_LF
           else if (KINDS[byte]! & IN_TOKEN) {
             if (++this.#fields > this.limits.header_count)
-              return this.refuse(`the ${this.#what} has too many header fields`, 431)
+              return this.reject(`the ${this.#what} has too many header fields`, 431)
             this.state = NAME
             this.#mark(i)
             this.at = 0
             const letter = byte | 32
             this.#word = letter === 99 ? LENGTH : letter === 116 ? CODING : undefined
             continue
-          } else return this.refuse('a header field does not begin with its name')
+          } else return this.reject('a header field does not begin with its name')
           break
         }
         case NAME: {
@@ -187,7 +187,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           this.at = before + i
           this.#word = word
           if (i === end) continue
-          if (chunk[i] !== COLON) return this.refuse('a header name has a character that no name has')
+          if (chunk[i] !== COLON) return this.reject('a header name has a character that no name has')
           if (word && this.at !== word.length) this.#word = undefined
           this.state = VALUE
           this.#mark(i)
@@ -198,22 +198,22 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           const from = i
           while (i < end && KINDS[chunk[i]!]! & IN_VALUE) i++
           if (this.#word) {
-            if (this.#value.length + i - from > MAX_FRAMING_VALUE) return this.refuse('the body has no clear length')
+            if (this.#value.length + i - from > MAX_FRAMING_VALUE) return this.reject('the body has no clear length')
             this.#value += chunk.toString('latin1', from, i)
           }
           if (i === end) continue
-          if (chunk[i] !== CR) return this.refuse('a header value has a control character')
+          if (chunk[i] !== CR) return this.reject('a header value has a control character')
           if (this.#word && !this.#framed(this.#word)) return i
           this.state = LINE_LF
           this.#mark(i)
           break
         }
         case LINE_LF:
-          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
           this.state = FIELD
           break
         case END_LF:
-          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
           i++
           if (!this.#headFits(i - headFrom)) return i
           if (this.#trailers) this.state = COMPLETE
@@ -245,23 +245,23 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           const byte = chunk[i]!
           const digit = hexDigit(byte)
           if (digit >= 0) {
-            if (++this.at > MAX_SIZE_DIGITS) return this.refuse('a chunk size is too large', 413)
+            if (++this.at > MAX_SIZE_DIGITS) return this.reject('a chunk size is too large', 413)
             this.#left = this.#left * 16 + digit
-          } else if (this.at === 0) return this.refuse('a chunk has no proper size')
+          } else if (this.at === 0) return this.reject('a chunk has no proper size')
           else if (byte === CR) this.state = SIZE_LF
           else if (byte === SEMICOLON) this.state = EXTENSION
-          else return this.refuse('a chunk has no proper size')
+          else return this.reject('a chunk has no proper size')
           break
         }
         case EXTENSION: {
           const byte = chunk[i]!
           if (byte === CR) this.state = SIZE_LF
-          else if (!(KINDS[byte]! & IN_VALUE)) return this.refuse('a chunk extension has a control character')
-          else if (++this.#extensions > MAX_EXTENSIONS) return this.refuse('the chunk extensions are too long', 413)
+          else if (!(KINDS[byte]! & IN_VALUE)) return this.reject('a chunk extension has a control character')
+          else if (++this.#extensions > MAX_EXTENSIONS) return this.reject('the chunk extensions are too long', 413)
           break
         }
         case SIZE_LF:
-          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
           if (this.#left === 0) {
             this.#trailers = true
             headFrom = i + 1
@@ -273,11 +273,11 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           }
           break
         case DATA_CR:
-          if (chunk[i] !== CR) return this.refuse('a chunk is longer than its size')
+          if (chunk[i] !== CR) return this.reject('a chunk is longer than its size')
           this.state = DATA_LF
           break
         case DATA_LF:
-          if (chunk[i] !== LF) return this.refuse('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
           this.state = SIZE
           this.at = 0
           this.#left = 0
@@ -285,7 +285,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
         default:
           if (this.state > FIELD) return i
           i = this.firstLine(chunk, i, end)
-          if (this.fault) return i
+          if (this.issue) return i
           continue
       }
       i++
@@ -370,12 +370,12 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   }
 
   protected fails(detail: string, status = 400): false {
-    this.fault = { status, detail }
+    this.issue = { status, detail }
     this.state = REFUSED
     return false
   }
 
-  protected refuse(detail: string, status = 400): number {
+  protected reject(detail: string, status = 400): number {
     this.fails(detail, status)
     return 0
   }

@@ -100,7 +100,7 @@ export class OriginConnection {
   readonly #home: ConnectionOwner
   readonly #socket: Socket
   readonly #reader: ResponseReader
-  readonly #outlet: SocketWriter
+  readonly #socketWriter: SocketWriter
   #state = CONNECTING
   #request: OriginRequest | undefined
   #sent: SentBody | undefined
@@ -133,7 +133,7 @@ export class OriginConnection {
     const flows = request.upgrade || (connector.tls && request.preamble !== undefined)
     const socket = connector.open(flows ? undefined : this.#reading(connector.tls), request.preamble)
     this.#socket = socket
-    this.#outlet = new SocketWriter(socket)
+    this.#socketWriter = new SocketWriter(socket)
     socket.on(connector.connected, () => this.#connected())
     socket.on('end', () => this.#ended())
     socket.on('error', (error) => this.#broken(error))
@@ -219,10 +219,10 @@ export class OriginConnection {
     request.sent()
     if (request.body === null) this.#socket.write(request.text, 'latin1')
     else {
-      this.#outlet.text(request.text)
+      this.#socketWriter.text(request.text)
       this.#sent = new SentBody(request.body, request.length, {
         socket: this.#socket,
-        writer: this.#outlet,
+        writer: this.#socketWriter,
         failed: (error) => this.#fail(error),
       })
       if (this.#state === GONE) this.#sent.stop()
@@ -240,8 +240,8 @@ export class OriginConnection {
     this.#quiet = 0
     const reader = this.#reader
     const read = reader.scan(chunk, end)
-    if (reader.fault) {
-      this.#fail(new InvalidResponse(reader.fault.detail))
+    if (reader.issue) {
+      this.#fail(new InvalidResponse(reader.issue.detail))
       return
     }
     try {

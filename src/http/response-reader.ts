@@ -67,23 +67,23 @@ export class ResponseReader extends MessageReader {
       const byte = chunk[i]!
       switch (this.state) {
         case START:
-          if (byte !== VERSION[this.at]) return this.refuse('the answer does not begin with a version of HTTP')
+          if (byte !== VERSION[this.at]) return this.reject('the answer does not begin with a version of HTTP')
           if (++this.at === VERSION.length) this.state = MINOR
           break
         case MINOR:
-          if (byte !== ZERO && byte !== ZERO + 1) return this.refuse('the version of HTTP is not 1.0 or 1.1')
+          if (byte !== ZERO && byte !== ZERO + 1) return this.reject('the version of HTTP is not 1.0 or 1.1')
           this.minor = byte - ZERO
           this.state = MINOR_END
           break
         case MINOR_END:
-          if (byte !== SPACE) return this.refuse('the version is not followed by a status')
+          if (byte !== SPACE) return this.reject('the version is not followed by a status')
           this.state = STATUS
           this.at = 0
           this.#status = 0
           break
         case STATUS: {
           const digit = byte - ZERO
-          if (digit < 0 || digit > 9) return this.refuse('the status has a character that is no digit')
+          if (digit < 0 || digit > 9) return this.reject('the status has a character that is no digit')
           this.#status = this.#status * 10 + digit
           if (++this.at === STATUS_DIGITS) this.state = STATUS_END
           break
@@ -91,13 +91,13 @@ export class ResponseReader extends MessageReader {
         case STATUS_END:
           // Many servers leave out the space too if they have no reason phrase.
           if (byte === CR) return this.#lineRead(i)
-          if (byte !== SPACE) return this.refuse('the status has more than three digits')
+          if (byte !== SPACE) return this.reject('the status has more than three digits')
           this.state = REASON
           break
         default:
           while (i < end && KINDS[chunk[i]!]! & IN_VALUE) i++
           if (i === end) return end
-          if (chunk[i] !== CR) return this.refuse('the reason of the status has a control character')
+          if (chunk[i] !== CR) return this.reject('the reason of the status has a control character')
           return this.#lineRead(i)
       }
     }

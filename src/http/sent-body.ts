@@ -12,7 +12,7 @@ export class SentBody {
   #moved = false
   readonly #body: Readable
   readonly #socket: Socket
-  readonly #outlet: SocketWriter
+  readonly #socketWriter: SocketWriter
   /** Bytes still to be sent; undefined: sent in chunks. */
   #left: number | undefined
   readonly #failed: (error: Error) => void
@@ -33,7 +33,7 @@ export class SentBody {
     this.#body = body
     this.#left = length
     this.#socket = socket
-    this.#outlet = writer
+    this.#socketWriter = writer
     this.#failed = failed
     body.on('end', this.#finished)
     body.on('error', failed)
@@ -62,17 +62,17 @@ export class SentBody {
       const chunk = this.#body.read() as Buffer | null
       if (chunk === null) return
       if (this.#left === undefined) {
-        this.#outlet.text(`${chunk.length.toString(16)}\r\n`)
-        this.#outlet.bytes(chunk)
-        this.#outlet.text('\r\n')
+        this.#socketWriter.text(`${chunk.length.toString(16)}\r\n`)
+        this.#socketWriter.bytes(chunk)
+        this.#socketWriter.text('\r\n')
       } else if (chunk.length > this.#left) {
         this.#failed(new Error('the body is longer than its length says'))
         return
       } else {
         this.#left -= chunk.length
-        this.#outlet.bytes(chunk)
+        this.#socketWriter.bytes(chunk)
       }
-      this.#blocked = !this.#outlet.open
+      this.#blocked = !this.#socketWriter.open
     }
   }
 
@@ -81,7 +81,7 @@ export class SentBody {
       this.#failed(new Error('the body is shorter than its length says'))
       return
     }
-    if (this.#left === undefined) this.#outlet.text('0\r\n\r\n')
+    if (this.#left === undefined) this.#socketWriter.text('0\r\n\r\n')
     this.done = true
     this.#detach()
   }

@@ -408,7 +408,7 @@ export interface PreparedRule {
   readonly readsScore: boolean
   /** Evaluated instead of the index, for a condition that needs every request. */
   readonly filter: Filter | undefined
-  readonly tally: MatchCount
+  readonly counter: MatchCount
   /** Matches are recorded. */
   readonly logged: boolean
 }

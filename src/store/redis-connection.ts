@@ -84,8 +84,8 @@ export async function openLink(url: string, log: Log): Promise<Link> {
   const failsOver = target.type !== 'single'
   const redis = redisConnection(url)
   const follower = redisConnection(url)
-  let fault: unknown
-  for (const connection of [redis, follower]) connection.on('error', (error) => (fault = error))
+  let issue: unknown
+  for (const connection of [redis, follower]) connection.on('error', (error) => (issue = error))
   try {
     await connectRedis(redis)
     await connectRedis(follower)
@@ -101,8 +101,8 @@ export async function openLink(url: string, log: Log): Promise<Link> {
   } catch (error) {
     redis.disconnect()
     follower.disconnect()
-    const message = `${where} cannot be used: ${messageOf(fault ?? error)}`
-    if (isRefusal(fault ?? error)) throw new Error(message, { cause: error })
+    const message = `${where} cannot be used: ${messageOf(issue ?? error)}`
+    if (isRefusal(issue ?? error)) throw new Error(message, { cause: error })
     throw new RedisUnreachable(message, { cause: error })
   }
 }

@@ -176,7 +176,7 @@ class RedisPlace implements Backend {
     } catch (error) {
       if (!isRefusal(error)) throw this.#broken(error)
       const reason = `${where}: ${messageOf(error)}`
-      this.#refuse(reason)
+      this.#reject(reason)
       throw new StoreUnavailable(reason, { cause: error })
     }
     // The change stream makes it visible if it stays.
@@ -269,7 +269,7 @@ class RedisPlace implements Backend {
     if (!this.#closing.signal.aborted) this.#options.log.error({ event: 'store_unavailable', error: reason })
   }
 
-  #refuse(reason: string): void {
+  #reject(reason: string): void {
     if (this.#refusing) return
     this.#refusing = true
     this.#probeAt = this.#options.clock.monotonic() + PROBE_MS

@@ -25,14 +25,14 @@ export class DeliveryQueue {
   #again = new Heap<Waiting>(({ dueAt }) => dueAt)
   readonly #known = new Set<string>()
   readonly #inFlight = new Set<string>()
-  readonly #most: number
+  readonly #max: number
 
   /** `most`: maximum concurrent attempts. */
-  constructor(scope: Scope, webhookId: string, breaker: Breaker, most: number) {
+  constructor(scope: Scope, webhookId: string, breaker: Breaker, max: number) {
     this.scope = scope
     this.webhookId = webhookId
     this.breaker = breaker
-    this.#most = most
+    this.#max = max
   }
 
   /** Whether this daemon holds the lease to send its deliveries. */
@@ -128,6 +128,6 @@ export class DeliveryQueue {
    * occupies no slots that others could use.
    */
   get #places(): number {
-    return Math.min(this.#most, 1 + this.breaker.successes)
+    return Math.min(this.#max, 1 + this.breaker.successes)
   }
 }

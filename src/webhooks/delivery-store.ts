@@ -46,7 +46,7 @@ export class StoredDeliveries implements Deliveries {
   readonly #clock: Clock
   readonly #limits: () => DeliveryLimits
   readonly #accepted: Counter
-  readonly #tallies = new Map<string, DeliveryCount>()
+  readonly #countsByAccount = new Map<string, DeliveryCount>()
   #isInFlight: (scope: Scope, id: string) => boolean = () => false
   readonly #stop: () => void
 
@@ -71,9 +71,9 @@ export class StoredDeliveries implements Deliveries {
 
   room(scope: Scope): number {
     const { jobs, bytes } = this.#limits()
-    const tally = this.#tallies.get(scope.id)
-    if (!tally) return jobs
-    return tally.bytes >= bytes ? 0 : Math.max(0, jobs - tally.waiting.size)
+    const accountCount = this.#countsByAccount.get(scope.id)
+    if (!accountCount) return jobs
+    return accountCount.bytes >= bytes ? 0 : Math.max(0, jobs - accountCount.waiting.size)
   }
 
   async accept(
@@ -99,7 +99,7 @@ export class StoredDeliveries implements Deliveries {
     return delivery && state && { delivery, state }
   }
 
-  list(scope: Scope, filter: JobFilter, from: number, most: number): { jobs: Job[]; total: number } {
+  list(scope: Scope, filter: JobFilter, from: number, max: number): { jobs: Job[]; total: number } {
     const jobs: Job[] = []
     let total = 0
     const all = this.#store.list(DELIVERIES, scope)
@@ -110,14 +110,14 @@ export class StoredDeliveries implements Deliveries {
       if (!delivery || !fits(delivery)) continue
       const state = this.#state(scope, delivery.id)
       if (!state || (filter.status !== undefined && state.status !== filter.status)) continue
-      if (total >= from && jobs.length < most) jobs.push({ delivery, state })
+      if (total >= from && jobs.length < max) jobs.push({ delivery, state })
       total += 1
     }
     return { jobs, total }
   }
 
   latest(scope: Scope, instanceId: string): Job[] {
-    const ids = this.#tallies.get(scope.id)?.latest.get(instanceId) ?? []
+    const ids = this.#countsByAccount.get(scope.id)?.latest.get(instanceId) ?? []
     return ids.flatMap((id) => this.get(scope, id) ?? [])
   }
 
@@ -195,7 +195,7 @@ export class StoredDeliveries implements Deliveries {
   }
 
   #count(scope: Scope, id: string, delivery: Delivery | undefined): void {
-    const { latest, instances } = this.#tally(scope)
+    const { latest, instances } = this.#accountCount(scope)
     if (!delivery) {
       const instance = instances.get(id) ?? ''
       const left = latest.get(instance)?.filter((newest) => newest !== id) ?? []
@@ -214,26 +214,26 @@ export class StoredDeliveries implements Deliveries {
   }
 
   #follow(scope: Scope, id: string, state: DeliveryState | undefined): void {
-    const tally = this.#tally(scope)
-    const known = tally.waiting.get(id)
+    const accountCount = this.#accountCount(scope)
+    const known = accountCount.waiting.get(id)
     const waits = state?.status === 'pending' || state?.status === 'processing'
     if (waits === (known !== undefined)) return
     if (waits) {
       const bytes = Buffer.byteLength(this.#store.get(DELIVERIES, scope, id)?.value.payload ?? '')
-      tally.waiting.set(id, bytes)
-      tally.bytes += bytes
+      accountCount.waiting.set(id, bytes)
+      accountCount.bytes += bytes
     } else {
-      tally.waiting.delete(id)
-      tally.bytes -= known ?? 0
+      accountCount.waiting.delete(id)
+      accountCount.bytes -= known ?? 0
     }
   }
 
-  #tally({ id }: Scope): DeliveryCount {
-    const known = this.#tallies.get(id)
+  #accountCount({ id }: Scope): DeliveryCount {
+    const known = this.#countsByAccount.get(id)
     if (known) return known
-    const tally: DeliveryCount = { waiting: new Map(), bytes: 0, latest: new Map(), instances: new Map() }
-    this.#tallies.set(id, tally)
-    return tally
+    const accountCount: DeliveryCount = { waiting: new Map(), bytes: 0, latest: new Map(), instances: new Map() }
+    this.#countsByAccount.set(id, accountCount)
+    return accountCount
   }
 }
 

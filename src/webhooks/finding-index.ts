@@ -68,11 +68,11 @@ export class FindingIndex {
 
 function latestOf({ times }: OfFinding): string | undefined {
   let latest: string | undefined
-  let most = -Infinity
+  let max = -Infinity
   for (const [id, time] of times) {
-    if (time === undefined || time <= most) continue
+    if (time === undefined || time <= max) continue
     latest = id
-    most = time
+    max = time
   }
   return latest
 }

@@ -16,13 +16,13 @@ export class Health {
   #failing: boolean
   #lastFailure: number | undefined
   #savedMs: number
-  readonly #mostStep: number
+  readonly #maxStep: number
 
   /** `mostStep`: maximum that the time between two failures counts, so that idle weeks do not. */
-  constructor(stored: WebhookHealth | undefined, mostStep: number) {
+  constructor(stored: WebhookHealth | undefined, maxStep: number) {
     this.#failing = stored !== undefined
     this.#failingMs = this.#savedMs = stored?.failing_ms ?? 0
-    this.#mostStep = mostStep
+    this.#maxStep = maxStep
   }
 
   get failingMs(): number {
@@ -40,7 +40,7 @@ export class Health {
   }
 
   failed(now: number): void {
-    if (this.#lastFailure !== undefined) this.#failingMs += Math.min(now - this.#lastFailure, this.#mostStep)
+    if (this.#lastFailure !== undefined) this.#failingMs += Math.min(now - this.#lastFailure, this.#maxStep)
     this.#lastFailure = now
     this.#failing = true
   }

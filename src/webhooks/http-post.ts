@@ -57,8 +57,8 @@ export function posterOver(agents: GuardedAgents): Poster {
     // Options that requests share are prepared once.
     if (request.timeoutMs !== timeout) {
       timeout = request.timeoutMs
-      const most = CONNECT_MS
-      client = base.extend({ timeout: { request: timeout, lookup: most, connect: most, secureConnect: most } })
+      const max = CONNECT_MS
+      client = base.extend({ timeout: { request: timeout, lookup: max, connect: max, secureConnect: max } })
     }
     return await post(client, request)
   }

@@ -30,10 +30,10 @@ export interface WebhookStateDeps extends DestinationDeps {
 
 /** Creates the state of a webhook with an empty queue that no daemon owns. */
 export function newWebhookState(deps: WebhookStateDeps, scope: Scope, webhookId: string): WebhookState {
-  const { in_flight_per_destination: most, circuit_breaker: breaker } = deps.options
+  const { in_flight_per_destination: max, circuit_breaker: breaker } = deps.options
   const target: WebhookState = {
-    queue: new DeliveryQueue(scope, webhookId, new Breaker(breaker), most),
-    destination: new DestinationOf(deps, scope, webhookId, most),
+    queue: new DeliveryQueue(scope, webhookId, new Breaker(breaker), max),
+    destination: new DestinationOf(deps, scope, webhookId, max),
     health: healthOf(deps, scope, webhookId),
     wakeAt: Infinity,
     asking: false,

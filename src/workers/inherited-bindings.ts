@@ -1,6 +1,6 @@
 import type { Binding } from '../core/model/worker.js'
 import { BINDINGS } from './bindings/index.js'
-import { refuse, type UploadIssue } from './upload/errors.js'
+import { reject, type UploadIssue } from './upload/errors.js'
 
 export interface InheritInput {
   /** As uploaded. */
@@ -20,7 +20,7 @@ export interface InheritInput {
  * and then those that are kept. Throws UploadRefused.
  */
 export function resolveBindings({ bindings, keep, before, version, strict }: InheritInput): Binding[] {
-  const faults: UploadIssue[] = []
+  const issues: UploadIssue[] = []
   const normalize = bindings.flatMap((binding, index): Binding[] => {
     if (binding.type !== 'inherit') return [BINDINGS.get(binding.type)?.normalize(binding) ?? binding]
     const { name, old_name: oldName, version_id: id = 'latest' } = binding
@@ -28,16 +28,16 @@ export function resolveBindings({ bindings, keep, before, version, strict }: Inh
     const from = id === 'latest' ? before : version?.(String(id))
     if (!from) {
       const why = version ? 'there is no version with this id' : 'version_id must be "latest" here'
-      faults.push(invalid(name, `${at}/version_id`, why))
+      issues.push(invalid(name, `${at}/version_id`, why))
       return []
     }
     const wanted = typeof oldName === 'string' ? oldName : name
     const found = from.find((one) => one.name === wanted)
     if (!found && strict)
-      faults.push(invalid(name, at, `the ${id === 'latest' ? 'latest ' : ''}version has no such binding`))
+      issues.push(invalid(name, at, `the ${id === 'latest' ? 'latest ' : ''}version has no such binding`))
     return found ? [{ ...found, name }] : []
   })
-  refuse(faults)
+  reject(issues)
   const named = new Set(bindings.map(({ name }) => name))
   return [...normalize, ...before.filter(({ name, type }) => keep.includes(type) && !named.has(name))]
 }

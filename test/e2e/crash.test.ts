@@ -10,8 +10,8 @@ import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from '.
 const CLIENTS = 32
 const KILLS = Number(process.env['EDGED_KILLS'] ?? 4)
 
-/** What one client was told: the last change of its ruleset that was acknowledged, and the one that may be under way. */
-interface Told {
+/** What one client was reported: the last change of its ruleset that was acknowledged, and the one that may be under way. */
+interface Reported {
   id: string
   acknowledged: number
   asked: number
@@ -27,7 +27,8 @@ async function call(daemon: Daemon, method: string, path: string, body?: object)
 }
 
 /** Changes that were acknowledged. */
-const changes = (clients: readonly Told[]): number => clients.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
+const changes = (clients: readonly Reported[]): number =>
+  clients.reduce((sum, { acknowledged }) => sum + acknowledged, 0)
 
 /** A ruleset whose every part tells which change it is of: a torn one would show two numbers. */
 const numbered = (n: number): object => ({
@@ -41,26 +42,26 @@ const numbered = (n: number): object => ({
 })
 
 /** Changes one ruleset over and over, until the daemon is gone. */
-async function write(daemon: Daemon, told: Told): Promise<void> {
+async function write(daemon: Daemon, reported: Reported): Promise<void> {
   try {
-    if (told.id === '') {
+    if (reported.id === '') {
       const shape = { name: 'mine', kind: 'custom', phase: 'http_request_firewall_custom', ...numbered(0) }
       const { status, result } = await call(daemon, 'POST', '', shape)
-      if (status === 200) told.id = result.id
+      if (status === 200) reported.id = result.id
     }
     for (;;) {
-      const next = told.asked + 1
-      told.asked = next
-      const { status } = await call(daemon, 'PUT', `/${told.id}`, numbered(next))
+      const next = reported.asked + 1
+      reported.asked = next
+      const { status } = await call(daemon, 'PUT', `/${reported.id}`, numbered(next))
       if (status !== 200) return
-      told.acknowledged = next
+      reported.acknowledged = next
     }
   } catch {
     // The daemon is gone, as it was to be.
   }
 }
 
-async function check(t: Test, daemon: Daemon, clients: readonly Told[]): Promise<void> {
+async function check(t: Test, daemon: Daemon, clients: readonly Reported[]): Promise<void> {
   let wrong = 0
   for (const { id, acknowledged, asked } of clients) {
     if (id === '') continue
@@ -86,12 +87,12 @@ async function loop(
     store,
     control: { listen: '127.0.0.1:0', rate_limit: { requests: 0 } },
   })
-  const clients: Told[] = Array.from({ length: CLIENTS }, () => ({ id: '', acknowledged: 0, asked: 0 }))
+  const clients: Reported[] = Array.from({ length: CLIENTS }, () => ({ id: '', acknowledged: 0, asked: 0 }))
   for (let kill = 0; kill < KILLS; kill++) {
     const daemon = await startDaemon(t, config, folder)
     await check(t, daemon, clients)
     const before = changes(clients)
-    const writing = clients.map((told) => write(daemon, told))
+    const writing = clients.map((reported) => write(daemon, reported))
     await until(() => changes(clients) >= before + CLIENTS)
     await wait(Math.random() * 700)
     daemon.signal('SIGKILL')

@@ -138,9 +138,9 @@ export async function startDaemon(t: Owner, config: object, folder = testFolder(
     ended,
     async reload(to, outcome = 'reloaded') {
       await write(to)
-      const told = event(outcome)
+      const reported = event(outcome)
       child.kill('SIGHUP')
-      await told
+      await reported
     },
     signal: (signal) => void child.kill(signal),
     async metric(name) {

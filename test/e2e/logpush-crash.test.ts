@@ -230,9 +230,9 @@ t.test(
       dead_letter: into.url,
     }
     await daemon.reload(configFor(into, next))
-    const told = daemon.lines.filter((line) => line.includes('restart_needed'))
+    const reported = daemon.lines.filter((line) => line.includes('restart_needed'))
     t.strictSame(
-      told.map((line) => (JSON.parse(line) as { section: string }).section),
+      reported.map((line) => (JSON.parse(line) as { section: string }).section),
       ['logpush.retention_bytes', 'logpush.dead_letter', 'logpush.uploads.in_flight'],
     )
     const response = await call(daemon, '/logpush/jobs', JSON.stringify({ destination_conf: into.url }))

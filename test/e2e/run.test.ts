@@ -26,14 +26,14 @@ function start(t: Test, file: string, more: readonly string[] = []) {
   const child = spawn(process.execPath, [CLI, 'run', file, ...more], { env: { PATH: process.env['PATH'] } })
   t.teardown(() => child.kill('SIGKILL'))
   let out = ''
-  let told = ''
+  let reported = ''
   child.stdout.on('data', (text: Buffer) => (out += text.toString()))
-  child.stderr.on('data', (text: Buffer) => (told += text.toString()))
+  child.stderr.on('data', (text: Buffer) => (reported += text.toString()))
   const ended = once(child, 'close').then(([code]) => code as number | null)
   return {
     child,
     ended,
-    told: () => told,
+    reported: () => reported,
     summary: () => JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, number>,
   }
 }
@@ -96,7 +96,7 @@ t.test('a run that is killed again and again goes on with the same batches and l
   child = last.child
   let kills = 0
   for (let code = await last.ended; code !== 0; code = await last.ended) {
-    if (code !== null) throw new Error(`ended with ${code}: ${last.told()}`)
+    if (code !== null) throw new Error(`ended with ${code}: ${last.reported()}`)
     kills += 1
     last = start(t, file, ['--resume'])
     child = last.child
@@ -118,7 +118,7 @@ t.test('a run that is killed again and again goes on with the same batches and l
   )
   const before = bodies.length
   const again = start(t, file, ['--resume'])
-  t.equal(await again.ended, 0, again.told())
+  t.equal(await again.ended, 0, again.reported())
   t.equal(bodies.length, before, 'a finished run sends nothing again')
 })
 
@@ -146,7 +146,7 @@ t.test('a followed file goes on behind a crash and a stop, through a rotation, w
   append(3700, 4100)
   await until(() => arrived().length === 4)
   stopped.child.kill('SIGTERM')
-  t.equal(await stopped.ended, 0, stopped.told())
+  t.equal(await stopped.ended, 0, stopped.reported())
   t.equal(
     arrived()[4],
     records(4000, 100)
@@ -159,7 +159,7 @@ t.test('a followed file goes on behind a crash and a stop, through a rotation, w
   const last = start(t, file, ['--resume'])
   await until(() => arrived().length === 6)
   last.child.kill('SIGTERM')
-  t.equal(await last.ended, 0, last.told())
+  t.equal(await last.ended, 0, last.reported())
   t.equal(
     arrived().join(''),
     records(0, 5200)
@@ -179,10 +179,10 @@ t.test('an interrupt stops a run at a batch, and says how to go on', options, as
   t.equal(await first.ended, 5)
   t.ok((first.summary()['seconds'] ?? Infinity) < 60, 'a receiver that keeps silent is not waited for to the end')
   t.match(first.summary(), { delivered: BATCH, batches: 1 })
-  t.match(first.told(), /stopped; undelivered records are kept; --resume continues/)
+  t.match(first.reported(), /stopped; undelivered records are kept; --resume continues/)
   open = true
   const second = start(t, file, ['--resume'])
-  t.equal(await second.ended, 0, second.told())
+  t.equal(await second.ended, 0, second.reported())
   t.match(second.summary(), { delivered: 2 * BATCH, dropped: 0 })
   t.ok(bodies[1]?.equals(bodies[2]!), 'the batch under way comes again, byte for byte')
   t.equal(gunzipSync(bodies[3]!).toString(), batch(2))
@@ -196,9 +196,9 @@ t.test('a destination that fails for retry_for ends the run, whenever it would b
     const folder = testFolder(t, { 'in-1.ndjson': records(0, 1000).join('\n') })
     const { url } = await receiver(t, () => status)
     // A refusal is tried again after a minute at the earliest: the run ends before.
-    const { ended, told, summary } = start(t, pipeline(folder, url, 'retry_for: 2s'))
+    const { ended, reported, summary } = start(t, pipeline(folder, url, 'retry_for: 2s'))
     t.equal(await ended, 5, what)
-    t.match(told(), new RegExp(`responded with ${status}; undelivered records are kept`))
+    t.match(reported(), new RegExp(`responded with ${status}; undelivered records are kept`))
     t.match(summary(), { read: 1000, delivered: 0 })
     t.ok((summary()['seconds'] ?? Infinity) < 30, `${what}: before it would be asked again`)
   }

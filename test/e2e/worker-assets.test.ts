@@ -41,9 +41,9 @@ t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbu
 
   await t.test('a reload tells that the memory for files waits for a restart', async (t) => {
     await daemon.reload({ ...config, workers: { assets: { cache_bytes: '1MB' } } })
-    const told = daemon.lines.filter((line) => line.includes('restart_needed'))
+    const reported = daemon.lines.filter((line) => line.includes('restart_needed'))
     t.strictSame(
-      told.map((line) => (JSON.parse(line) as { section: string }).section),
+      reported.map((line) => (JSON.parse(line) as { section: string }).section),
       ['workers.assets.cache_bytes'],
     )
   })

@@ -26,7 +26,7 @@ const CONFIG = configuration('http://127.0.0.1:9', {
 })
 
 /** One script that somebody uploads over and over: what was acknowledged last, and what may be under way. */
-interface Told {
+interface Reported {
   readonly name: string
   /** Has files and no code; the others have modules. */
   readonly site: boolean
@@ -38,7 +38,7 @@ interface Told {
 const part = (n: number, letter: string): string =>
   `change ${n} `.padEnd(((n * 7919 + letter.charCodeAt(0)) % 50) * 1000, letter)
 
-async function upload(daemon: Daemon, { name, site }: Told, n: number): Promise<number> {
+async function upload(daemon: Daemon, { name, site }: Reported, n: number): Promise<number> {
   const annotations = { 'workers/message': `change ${n}` }
   if (site) {
     const files = new Map(
@@ -57,13 +57,13 @@ async function upload(daemon: Daemon, { name, site }: Told, n: number): Promise<
 }
 
 /** Uploads a script over and over, until the daemon is gone. */
-async function write(daemon: Daemon, told: Told): Promise<void> {
+async function write(daemon: Daemon, reported: Reported): Promise<void> {
   try {
     for (;;) {
-      told.asked += 1
-      const status = await upload(daemon, told, told.asked)
-      if (status !== 200) throw new Error(`an upload of ${told.name} was answered with ${status}`)
-      told.acknowledged = told.asked
+      reported.asked += 1
+      const status = await upload(daemon, reported, reported.asked)
+      if (status !== 200) throw new Error(`an upload of ${reported.name} was answered with ${status}`)
+      reported.acknowledged = reported.asked
     }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
@@ -72,7 +72,7 @@ async function write(daemon: Daemon, told: Told): Promise<void> {
 }
 
 /** What the parts of a script say, as it is deployed. */
-async function parts(daemon: Daemon, { name, site }: Told): Promise<string[]> {
+async function parts(daemon: Daemon, { name, site }: Reported): Promise<string[]> {
   const path = `/scripts/${name}`
   const { result } = await call<{ deployments: StoredDeployment[] }>(daemon, 'GET', `${path}/deployments`)
   const id = result.deployments[0]?.versions[0]?.version_id ?? 'none'
@@ -95,11 +95,11 @@ async function parts(daemon: Daemon, { name, site }: Told): Promise<string[]> {
   return said
 }
 
-async function check(t: Test, daemon: Daemon, clients: readonly Told[]): Promise<void> {
+async function check(t: Test, daemon: Daemon, clients: readonly Reported[]): Promise<void> {
   let wrong = 0
-  for (const told of clients) {
-    const { name, site, acknowledged, asked } = told
-    const said = await parts(daemon, told)
+  for (const reported of clients) {
+    const { name, site, acknowledged, asked } = reported
+    const said = await parts(daemon, reported)
     const found = Number(/change (\d+) /.exec(said[0] ?? '')?.[1])
     const whole = site
       ? said.slice(1).every((text, at) => text === part(found, 'abcd'[at]!))
@@ -150,7 +150,7 @@ t.test(
   { skip: unbuilt, timeout: 600_000 },
   async (t) => {
     const folder = testFolder(t)
-    const clients: Told[] = Array.from({ length: CLIENTS }, (_, i) => ({
+    const clients: Reported[] = Array.from({ length: CLIENTS }, (_, i) => ({
       name: `script-${i}`,
       site: i % 2 === 0,
       acknowledged: 0,
@@ -160,17 +160,20 @@ t.test(
     for (let kill = 0; kill < KILLS; kill++) {
       const daemon = await startDaemon(t, CONFIG, folder)
       if (kill === 0)
-        for (const told of clients) {
-          t.equal(await upload(daemon, told, 0), 200)
-          if (told.site)
+        for (const reported of clients) {
+          t.equal(await upload(daemon, reported, 0), 200)
+          if (reported.site)
             t.match(
-              await call(daemon, 'PUT', '/domains', { hostname: `${told.name}.example.test`, service: told.name }),
+              await call(daemon, 'PUT', '/domains', {
+                hostname: `${reported.name}.example.test`,
+                service: reported.name,
+              }),
               { status: 200 },
             )
         }
       await check(t, daemon, clients)
       const before = sum()
-      const writing = clients.map((told) => write(daemon, told))
+      const writing = clients.map((reported) => write(daemon, reported))
       await until(() => sum() > before)
       await wait(Math.random() * 500)
       daemon.signal('SIGKILL')
@@ -178,8 +181,9 @@ t.test(
     }
     const daemon = await startDaemon(t, CONFIG, folder)
     await check(t, daemon, clients)
-    for (const told of clients) t.equal(await upload(daemon, told, ++told.asked), 200, 'and can be uploaded again')
-    for (const told of clients) told.acknowledged = told.asked
+    for (const reported of clients)
+      t.equal(await upload(daemon, reported, ++reported.asked), 200, 'and can be uploaded again')
+    for (const reported of clients) reported.acknowledged = reported.asked
     daemon.signal('SIGTERM')
     t.equal(await daemon.ended, 0)
 

@@ -71,7 +71,7 @@ t.test('every documented field has its type, phases and relations', async (t) =>
   )
   for (const field of FIELDS) {
     const row = fields[field.name] as Row
-    const told = {
+    const reported = {
       type: field.type,
       group: field.group,
       mutable: field.mutable,
@@ -87,7 +87,7 @@ t.test('every documented field has its type, phases and relations', async (t) =>
       aliasOf: row.alias_of,
       rawOf: row.raw_of,
     }
-    t.same(told, documented, field.name)
+    t.same(reported, documented, field.name)
     if (row.phases !== undefined) t.same(field.phases, row.phases, `phases of ${field.name}`)
   }
 })
@@ -327,8 +327,8 @@ t.test('edged expr shows where an expression is wrong, and its result for a requ
   })
   t.match(checkExpression('http.request.method eq "get"').output, /^ok\nhint: methods are in upper case/)
   t.equal(checkExpression('http.response.code eq 200', { phase: 'http_request_transform' }).exitCode, 2)
-  const told = JSON.parse(checkExpression('ssl and', { json: true }).output) as unknown
-  t.match(told, { valid: false, error: { class: 'ExpectedName', line: 1, column: 8, length: 1 } })
+  const reported = JSON.parse(checkExpression('ssl and', { json: true }).output) as unknown
+  t.match(reported, { valid: false, error: { class: 'ExpectedName', line: 1, column: 8, length: 1 } })
 
   const request = {
     method: 'POST',

@@ -48,8 +48,8 @@ export async function kafkaCluster(t: Test): Promise<KafkaCluster> {
     child.stdin.end()
     await ended
   })
-  const told = createInterface(child.stdout)[Symbol.asyncIterator]()
-  const line = async (): Promise<string> => String((await told.next()).value)
+  const reported = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const line = async (): Promise<string> => String((await reported.next()).value)
   return {
     brokers: (await line()).split(','),
     async messages() {

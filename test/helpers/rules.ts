@@ -63,7 +63,7 @@ export function rulesOf(
   rulesets: readonly TestRuleset[],
   { parts, log = silentLog, metrics = openMetrics({ process: false }) }: RulesOptions = {},
 ): ZoneRules {
-  const tallies = new MatchCounters(metrics)
+  const counters = new MatchCounters(metrics)
   const prepared = rulesets.map((given): PreparedRuleset => {
     if (!phaseNamed(given.phase)) throw new Error(`no phase ${given.phase}`)
     const { level = 'zone' } = given
@@ -71,7 +71,7 @@ export function rulesOf(
       level,
       accountId: 'account',
       parts: { ...defaultRuleDeps, ...parts },
-      tallies,
+      counters,
       log,
     })
   })

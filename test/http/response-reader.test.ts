@@ -20,13 +20,13 @@ function read(text: string, cuts: readonly number[] = [], { method = 'GET', upgr
   let head: ResponseReader['head']
   let body = ''
   let used = 0
-  for (let i = 0; i + 1 < places.length && !reader.fault && !reader.complete; i++) {
+  for (let i = 0; i + 1 < places.length && !reader.issue && !reader.complete; i++) {
     // A copy, since the reader may move what it reads.
     used = places[i]! + reader.scan(Buffer.from(bytes.subarray(places[i], places[i + 1])))
     head = reader.head ?? head
-    if (!reader.fault) body += reader.body?.toString('latin1') ?? ''
+    if (!reader.issue) body += reader.body?.toString('latin1') ?? ''
   }
-  const { complete, untilClose, persists, fault } = reader
+  const { complete, untilClose, persists, issue: fault } = reader
   if (fault) return { fault: fault.detail }
   return { status: head?.status, fields: head?.fields, body, complete, untilClose, persists, rest: text.slice(used) }
 }

@@ -112,7 +112,7 @@ t.test('any replacement of a value is accepted or reported with a pointer into t
     ),
     fc.jsonValue({ maxDepth: 3 }),
   )
-  let told = 0
+  let reported = 0
   const holds = () =>
     fc.assert(
       fc.property(fc.constantFrom(...rules), fc.nat(25), strange, ({ phase: name, rule }, at, by) => {
@@ -129,10 +129,10 @@ t.test('any replacement of a value is accepted or reported with a pointer into t
           if (pointer !== '' && !pointer.startsWith('/')) throw new Error(`${pointer} is no pointer`)
           if (message === '') throw new Error('an issue says nothing')
         }
-        told += issues.length
+        reported += issues.length
       }),
       { numRuns: 5000, seed: 20_261_121 },
     )
   t.doesNotThrow(holds)
-  t.ok(told > 2000, `${told} issues`)
+  t.ok(reported > 2000, `${reported} issues`)
 })

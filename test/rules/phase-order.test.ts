@@ -378,7 +378,7 @@ t.test('a new version of a ruleset compiles only the rules that changed', async 
     level: 'zone' as const,
     accountId: 'account',
     parts: defaultRuleDeps,
-    tallies: new MatchCounters(openMetrics({ process: false })),
+    counters: new MatchCounters(openMetrics({ process: false })),
     log: silentLog,
   }
   const reader = { action: 'log', expression: 'http.request.body.raw contains "x"' }

@@ -27,12 +27,12 @@ const embedded = (folder: string, clock: Clock = systemClock) =>
 
 /** Checks that all confirmed data exists, and of every batch all or nothing. */
 async function checkCounts(t: Test, store: Store, confirmed: readonly number[]): Promise<void> {
-  const told = new Map<string, number>()
+  const reported = new Map<string, number>()
   for await (const { cursor, entry } of store.audit()) {
     const { id } = entry.actor
-    if (Number(entry.requestId) !== (told.get(id) ?? 0) + 1)
+    if (Number(entry.requestId) !== (reported.get(id) ?? 0) + 1)
       t.fail(`audit of writer ${id} jumps to ${entry.requestId} at ${cursor}`)
-    told.set(id, Number(entry.requestId))
+    reported.set(id, Number(entry.requestId))
   }
   for (const [writer, last] of confirmed.entries()) {
     const n = numberOf(store, writer)
@@ -41,8 +41,8 @@ async function checkCounts(t: Test, store: Store, confirmed: readonly number[]):
     if (n > last + 1) t.fail(`writer ${writer}: ${n} is there, of which only ${last} was confirmed`)
     if (parts.some((part) => (part?.value.n ?? 0) !== n)) t.fail(`writer ${writer}: a batch is torn`)
     if (new Set(parts.map((part) => part?.version)).size > 1) t.fail(`writer ${writer}: versions of a batch differ`)
-    if ((told.get(String(writer)) ?? 0) !== n)
-      t.fail(`writer ${writer}: ${n} batches, audited up to ${told.get(String(writer))}`)
+    if ((reported.get(String(writer)) ?? 0) !== n)
+      t.fail(`writer ${writer}: ${n} batches, audited up to ${reported.get(String(writer))}`)
   }
 }
 

@@ -138,15 +138,15 @@ t.test('large files on their way to clients are bounded, each counted once', asy
   // A client that takes the beginning of the file and leaves.
   const site = new AssetSite({ files: new Map([['/b', file('b')]]), config: {}, worker: false })
   const exchange = { method: 'GET', host: 'x.test', target: '/b', headers: [] as string[] } as unknown as Exchange
-  const told: string[] = []
+  const reported: string[] = []
   const response = new AssetResponse(
     site,
     exchange,
     {
-      head: (status) => void told.push(String(status)),
-      data: (chunk) => told.push(String(chunk.length)) === 0,
-      end: () => void told.push('end'),
-      fail: () => void told.push('fail'),
+      head: (status) => void reported.push(String(status)),
+      data: (chunk) => reported.push(String(chunk.length)) === 0,
+      end: () => void reported.push('end'),
+      fail: () => void reported.push('fail'),
       onDrain: () => undefined,
     },
     { blobs: cache },
@@ -155,7 +155,7 @@ t.test('large files on their way to clients are bounded, each counted once', asy
   other?.done()
   full()
   response.cancel()
-  t.same(told, ['200', '65536', 'fail'])
+  t.same(reported, ['200', '65536', 'fail'])
   const last = await cache.lend(file('c'))
   cached.done()
   last.done()

@@ -17,7 +17,7 @@ const get = (at: AssetSite, target: string, { method = 'GET', navigates = false 
   at.decide({ method, host: 'site.test', target, navigates })
 
 /** A decision in a few characters: the file, `307 /place`, `404 file`, or its kind. */
-function told(decision: AssetDecision): string {
+function reported(decision: AssetDecision): string {
   if (decision.kind === 'file') return decision.status === 200 ? decision.file.blob : `404 ${decision.file.blob}`
   return decision.kind === 'redirect' ? `${decision.status} ${decision.location}` : decision.kind
 }
@@ -66,11 +66,11 @@ t.test('every way of handling HTML', async (t) => {
   for (const [target, paths, ...expected] of HTML)
     for (const [i, handling] of HTML_HANDLING.entries())
       t.equal(
-        told(get(site(paths, { html_handling: handling }), target)),
+        reported(get(site(paths, { html_handling: handling }), target)),
         expected[i],
         `${target} of ${paths.join()} ${handling}`,
       )
-  t.equal(told(get(site(['/a.html']), '/a')), '/a.html', 'auto-trailing-slash by default')
+  t.equal(reported(get(site(['/a.html']), '/a')), '/a.html', 'auto-trailing-slash by default')
 })
 
 t.test('a redirect leads to a place that is served, whatever was asked', async (t) => {
@@ -101,13 +101,13 @@ t.test('what is missing', async (t) => {
     [{ not_found_handling: 'single-page-application' }, '/any/where', '/index.html'],
     [{ not_found_handling: 'single-page-application', html_handling: 'none' }, '/any', '/index.html'],
   ]
-  for (const [config, target, expected] of ROWS) t.equal(told(get(site(paths, config), target)), expected, target)
-  t.equal(told(get(site(['/x'], { not_found_handling: '404-page' }), '/y')), 'missing', 'no page for it')
+  for (const [config, target, expected] of ROWS) t.equal(reported(get(site(paths, config), target)), expected, target)
+  t.equal(reported(get(site(['/x'], { not_found_handling: '404-page' }), '/y')), 'missing', 'no page for it')
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
-    t.equal(told(get(site(paths), '/a/b/x.txt', { method })), 'method_not_allowed')
-    t.equal(told(get(site(paths), '/nowhere', { method })), 'missing')
+    t.equal(reported(get(site(paths), '/a/b/x.txt', { method })), 'method_not_allowed')
+    t.equal(reported(get(site(paths), '/nowhere', { method })), 'missing')
   }
-  t.equal(told(get(site(paths), '/a/b/x.txt', { method: 'HEAD' })), '/a/b/x.txt')
+  t.equal(reported(get(site(paths), '/a/b/x.txt', { method: 'HEAD' })), '/a/b/x.txt')
 })
 
 t.test('a base path stands in front of every file and every move', async (t) => {
@@ -124,7 +124,7 @@ t.test('a base path stands in front of every file and every move', async (t) => 
     [null, '/a', '/a.html'],
   ]
   for (const [base_path, target, expected] of ROWS)
-    t.equal(told(get(site(['/index.html', '/file.txt', '/a.html'], { base_path }), target)), expected, target)
+    t.equal(reported(get(site(['/index.html', '/file.txt', '/a.html'], { base_path }), target)), expected, target)
 })
 
 const many = (count: number, line: (i: number) => string) => Array.from({ length: count }, (_, i) => line(i)).join('\n')
@@ -176,7 +176,7 @@ const REDIRECTS: [rules: string, target: string, expected: string][] = [
 ]
 t.test('redirects', async (t) => {
   for (const [_redirects, target, expected] of REDIRECTS)
-    t.equal(told(get(site(['/page', '/q.html'], { _redirects }), target)), expected, `${_redirects} ${target}`)
+    t.equal(reported(get(site(['/page', '/q.html'], { _redirects }), target)), expected, `${_redirects} ${target}`)
 })
 
 const BAD_REDIRECTS: [text: string, handling: HtmlHandling, rules: number, line: number, message: RegExp][] = [
@@ -324,7 +324,7 @@ t.test('who gets a request first', async (t) => {
   ]
   for (const [config, parts, target, navigates, expected] of ROWS)
     t.equal(
-      told(get(site(['/a.html', '/404.html'], config, parts), target, { navigates })),
+      reported(get(site(['/a.html', '/404.html'], config, parts), target, { navigates })),
       expected,
       JSON.stringify(config),
     )

@@ -61,7 +61,7 @@ t.test('what a thread refuses is refused in the same words', async (t) => {
         return await work()
       } catch (error) {
         if (!(error instanceof UploadRefused)) throw error
-        return error.faults
+        return error.issues
       }
     }
     const faults = await faultsOf(async () => await reader.analyse('modules', main, files))
@@ -72,7 +72,7 @@ t.test('what a thread refuses is refused in the same words', async (t) => {
 })
 
 t.test('code that takes too much memory to be read is refused, and the next is read', async (t) => {
-  const reader = new CodeReader({ mostMegabytes: 96 })
+  const reader = new CodeReader({ maxMegabytes: 96 })
   const long = file('main.js', `export default { fetch() {} }\n//${'x'.repeat(200_000)}`)
   t.match(await reader.analyse('modules', long, [long]), { handlers: ['fetch'] })
   const main = file('main.js', `export default { fetch() {} }\n${'a;'.repeat(1_500_000)}`)
@@ -128,7 +128,7 @@ t.test('code nested as deep as can be is read or refused, and ends no process', 
       return (await reader.analyse('modules', main, [main])).handlers.join()
     } catch (error) {
       if (!(error instanceof UploadRefused)) throw error
-      return error.faults.map(({ message }) => message).join()
+      return error.issues.map(({ message }) => message).join()
     }
   }
   const SHAPES: Record<string, (depth: number) => string> = {

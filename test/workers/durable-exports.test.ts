@@ -348,7 +348,7 @@ const ROWS: readonly (readonly [what: string, row: Row])[] = [
   ],
 ]
 
-const told = (notices: readonly { class: string; scenario: string }[]): string[] =>
+const reported = (notices: readonly { class: string; scenario: string }[]): string[] =>
   notices.map((notice) => `${notice.class} ${notice.scenario}`)
 
 t.test('exports are reconciled with what there is', async (t) => {
@@ -374,9 +374,9 @@ t.test('exports are reconciled with what there is', async (t) => {
       referencing: () => row.bound ?? [],
     })
     for (const { scenario } of [...errors, ...result.info]) seen.add(scenario)
-    t.same(told(errors), row.errors ?? [], what)
+    t.same(reported(errors), row.errors ?? [], what)
     if (row.errors) continue
-    t.same(told(result.info), row.info ?? [], what)
+    t.same(reported(result.info), row.info ?? [], what)
     t.match(result, { warnings: [], ...row.result }, what)
     if (!row.leaves) continue
     const left = [

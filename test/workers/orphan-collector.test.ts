@@ -160,8 +160,8 @@ t.test(
   'it runs soon after the start and then every hour until it is closed, also after a run that failed',
   async (t) => {
     const it = await made(t)
-    const told: object[] = []
-    const note = (line: object) => void told.push(line)
+    const reported: object[] = []
+    const note = (line: object) => void reported.push(line)
     let broken = true
     const blobs: Blobs = {
       ...it.blobs,
@@ -173,16 +173,16 @@ t.test(
     const collector = startCollector({ ...it, blobs, log: { ...silentLog, info: note, warn: note } as Log })
     await it.blobs.put(Buffer.from('orphan'))
     it.clock.move(HOUR / 12)
-    await until(() => told.length === 1)
-    t.same(told, [{ event: 'orphans_not_collected', error: 'the disk is gone' }])
+    await until(() => reported.length === 1)
+    t.same(reported, [{ event: 'orphans_not_collected', error: 'the disk is gone' }])
     broken = false
     it.clock.move(DAY + 1)
-    await until(() => told.length === 2)
-    t.same(told[1], { event: 'orphans_collected', blobs: 1 })
+    await until(() => reported.length === 2)
+    t.same(reported[1], { event: 'orphans_collected', blobs: 1 })
     await collector.close()
     await it.blobs.put(Buffer.from('another'))
     it.clock.move(2 * DAY)
     await new Promise((resolve) => setImmediate(resolve))
-    t.equal(told.length, 2)
+    t.equal(reported.length, 2)
   },
 )

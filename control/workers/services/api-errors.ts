@@ -2,12 +2,12 @@ import { UploadRefused, type UploadIssue } from '../../../src/workers/upload/err
 import { ApiError, ApiErrors } from '../../http/errors.js'
 
 /** Does the work; what it refuses becomes errors of the API. */
-export async function toApiErrors<T>(work: () => T | Promise<T>): Promise<T> {
+export async function withApiErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof UploadRefused)) throw error
-    const [first, ...rest] = error.faults.map(apiError)
+    const [first, ...rest] = error.issues.map(apiError)
     throw first ? new ApiErrors([first, ...rest]) : error
   }
 }

@@ -50,12 +50,12 @@ export async function withAssetForm<T>(
 const tooLarge = (bytes: number) =>
   new ApiError('tooLarge', undefined, `the form is larger than ${bytes} bytes: send the files of one bucket`)
 
-async function wholeBody(request: IncomingMessage, most: number): Promise<Buffer> {
+async function wholeBody(request: IncomingMessage, max: number): Promise<Buffer> {
   async function* bounded(): AsyncGenerator<Buffer> {
     let bytes = 0
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      if (bytes > most) throw tooLarge(most)
+      if (bytes > max) throw tooLarge(max)
       yield chunk
     }
   }
@@ -63,13 +63,13 @@ async function wholeBody(request: IncomingMessage, most: number): Promise<Buffer
 }
 
 /** Forms are read at one go, which takes seconds where they have hundreds of thousands of parts. */
-function assertPartCount(body: Buffer, boundary: string, most: number): void {
+function assertPartCount(body: Buffer, boundary: string, max: number): void {
   const delimiter = Buffer.from(`--${boundary}`)
   let found = 0
   for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length)) {
     found += 1
     // The last one ends the form.
-    if (found > most + 1) throw new ApiError('badBody', undefined, `a form has ${most} parts at most`)
+    if (found > max + 1) throw new ApiError('badBody', undefined, `a form has ${max} parts at most`)
   }
 }
 

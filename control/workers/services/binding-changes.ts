@@ -1,13 +1,13 @@
 import type { Binding, StoredVersion } from '../../../src/core/model/worker.js'
 import { applyDeployment } from '../../../src/workers/durable/apply-deployment.js'
-import { refuse, UploadRefused } from '../../../src/workers/upload/errors.js'
+import { reject, UploadRefused } from '../../../src/workers/upload/errors.js'
 import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
-import { bindingFaults } from '../../../src/workers/metadata/check.js'
+import { bindingIssues } from '../../../src/workers/metadata/check.js'
 import { isSecret } from '../../../src/workers/secrets.js'
 import type { Call } from '../../http/endpoint.js'
 import { ApiError } from '../../http/errors.js'
 import type { WorkersDeps } from './index.js'
-import { toApiErrors } from './api-errors.js'
+import { withApiErrors } from './api-errors.js'
 import { saveNextVersion } from './next-version.js'
 
 /** What is to become of bindings, by name: null removes one, others stay. */
@@ -29,23 +29,23 @@ export async function saveBindings(
   name: string,
   { changes, pointer, secretsOnly = false, deploy, annotations }: BindingChanges,
 ): Promise<StoredVersion> {
-  const { bindings: most, value_bytes: valueBytes } = deps.workers().limits().quotas
+  const { bindings: max, value_bytes: valueBytes } = deps.workers().limits().quotas
   const given = [...changes.values()].filter((binding) => binding !== null)
   const { version } = await saveNextVersion(deps, call, {
     name,
     deploy,
     annotations,
     make: async ({ before, draft }) =>
-      await toApiErrors(() => {
+      await withApiErrors(() => {
         const kept = draft.bindings.filter(
           (binding) => !changes.has(binding.name) || (secretsOnly && !isSecret(binding)),
         )
         const taken = kept.find((binding) => changes.get(binding.name))
         if (taken)
           throw new ApiError('bindingTaken', `${pointer(taken.name)}/name`, `${taken.name} is a binding already`)
-        if (kept.length + given.length > most) throw new ApiError('tooManyBindings')
+        if (kept.length + given.length > max) throw new ApiError('tooManyBindings')
         const added = pointed(given, pointer, () => {
-          refuse(bindingFaults(given, { bindings: most, valueBytes }))
+          reject(bindingIssues(given, { bindings: max, valueBytes }))
           return resolveBindings({ bindings: given, keep: [], before: draft.bindings, strict: true })
         })
         const bindings = [...kept, ...added]
@@ -67,10 +67,10 @@ function pointed<T>(given: readonly Binding[], pointer: (name: string) => string
   } catch (error) {
     if (!(error instanceof UploadRefused)) throw error
     throw new UploadRefused(
-      error.faults.map((fault) => {
-        const [, at = '', rest = ''] = BINDING.exec(fault.pointer ?? '') ?? []
+      error.issues.map((issue) => {
+        const [, at = '', rest = ''] = BINDING.exec(issue.pointer ?? '') ?? []
         const binding = given[Number(at)]
-        return binding ? { ...fault, pointer: pointer(binding.name) + rest } : fault
+        return binding ? { ...issue, pointer: pointer(binding.name) + rest } : issue
       }),
     )
   }

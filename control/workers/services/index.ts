@@ -14,7 +14,7 @@ import type { Tails } from './tail-sessions.js'
 export interface WorkersServices {
   readonly vault: Vault
   readonly blobs: Blobs
-  readonly shelf: ScriptRepository
+  readonly repository: ScriptRepository
   /** Memory of all uploads in progress. */
   readonly uploads: MemoryBudget
   readonly assets: AssetUploads

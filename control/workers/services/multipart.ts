@@ -41,7 +41,7 @@ export async function withForm<T>(
   }
 }
 
-async function readParts(request: IncomingMessage, body: CountedBody, most: number): Promise<FormPart[]> {
+async function readParts(request: IncomingMessage, body: CountedBody, max: number): Promise<FormPart[]> {
   const coding = request.headers['content-encoding'] ?? 'identity'
   if (coding !== 'identity') throw new ApiError('wrongType', undefined, 'the form must come without a content encoding')
   const type = request.headers['content-type'] ?? ''
@@ -55,12 +55,12 @@ async function readParts(request: IncomingMessage, body: CountedBody, most: numb
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       isPartAFile: () => true,
       preservePath: true,
-      limits: { parts: most, headerPairs: 32, headerSize: 16 * 1024 },
+      limits: { parts: max, headerPairs: 32, headerSize: 16 * 1024 },
     })
-    const refuse = (message: string): void => void busboy.destroy(new ApiError('badBody', undefined, message))
-    busboy.once('partsLimit', () => refuse(`a form has ${most} parts at most`))
+    const reject = (message: string): void => void busboy.destroy(new ApiError('badBody', undefined, message))
+    busboy.once('partsLimit', () => reject(`a form has ${max} parts at most`))
     busboy.on('file', (name: string | undefined, stream, filename: string | undefined, _encoding, type) => {
-      if (name === undefined) return refuse('a part of the form has no name')
+      if (name === undefined) return reject('a part of the form has no name')
       collect(stream, (bytes) => parts.push({ name, ...(filename !== undefined && { filename }), type, bytes }))
     })
     await pipeline(body.chunks(), busboy)

@@ -39,25 +39,25 @@ export async function saveNextVersion<M>(
   call: Call,
   { name, deploy, annotations, make }: SuccessorOptions<M>,
 ): Promise<{ script: StoredScript; version: StoredVersion; more: M }> {
-  const { shelf } = workers()
+  const { repository } = workers()
   const { scope, caller } = call
   return await edits.run(scope.id, async () => {
     const before = scriptOf({ workers }, scope, name)
-    const latest = shelf.readVersion(scope, before.value, 'latest')
+    const latest = repository.readVersion(scope, before.value, 'latest')
     if (!latest) throw new ApiError('scriptVersionNotFound', undefined, 'the script has no version yet')
-    const inForce = shelf.readDeployment(scope, before.value)?.versions
+    const inForce = repository.readDeployment(scope, before.value)?.versions
     if (deploy && !(inForce?.length === 1 && inForce[0]?.version_id === latest.id)) throw new ApiError('notDeployed')
     const { id: _id, script: _script, number: _number, created_on: _created, ...stored } = latest
     const source = clientOf(call.request)
     const draft = {
       ...stored,
-      bindings: shelf.openBindings(scope, latest),
+      bindings: repository.openBindings(scope, latest),
       author: { id: caller.id, ...(caller.email !== undefined && { email: caller.email }) },
       source,
       annotations,
     }
     const { more, draft: changed, change, writes } = await make({ before, latest, draft })
-    const saved = await shelf.saveVersion({
+    const saved = await repository.saveVersion({
       scope,
       name,
       before,

@@ -4,7 +4,7 @@ import type { UploadIssue } from '../../../src/workers/upload/errors.js'
 import { partNamed, type NamedPart } from '../../../src/workers/upload/modules.js'
 
 /** What is wrong with bindings to uploaded parts, with pointers into the bindings that were given: they belong to service-worker scripts, and their part must be there. */
-export function partFaults(
+export function partIssues(
   bindings: readonly Binding[],
   given: readonly Binding[],
   { format, files }: { readonly format: ScriptFormat | undefined; readonly files: readonly NamedPart[] },
@@ -13,11 +13,11 @@ export function partFaults(
     const { part } = binding
     if (BINDINGS.get(binding.type)?.part === undefined || typeof part !== 'string') return []
     const index = given.findIndex(({ name }) => name === binding.name)
-    const fault = (member: string, message: string): UploadIssue[] => [
+    const issue = (member: string, message: string): UploadIssue[] => [
       { kind: 'invalidScript', message, ...(index >= 0 && { pointer: `/bindings/${index}/${member}` }) },
     ]
     if (format !== 'service-worker')
-      return fault('type', `${binding.type} belongs to service-worker scripts; modules import theirs`)
-    return partNamed(part, files) ? [] : fault('part', `names ${JSON.stringify(part)}, which is no uploaded part`)
+      return issue('type', `${binding.type} belongs to service-worker scripts; modules import theirs`)
+    return partNamed(part, files) ? [] : issue('part', `names ${JSON.stringify(part)}, which is no uploaded part`)
   })
 }

@@ -24,11 +24,10 @@ export async function prepareCode(
   metadata: Metadata,
   files: readonly UploadedFile[],
 ): Promise<PreparedCode> {
-  const { module_bytes: most } = engine.limits().upload
+  const { module_bytes: max } = engine.limits().upload
   const main = mainModule(metadata, files)
   const size = files.filter(isModule).reduce((sum, { bytes }) => sum + bytes.length, 0)
-  if (size > most)
-    throw new ApiError('scriptTooLarge', undefined, `the modules have ${size} bytes, ${most} are allowed`)
+  if (size > max) throw new ApiError('scriptTooLarge', undefined, `the modules have ${size} bytes, ${max} are allowed`)
   return { files, main, report: main ? await engine.code.analyse(main.format, main.main, files) : NOTHING }
 }
 

@@ -34,7 +34,7 @@ export interface References {
 
 /** The other scripts of the account that use one, in what they are now: their newest and their deployed version. */
 export function referencesTo({ store, workers }: WorkersDeps, scope: Scope, name: string): References {
-  const { shelf } = workers()
+  const { repository } = workers()
   const own = store.list(WORKER_NAMESPACES, scope).filter(({ value }) => value.script === name)
   const byId = new Map(own.map(({ value }) => [value.id, value]))
   const byClass = new Map(own.map(({ value }) => [value.class, value]))
@@ -44,7 +44,7 @@ export function referencesTo({ store, workers }: WorkersDeps, scope: Scope, name
   for (const { value: script } of store.list(WORKER_SCRIPTS, scope)) {
     if (script.name === name) continue
     if (script.tail_consumers.some(({ service }) => service === name)) tails.add(script.name)
-    for (const version of inUse(shelf, scope, script))
+    for (const version of inUse(repository, scope, script))
       for (const binding of version.bindings) {
         if (binding.type === 'service' && binding['service'] === name) services.add(script.name)
         if (binding.type !== 'durable_object_namespace') continue
@@ -62,13 +62,13 @@ export function referencesTo({ store, workers }: WorkersDeps, scope: Scope, name
 }
 
 function inUse(
-  shelf: ReturnType<WorkersDeps['workers']>['shelf'],
+  repository: ReturnType<WorkersDeps['workers']>['repository'],
   scope: Scope,
   script: StoredScript,
 ): StoredVersion[] {
-  const served = shelf.readDeployment(scope, script)?.versions.map(({ version_id }) => version_id) ?? []
+  const served = repository.readDeployment(scope, script)?.versions.map(({ version_id }) => version_id) ?? []
   const ids = new Set([...script.versions.slice(0, 1), ...served])
-  return [...ids].flatMap((id) => shelf.readVersion(scope, script, id) ?? [])
+  return [...ids].flatMap((id) => repository.readVersion(scope, script, id) ?? [])
 }
 
 /** What goes with a script: where it was reached, when it was woken, its Durable Objects. */

@@ -27,7 +27,7 @@ export async function removeScript(
     if (users.size > 0 && !query.force)
       throw new ApiError('scriptInUse', undefined, `the script is used by ${[...users].slice(0, 20).join(', ')}`)
     await store.batch(
-      [...workers().shelf.removal(scope, before), ...belongings(deps, scope, name)],
+      [...workers().repository.removal(scope, before), ...belongings(deps, scope, name)],
       [audit(clock, call, { kind: WORKER_SCRIPTS, scope, id: name, before: before.value })],
     )
   })

@@ -4,10 +4,10 @@ import type { Scope } from '../../../src/core/scope.js'
 import type { Stored } from '../../../src/core/store.js'
 import { applyExports } from '../../../src/workers/durable/apply-exports.js'
 import type { Reconciliation } from '../../../src/workers/durable/reconciliation.js'
-import { refuse } from '../../../src/workers/upload/errors.js'
+import { reject } from '../../../src/workers/upload/errors.js'
 import { readUpload, type UploadForm } from '../../../src/workers/upload/form.js'
 import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
-import { keptAnnotations, metadataFaults, tooManyBindings } from '../../../src/workers/metadata/check.js'
+import { keptAnnotations, metadataIssues, tooManyBindings } from '../../../src/workers/metadata/check.js'
 import { inertMembers } from '../../../src/workers/metadata/inert.js'
 import type { Metadata } from '../../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../../src/workers/script-repository.js'
@@ -17,9 +17,9 @@ import { assertNotHostile } from '../../http/json-limits.js'
 import type { WorkersDeps } from './index.js'
 import { assertScriptQuota } from '../find.js'
 import { withForm } from './multipart.js'
-import { partFaults } from './part-bindings.js'
+import { partIssues } from './part-bindings.js'
 import { codeOf, prepareCode, validated, type PreparedCode } from './prepared-code.js'
-import { toApiErrors } from './api-errors.js'
+import { withApiErrors } from './api-errors.js'
 import { checkIfMatch, clientOf, scriptName } from '../request.js'
 
 export interface UploadOptions {
@@ -62,7 +62,7 @@ export class UploadService {
     const { uploads, limits } = this.#deps.workers()
     const { bytes, parts } = limits().upload
     return await withForm(call.request, { bytes, parts, memory: uploads }, async (form) =>
-      toApiErrors(async () => {
+      withApiErrors(async () => {
         const { metadata_bytes: metadataBytes } = limits().upload
         return await this.keep(call, name, readUpload(form, { metadataBytes }), options)
       }),
@@ -77,33 +77,33 @@ export class UploadService {
   async #prepare({ metadata: document, files }: UploadForm): Promise<Prepared> {
     const { quotas } = this.#deps.workers().limits()
     assertNotHostile(document)
-    refuse(metadataFaults(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
+    reject(metadataIssues(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     const metadata = document as Metadata
     return { metadata, ...(await prepareCode(this.#deps.workers(), metadata, files)) }
   }
 
   async #store(call: Call, name: string, prepared: Prepared, options: UploadOptions): Promise<Uploaded> {
     const { workers, edits } = this.#deps
-    const { shelf } = workers()
+    const { repository } = workers()
     const { metadata, files } = prepared
-    const { bindings: most } = workers().limits().quotas
-    const modules = await shelf.putModules(files)
+    const { bindings: max } = workers().limits().quotas
+    const modules = await repository.putModules(files)
     const manifest = await this.#manifest(call, name, metadata)
     return await edits.run(call.accountId, async () => {
-      const before = shelf.script(call.scope, name)
+      const before = repository.script(call.scope, name)
       if (!before) assertScriptQuota(this.#deps, call.scope)
-      const latest = before && shelf.readVersion(call.scope, before.value, 'latest')
+      const latest = before && repository.readVersion(call.scope, before.value, 'latest')
       checkIfMatch(call.request, latest?.etag)
       const bindings = resolveBindings({
         bindings: metadata.bindings ?? [],
         keep: metadata.keep_bindings ?? keptUnasked(clientOf(call.request)),
-        before: latest ? shelf.openBindings(call.scope, latest) : [],
+        before: latest ? repository.openBindings(call.scope, latest) : [],
         version: options.deployed ? undefined : (id) => this.#bindingsOf(call.scope, before?.value, id),
         strict: options.strict,
       })
       // Those that are kept count as well.
-      if (bindings.length > most) refuse([tooManyBindings(most)])
-      refuse(partFaults(bindings, metadata.bindings ?? [], { format: prepared.main?.format, files }))
+      if (bindings.length > max) reject([tooManyBindings(max)])
+      reject(partIssues(bindings, metadata.bindings ?? [], { format: prepared.main?.format, files }))
       const checked = await validated(workers().runtime, { code: prepared, bindings, metadata })
       const code = new Map(checked.report.named.map((one) => [one.name, one.kind]))
       const { store } = this.#deps
@@ -119,7 +119,7 @@ export class UploadService {
         deployed: options.deployed,
       })
       const assets = assetsOf(metadata, manifest, latest?.assets)
-      const saved = await shelf.saveVersion({
+      const saved = await repository.saveVersion({
         scope,
         name,
         before,
@@ -157,15 +157,15 @@ export class UploadService {
       return await this.#deps.workers().assets.readCompletion(scope, name, assets.jwt)
     } catch (error) {
       if (!(error instanceof Error) || error.name !== 'BadToken') throw error
-      refuse([{ kind: 'invalidScript', pointer: '/assets/jwt', message: error.message }])
+      reject([{ kind: 'invalidScript', pointer: '/assets/jwt', message: error.message }])
       return undefined
     }
   }
 
   #bindingsOf(scope: Scope, script: StoredScript | undefined, id: string): Binding[] | undefined {
-    const { shelf } = this.#deps.workers()
-    const version = script && shelf.readVersion(scope, script, id)
-    return version && shelf.openBindings(scope, version)
+    const { repository } = this.#deps.workers()
+    const version = script && repository.readVersion(scope, script, id)
+    return version && repository.openBindings(scope, version)
   }
 
   #note(call: Call, { annotations }: Metadata) {

@@ -4,13 +4,13 @@
  */
 export class Buffers {
   readonly size: number
-  readonly #most: number
+  readonly #max: number
   readonly #free: Buffer<ArrayBuffer>[] = []
 
   /** Keeps no more than `most` that nobody uses. */
-  constructor(size: number, most: number) {
+  constructor(size: number, max: number) {
     this.size = size
-    this.#most = most
+    this.#max = max
   }
 
   take(): Buffer<ArrayBuffer> {
@@ -19,6 +19,6 @@ export class Buffers {
 
   /** Takes back a buffer that nobody looks at any more; one of another size is left to the collector. */
   give(buffer: Buffer<ArrayBuffer>): void {
-    if (buffer.length === this.size && this.#free.length < this.#most) this.#free.push(buffer)
+    if (buffer.length === this.size && this.#free.length < this.#max) this.#free.push(buffer)
   }
 }

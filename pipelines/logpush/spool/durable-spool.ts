@@ -148,7 +148,7 @@ export class DurableSpool implements Spool, QuotaUser {
     return this.#cursors.names
   }
 
-  writer({ whenFull = 'refuse', check }: WriterOptions = {}): FrameWriter {
+  writer({ whenFull = 'reject', check }: WriterOptions = {}): FrameWriter {
     const append = (frames: readonly FrameParts[], bytes: number) => this.#append(frames, bytes, whenFull)
     return new PackedWriter(this.#scanner, this.#names, this.#deps.buffers, append, check)
   }

@@ -95,17 +95,17 @@ export class FramePacker {
   }
 
   addEvent(event: LogRecord): void {
-    let most = this.#names.length * 4
+    let max = this.#names.length * 4
     const texts: string[] = []
     for (const name of this.#names) {
       const value = event[name]
       const text = value === undefined ? '' : jsonText(value)
       // No character needs more than three bytes of UTF-8 for each of its UTF-16 units.
-      most += text.length * 3
+      max += text.length * 3
       texts.push(text)
     }
-    if (most > RECORD_BYTES * 3) throw new RangeError(`an event of more than ${RECORD_BYTES} bytes`)
-    this.#reserve(most)
+    if (max > RECORD_BYTES * 3) throw new RangeError(`an event of more than ${RECORD_BYTES} bytes`)
+    this.#reserve(max)
     let end = this.#writeAscii(texts)
     if (end < 0) end = this.#writeTexts(texts, false)
     this.#close(end < 0 ? this.#writeTexts(texts, true) : end)

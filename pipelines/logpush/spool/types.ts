@@ -61,10 +61,10 @@ export interface FrameWriter {
 /** What a writer wants when the spools are at their limit. */
 export interface WriterOptions {
   /**
-   * `refuse`, the default: commits reject with SpoolFull, for senders that can send again. `drop_oldest`:
+   * `reject`, the default: commits reject with SpoolFull, for senders that can send again. `drop_oldest`:
    * the oldest records of all spools make room, and are counted.
    */
-  readonly whenFull?: 'refuse' | 'drop_oldest'
+  readonly whenFull?: 'reject' | 'drop_oldest'
   /** Looks at each record that `add` has scanned; what it throws goes to the caller of `add`, and the record is not added. */
   readonly check?: (record: ScannedRecord) => void
 }

@@ -115,7 +115,7 @@ export interface Deliveries {
     scope: Scope,
     filter: JobFilter,
     from: number,
-    most: number,
+    max: number,
   ): { readonly jobs: readonly Job[]; readonly total: number }
   /** Returns the newest job of each webhook that an instance was sent to. */
   latest(scope: Scope, instanceId: string): readonly Job[]

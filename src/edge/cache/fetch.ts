@@ -6,7 +6,7 @@ import { Body } from './body.js'
 import { Entry } from './entry.js'
 import { FetchRequest } from './fetch-request.js'
 import { storedFields, updatedFields } from './fields.js'
-import { judge, type Answer, type Refusal, type Verdict } from './policy.js'
+import { judge, type OriginResponse, type Refusal, type Verdict } from './policy.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
 import { varyKey, varyNames } from './vary.js'
 
@@ -126,10 +126,10 @@ export class Fetch implements ResponseSink, SharedFetch {
     }
     if (stale) this.#shared.metrics.revalidated(FAILURES.has(status) ? 'failed' : 'changed')
     const { headers, edgeControl } = this.#ruled(status, received)
-    const answer = this.#answer(status, headers, edgeControl)
-    const verdict = this.#judge(answer)
-    if (verdict.store) this.#store(answer, verdict)
-    else this.#pass(answer, verdict.reason)
+    const response = this.#response(status, headers, edgeControl)
+    const verdict = this.#judge(response)
+    if (verdict.store) this.#store(response, verdict)
+    else this.#pass(response, verdict.reason)
   }
 
   data(chunk: Buffer): boolean {
@@ -192,7 +192,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     this.#drained?.()
   }
 
-  #answer(status: number, headers: RawHeaders, edgeControl: string | undefined): Answer {
+  #response(status: number, headers: RawHeaders, edgeControl: string | undefined): OriginResponse {
     const { clock } = this.#shared
     const delay = Math.max(0, clock.monotonic() - (this.#request.originSentAt ?? this.#startedAt))
     return { status, headers, edgeControl, arrivedAt: clock.now(), delay }
@@ -213,11 +213,11 @@ export class Fetch implements ResponseSink, SharedFetch {
     return { headers: ruled.headers, edgeControl: ruled.edgeControl }
   }
 
-  #judge(answer: Answer): Verdict {
+  #judge(response: OriginResponse): Verdict {
     const { exchange, request } = this.#leader
     const { cache, zone, target } = exchange
-    const length = headerOf(answer.headers, 'content-length')
-    const verdict = judge(answer, {
+    const length = headerOf(response.headers, 'content-length')
+    const verdict = judge(response, {
       hasDefault: cache?.cache === true || zone.cache.mode === 'default',
       settings:
         zone.plan === 'enterprise' || cache?.origin_cache_control !== false
@@ -231,7 +231,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     // Without a length only TLS can tell the end of the response from a lost connection, and it rarely does.
     if (length === undefined && this.#endsWithConnection() && this.#request.originPeer?.protocol !== 'none')
       return { store: false, reason: 'incomplete' }
-    if (varyNames(answer.headers, cache?.vary) === undefined) return { store: false, reason: 'vary' }
+    if (varyNames(response.headers, cache?.vary) === undefined) return { store: false, reason: 'vary' }
     return verdict
   }
 
@@ -240,10 +240,10 @@ export class Fetch implements ResponseSink, SharedFetch {
     return originStatus !== 204 && headerOf(raw, 'transfer-encoding') === undefined
   }
 
-  #store(answer: Answer, { freshness, omitted }: Verdict & { store: true }): void {
+  #store(response: OriginResponse, { freshness, omitted }: Verdict & { store: true }): void {
     const { purges, store, clock, varying } = this.#shared
     const { exchange } = this.#leader
-    const { headers, status } = answer
+    const { headers, status } = response
     const settings = exchange.cache?.vary
     const vary = varyNames(headers, settings) ?? []
     const length = headerOf(headers, 'content-length')
@@ -261,7 +261,7 @@ export class Fetch implements ResponseSink, SharedFetch {
       },
       {
         status,
-        fields: storedFields(headers, omitted, answer.arrivedAt),
+        fields: storedFields(headers, omitted, response.arrivedAt),
         arrivedAt: clock.monotonic(),
         freshness,
       },
@@ -294,11 +294,11 @@ export class Fetch implements ResponseSink, SharedFetch {
   }
 
   /** Sends a response that is not stored to the client that began; the other clients send requests of their own. */
-  #pass(answer: Answer, reason: Refusal): void {
+  #pass(response: OriginResponse, reason: Refusal): void {
     const { metrics, marks, store, disk } = this.#shared
     metrics.refused(reason)
     marks.add(this.key)
-    if (this.#stale && answer.status < 500) {
+    if (this.#stale && response.status < 500) {
       store.remove(this.#stale, 'replaced')
       disk?.remove(this.#stale)
     }
@@ -306,9 +306,9 @@ export class Fetch implements ResponseSink, SharedFetch {
     const status =
       FORBIDDEN.has(reason) && !(reason === 'set_cookie' && this.#leader.exchange.cache?.cache) ? 'BYPASS' : 'MISS'
     const others = this.#detach()
-    if (leads && this.#leader.acceptsWhole(answer.headers)) {
+    if (leads && this.#leader.acceptsWhole(response.headers)) {
       this.#state = 'passing'
-      this.#leader.passHead(this, answer, status)
+      this.#leader.passHead(this, response, status)
     } else {
       this.#cancel()
       if (leads) this.#leader.pass(status)
@@ -329,7 +329,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     }
     metrics.revalidated('unchanged')
     const { headers, edgeControl } = this.#ruled(stale.head.status, updatedFields(stale.head.fields, received))
-    const verdict = this.#judge(this.#answer(stale.head.status, withoutAge(headers, received), edgeControl))
+    const verdict = this.#judge(this.#response(stale.head.status, withoutAge(headers, received), edgeControl))
     const arrivedAt = this.#shared.clock.monotonic()
     if (verdict.store) {
       store.update(stale, {

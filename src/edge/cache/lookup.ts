@@ -8,7 +8,7 @@ import { FileDelivery, type OpenFile } from './files/file-delivery.js'
 import type { Entry, Variant } from './entry.js'
 import { Fetch } from './fetch.js'
 import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
-import type { Answer } from './policy.js'
+import type { OriginResponse } from './policy.js'
 import type { CacheRequest } from './request.js'
 import type { CacheShared, SendToOrigin, SharedFetch, Waiter } from './shared.js'
 import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './types.js'
@@ -188,7 +188,7 @@ export class Lookup implements CachedResponse, Waiter {
     return !request.conditional || (exchange.method === 'HEAD' && headerOf(headers, 'content-length') === undefined)
   }
 
-  passHead(fetch: SharedFetch, { status, headers }: Answer, cacheStatus: CacheStatus): void {
+  passHead(fetch: SharedFetch, { status, headers }: OriginResponse, cacheStatus: CacheStatus): void {
     this.#fetch = fetch
     this.exchange.cacheStatus = cacheStatus
     this.#sink.head(status, withCacheStatus(headers, { status: cacheStatus, originStatus: status }))

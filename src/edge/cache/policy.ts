@@ -21,7 +21,7 @@ export interface Terms {
 }
 
 /** A response of an origin, as the cache reads it. */
-export interface Answer {
+export interface OriginResponse {
   readonly status: number
   readonly headers: RawHeaders
   /** Cache-Control as rules changed it for the cache alone; undefined: the field of `headers`. */
@@ -93,14 +93,14 @@ function defaultLifetime(status: number): number | undefined {
 }
 
 /** Returns whether a response is stored, and how long it is fresh. */
-export function judge(answer: Answer, terms: Terms): Verdict {
-  const { status, headers } = answer
+export function judge(response: OriginResponse, terms: Terms): Verdict {
+  const { status, headers } = response
   const { settings } = terms
   if (status < 200 || status === 206 || status === 304) return refused('status')
   const vary = headerValues(headers, 'vary')
   if (vary.some((value) => [...members(value)].includes('*'))) return refused('vary')
 
-  const { directives, expires } = directivesOf(answer)
+  const { directives, expires } = directivesOf(response)
   const ruled = ruledLifetime(settings, status)
   if (ruled === 'no_store') return refused('rule')
   const omitted = new Set(HOP_FIELDS)
@@ -127,13 +127,13 @@ export function judge(answer: Answer, terms: Terms): Verdict {
     (directives.size === 0 && [...members(headerValues(headers, 'pragma').join(','))].includes('no-cache'))
   if (noCache && (!validator || lenient)) return refused('no_cache')
 
-  const explicit = explicitLifetime(directives, expires, answer)
+  const explicit = explicitLifetime(directives, expires, response)
   if (explicit === undefined && settings?.edge_ttl?.mode === 'bypass_by_default' && !overridden) return refused('rule')
-  if (explicit === undefined && !overridden && deceives(answer, terms)) return refused('deception')
-  const lifetime = noCache ? 0 : overridden ? ruled : (explicit ?? implicitLifetime(answer, directives, terms))
+  if (explicit === undefined && !overridden && deceives(response, terms)) return refused('deception')
+  const lifetime = noCache ? 0 : overridden ? ruled : (explicit ?? implicitLifetime(response, directives, terms))
   if (lifetime === undefined) return refused('no_freshness')
 
-  const age = initialAge(answer)
+  const age = initialAge(response)
   const mustRevalidate =
     noCache ||
     (!overridden &&
@@ -151,7 +151,7 @@ export function judge(answer: Answer, terms: Terms): Verdict {
 }
 
 /** Returns the directives that apply to this cache; `expires` is false if a targeted field replaces Expires as well. */
-function directivesOf({ headers, edgeControl }: Answer): { directives: Directives; expires: boolean } {
+function directivesOf({ headers, edgeControl }: OriginResponse): { directives: Directives; expires: boolean } {
   for (const name of ['cloudflare-cdn-cache-control', 'cdn-cache-control']) {
     const values = headerValues(headers, name)
     const targeted = values.length > 0 ? targetedCacheControl(values) : undefined
@@ -181,36 +181,36 @@ function named(directives: Directives, name: 'private' | 'no-cache', omitted: Se
   for (const field of members(directives.get(name) ?? '')) omitted.add(field.toLowerCase())
 }
 
-function explicitLifetime(directives: Directives, expires: boolean, answer: Answer): number | undefined {
+function explicitLifetime(directives: Directives, expires: boolean, response: OriginResponse): number | undefined {
   for (const name of ['s-maxage', 'max-age']) if (directives.has(name)) return seconds(directives.get(name))
   if (!expires) return undefined
-  const values = headerValues(answer.headers, 'expires')
+  const values = headerValues(response.headers, 'expires')
   if (values.length === 0) return undefined
   const until = values.length === 1 ? httpDate(values[0]) : undefined
   // RFC 9111, 5.3: an invalid date is in the past.
-  return until === undefined ? 0 : Math.max(0, (until - dateOf(answer)) / 1000)
+  return until === undefined ? 0 : Math.max(0, (until - dateOf(response)) / 1000)
 }
 
-function implicitLifetime(answer: Answer, directives: Directives, { hasDefault }: Terms): number | undefined {
-  const { status, headers } = answer
+function implicitLifetime(response: OriginResponse, directives: Directives, { hasDefault }: Terms): number | undefined {
+  const { status, headers } = response
   if (hasDefault) return defaultLifetime(status)
   if (!HEURISTIC.has(status) && !directives.has('public')) return undefined
   const modified = httpDate(headerOf(headers, 'last-modified'))
   if (modified !== undefined)
-    return Math.min(MAX_HEURISTIC, (Math.max(0, dateOf(answer) - modified) / 1000) * HEURISTIC_SHARE)
+    return Math.min(MAX_HEURISTIC, (Math.max(0, dateOf(response) - modified) / 1000) * HEURISTIC_SHARE)
   return headerOf(headers, 'etag') === undefined ? undefined : 0
 }
 
-const dateOf = ({ headers, arrivedAt }: Answer): number => httpDate(headerOf(headers, 'date')) ?? arrivedAt
+const dateOf = ({ headers, arrivedAt }: OriginResponse): number => httpDate(headerOf(headers, 'date')) ?? arrivedAt
 
 /** RFC 9111, 4.2.3. */
-function initialAge(answer: Answer): number {
-  const { headers, arrivedAt, delay } = answer
-  const apparent = Math.max(0, arrivedAt - dateOf(answer)) / 1000
+function initialAge(response: OriginResponse): number {
+  const { headers, arrivedAt, delay } = response
+  const apparent = Math.max(0, arrivedAt - dateOf(response)) / 1000
   // A list is not allowed; its first member counts (RFC 9111, 5.1).
   const first = headerOf(headers, 'age')?.split(',', 1)[0]!.trim() ?? ''
   return Math.max(apparent, seconds(first) + delay / 1000)
 }
 
-const deceives = ({ headers }: Answer, { settings, target }: Terms): boolean =>
+const deceives = ({ headers }: OriginResponse, { settings, target }: Terms): boolean =>
   settings?.cache_key?.cache_deception_armor === true && disagrees(target, headerOf(headers, 'content-type'))

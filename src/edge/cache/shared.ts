@@ -9,7 +9,7 @@ import type { Exchange } from '../exchange.js'
 import type { OriginExchange } from '../origin-exchange.js'
 import type { ResponseSink } from '../response.js'
 import type { StatusFacts } from './fields.js'
-import type { Answer } from './policy.js'
+import type { OriginResponse } from './policy.js'
 import type { CacheRequest } from './request.js'
 import type { CacheOptions, CacheStatus } from './types.js'
 
@@ -57,7 +57,7 @@ export interface Waiter {
   /** Whether it can get a response from the origin that was requested without its conditions. */
   acceptsWhole(headers: RawHeaders): boolean
   /** These pass on a response that is not stored. */
-  passHead(fetch: SharedFetch, answer: Answer, status: CacheStatus): void
+  passHead(fetch: SharedFetch, response: OriginResponse, status: CacheStatus): void
   passData(chunk: Buffer): boolean
   passEnd(trailers: RawHeaders | undefined): void
   onDrain(listener: () => void): void

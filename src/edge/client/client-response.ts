@@ -126,15 +126,15 @@ export class ClientResponse implements ResponseSink, Responding {
   }
 
   /** Responds with an error page. */
-  page(fault: HttpParseError): void {
+  page(issue: HttpParseError): void {
     this.#exchange.cacheStatus = undefined
     if (!this.connection.reusable) {
-      this.#refused(fault)
+      this.#refused(issue)
       return
     }
     const { rayId, method, startedAt: at, zone } = this.#exchange
-    const { headers, body } = errorPage(this.#accept, { ...fault, rayId, at, zone: zone.name })
-    this.head(fault.status, Object.entries({ ...headers, ...fault.headers }).flat())
+    const { headers, body } = errorPage(this.#accept, { ...issue, rayId, at, zone: zone.name })
+    this.head(issue.status, Object.entries({ ...headers, ...issue.headers }).flat())
     if (method !== 'HEAD') this.data(body)
     this.end()
   }
@@ -147,19 +147,19 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#drained = undefined
   }
 
-  faulted(fault: HttpParseError): void {
+  faulted(issue: HttpParseError): void {
     if (this.#over) return
-    this.#log('request_refused', { status: fault.status, reason: fault.detail })
+    this.#log('request_refused', { status: issue.status, reason: issue.detail })
     if (this.connection.writer.begun || this.#exchange.status !== 0) this.#cut()
-    else this.#refused(fault)
+    else this.#refused(issue)
   }
 
   /** Responds and ends the connection, because the rest of the request must not be read. */
-  #refused(fault: HttpParseError): void {
+  #refused(issue: HttpParseError): void {
     const { rayId, method, startedAt: at, zone } = this.#exchange
-    this.#exchange.status = fault.status
+    this.#exchange.status = issue.status
     this.#exchange.firstByteAt = this.#context.clock.monotonic()
-    this.#exchange.sentBytes += this.connection.refuse(fault, {
+    this.#exchange.sentBytes += this.connection.reject(issue, {
       rayId,
       at,
       zone: zone.name,

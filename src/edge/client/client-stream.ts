@@ -37,7 +37,7 @@ export interface Responding {
   /** Ends a response that the client reads too slowly. Must be called about once per second. */
   check(now: number): void
   /** The client sent invalid data. */
-  faulted(fault: HttpParseError): void
+  faulted(issue: HttpParseError): void
   /** The response has been sent to the client; `last`: it is the connection's last. */
   delivered(last: boolean): void
   /** The connection is closed. */
@@ -88,7 +88,7 @@ export interface ClientStream extends BodySource {
   /** Ends the response immediately, so that the client cannot mistake a part of it for the whole. */
   cut(): void
   /** Responds with an error page and ends the request, of which no more is read. Returns the bytes that `writer` did not count. */
-  refuse(fault: HttpParseError, refusal: Refusal): number
+  reject(issue: HttpParseError, refusal: Refusal): number
   /** Passes all bytes from now on to `receive`. Undefined: the protocol cannot switch to another one. */
   tunnel?(receive: (chunk: Buffer) => void): void
 }
@@ -121,5 +121,5 @@ export interface ConnectionEvents {
   /** A request has arrived, at least its head. Bytes that follow are its body. */
   requested(stream: ClientStream, head: RequestHead): void
   /** The received bytes are not a valid request, or it took too long. Nothing more is read. */
-  refused(stream: ClientStream, fault: HttpParseError): void
+  refused(stream: ClientStream, issue: HttpParseError): void
 }

@@ -16,7 +16,7 @@ import type {
   Responding,
 } from './client-stream.js'
 import { Framing, type HttpParseError } from './framing.js'
-import { linger, refuse } from './refusal.js'
+import { linger, reject } from './refusal.js'
 import { takenBytes } from './write-clock.js'
 
 /** Maximum bytes of waiting requests that are read ahead, so that a client that leaves is noticed in the meantime. */
@@ -116,9 +116,9 @@ export class ClientConnection implements ClientStream, OpenConnection {
     this.socket.write(`HTTP/1.1 ${status} ${reason}\r\n${fieldLines(fields)}\r\n`, 'latin1')
   }
 
-  refuse(fault: HttpParseError, refusal: Refusal): number {
+  reject(issue: HttpParseError, refusal: Refusal): number {
     this.finish()
-    return refuse(this.socket, fault, refusal)
+    return reject(this.socket, issue, refusal)
   }
 
   next(): void {
@@ -185,9 +185,9 @@ export class ClientConnection implements ClientStream, OpenConnection {
     if (this.framing.idle) {
       if (exceeds(age, this.#served ? keep_alive_timeout : header_timeout)) this.endIdle()
     } else if (exceeds(age, request_timeout) || (this.framing.inHead && exceeds(age, header_timeout)))
-      this.#refuse({ status: 408 })
+      this.#reject({ status: 408 })
     else if (this.body?.tooSlow(now, min_rate))
-      this.#refuse({ status: 408, detail: 'the body of the request arrives too slowly' })
+      this.#reject({ status: 408, detail: 'the body of the request arrives too slowly' })
   }
 
   /**
@@ -215,7 +215,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     if (this.#tunnel || this.#done) return
     if (this.responding?.written || (!this.responding && this.framing.idle)) this.socket.end()
     else if (this.responding) this.socket.destroy()
-    else this.#refuse({ status: 400 })
+    else this.#reject({ status: 400 })
   }
 
   #hold(chunk: Buffer): void {
@@ -235,8 +235,8 @@ export class ClientConnection implements ClientStream, OpenConnection {
     const { framing } = this
     if (framing.idle) this.#since = this.#monotonic()
     const end = framing.scan(chunk)
-    if (framing.fault) {
-      this.#refuse(framing.fault)
+    if (framing.issue) {
+      this.#reject(framing.issue)
       return
     }
     if (end < chunk.length) this.#hold(chunk.subarray(end))
@@ -245,9 +245,9 @@ export class ClientConnection implements ClientStream, OpenConnection {
     if (framing.complete) this.body?.finish()
   }
 
-  #refuse(fault: HttpParseError): void {
+  #reject(issue: HttpParseError): void {
     this.finish()
-    this.#events.refused(this, fault)
+    this.#events.refused(this, issue)
   }
 }
 

@@ -74,34 +74,34 @@ export class Framing extends MessageReader {
       switch (this.state) {
         case START:
           if (byte === CR) {
-            if (++this.#emptyLines > MAX_EMPTY_LINES) return this.refuse('too many empty lines before the request')
+            if (++this.#emptyLines > MAX_EMPTY_LINES) return this.reject('too many empty lines before the request')
             this.state = START_LF
           } else if (KINDS[byte]! & IN_TOKEN) {
             this.state = METHOD
             this.mark(i)
             this.at = 0
             continue
-          } else return this.refuse('the request line does not begin with a method')
+          } else return this.reject('the request line does not begin with a method')
           break
         case START_LF:
-          if (byte !== LF) return this.refuse('a carriage return stands without a line feed')
+          if (byte !== LF) return this.reject('a carriage return stands without a line feed')
           this.state = START
           break
         case METHOD:
           if (KINDS[byte]! & IN_TOKEN) {
-            if (++this.at > MAX_METHOD) return this.refuse('the method is too long', 501)
+            if (++this.at > MAX_METHOD) return this.reject('the method is too long', 501)
           } else if (byte === SPACE) {
             this.state = TARGET
             this.mark(i)
             this.at = 0
-          } else return this.refuse('the method has a character that no method has')
+          } else return this.reject('the method has a character that no method has')
           break
         case TARGET: {
           const begin = i
           while (i < end && KINDS[chunk[i]!]! & IN_TARGET) i++
           this.at += i - begin
           if (i === end) continue
-          if (chunk[i] !== SPACE || this.at === 0) return this.refuse('the request line has no proper target')
+          if (chunk[i] !== SPACE || this.at === 0) return this.reject('the request line has no proper target')
           this.state = VERSION
           this.mark(i)
           this.at = 0
@@ -119,7 +119,7 @@ export class Framing extends MessageReader {
           } else if (byte === CR) {
             this.state = LINE_LF
             return i + 1
-          } else return this.refuse('the request line does not end with its version')
+          } else return this.reject('the request line does not end with its version')
       }
       i++
     }
@@ -142,7 +142,7 @@ export class Framing extends MessageReader {
   #badVersion(byte: number): number {
     const digit = byte >= 48 && byte <= 57
     return digit && this.at >= 5
-      ? this.refuse('the version of HTTP is not 1.0 or 1.1', 505)
-      : this.refuse('the request line does not end with its version')
+      ? this.reject('the version of HTTP is not 1.0 or 1.1', 505)
+      : this.reject('the request line does not end with its version')
   }
 }

@@ -134,8 +134,8 @@ export class Http2Connection implements OpenConnection, StreamOwner {
     setImmediate(() => setImmediate(() => this.socket.destroy()))
   }
 
-  refused(stream: Http2ClientStream, fault: HttpParseError): void {
-    this.#deps.events.refused(stream, fault)
+  refused(stream: Http2ClientStream, issue: HttpParseError): void {
+    this.#deps.events.refused(stream, issue)
   }
 
   closed(stream: Http2ClientStream, reset: boolean): void {

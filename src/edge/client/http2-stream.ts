@@ -20,7 +20,7 @@ export interface StreamOwner {
   readonly address: string
   readonly limits: ConnectionLimits
   /** Rejects a request of which a part has arrived. */
-  refused(stream: Http2ClientStream, fault: HttpParseError): void
+  refused(stream: Http2ClientStream, issue: HttpParseError): void
   /** The stream is closed; `reset`: by the client, or because of it, before its response was complete. */
   closed(stream: Http2ClientStream, reset: boolean): void
 }
@@ -121,12 +121,12 @@ export class Http2ClientStream implements ClientStream {
     this.#stream.destroy(BROKEN_OFF)
   }
 
-  refuse(fault: HttpParseError, { accept, head = false, ...facts }: Refusal): number {
+  reject(issue: HttpParseError, { accept, head = false, ...facts }: Refusal): number {
     this.finish()
-    const { headers, body } = errorPage(accept, { ...fault, ...facts })
-    const fields = Object.entries({ ...headers, ...fault.headers }).flat()
+    const { headers, body } = errorPage(accept, { ...issue, ...facts })
+    const fields = Object.entries({ ...headers, ...issue.headers }).flat()
     const asked = { method: head ? 'HEAD' : 'GET', httpVersion: '2', keepAlive: true } as const
-    this.writer.head(asked, fault.status, fields, {
+    this.writer.head(asked, issue.status, fields, {
       close: false,
       now: facts.at,
       rayId: facts.rayId,
@@ -150,9 +150,9 @@ export class Http2ClientStream implements ClientStream {
     this.responding?.check(now)
     if (this.#received || this.#done) return
     const { request_timeout, min_rate } = this.#owner.limits
-    if (request_timeout > 0 && now - this.#since > request_timeout) this.#refuse({ status: 408 })
+    if (request_timeout > 0 && now - this.#since > request_timeout) this.#reject({ status: 408 })
     else if (this.body?.tooSlow(now, min_rate))
-      this.#refuse({ status: 408, detail: 'the body of the request arrives too slowly' })
+      this.#reject({ status: 408, detail: 'the body of the request arrives too slowly' })
   }
 
   #arrived(chunk: Buffer): void {
@@ -161,7 +161,7 @@ export class Http2ClientStream implements ClientStream {
     if (this.#done) return
     const limit = this.#owner.limits.body_bytes
     if (limit > 0 && this.#bodyBytes > limit)
-      this.#refuse({ status: 413, detail: `the request body is larger than ${limit} bytes` })
+      this.#reject({ status: 413, detail: `the request body is larger than ${limit} bytes` })
     else this.body?.receive(chunk)
   }
 
@@ -172,10 +172,10 @@ export class Http2ClientStream implements ClientStream {
     if (!this.#done) this.body?.finish()
   }
 
-  #refuse(fault: HttpParseError): void {
+  #reject(issue: HttpParseError): void {
     this.finish()
     try {
-      this.#owner.refused(this, fault)
+      this.#owner.refused(this, issue)
     } catch (error) {
       this.#stream.destroy(new Error(messageOf(error)))
     }

@@ -11,12 +11,12 @@ const LINGER_MS = 2000
  * Responds to a request that is not served and ends the connection: bytes after such a request may be part of it, so
  * none are parsed. Must be called only if no response has begun. Returns the length of the response in bytes.
  */
-export function refuse(socket: Socket, fault: HttpParseError, { accept, head = false, ...facts }: Refusal): number {
+export function reject(socket: Socket, issue: HttpParseError, { accept, head = false, ...facts }: Refusal): number {
   let bytes = 0
   if (socket.writable) {
-    const { headers, body } = errorPage(accept, { ...fault, ...facts })
-    let text = `HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? ''}\r\ndate: ${new Date(facts.at).toUTCString()}\r\n`
-    for (const [name, value] of Object.entries({ ...headers, ...fault.headers })) text += `${name}: ${value}\r\n`
+    const { headers, body } = errorPage(accept, { ...issue, ...facts })
+    let text = `HTTP/1.1 ${issue.status} ${STATUS_CODES[issue.status] ?? ''}\r\ndate: ${new Date(facts.at).toUTCString()}\r\n`
+    for (const [name, value] of Object.entries({ ...headers, ...issue.headers })) text += `${name}: ${value}\r\n`
     text += `cf-ray: ${facts.rayId}\r\nconnection: close\r\n\r\n`
     socket.write(text, 'latin1')
     if (!head) socket.write(body)

@@ -23,7 +23,7 @@ export class ResponseWriter implements MessageWriter {
   ended = false
   bytes = 0
   readonly #socket: Socket
-  readonly #outlet: SocketWriter
+  readonly #socketWriter: SocketWriter
   readonly #delivered: (last: boolean) => void
   #framing = NONE
   /** Bytes of the body that the length announced and that have not arrived. */
@@ -33,7 +33,7 @@ export class ResponseWriter implements MessageWriter {
   /** `delivered` is called when the system has accepted the whole response; `last`: no other may follow. */
   constructor(socket: Socket, delivered: (last: boolean) => void) {
     this.#socket = socket
-    this.#outlet = new SocketWriter(socket)
+    this.#socketWriter = new SocketWriter(socket)
     this.#delivered = delivered
   }
 
@@ -65,7 +65,7 @@ export class ResponseWriter implements MessageWriter {
     const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
     const empty = status === RESET_CONTENT ? 'content-length: 0\r\n' : ''
     const head = `${statusLine(status)}${text}cf-ray: ${extras.rayId}\r\n${date}${end}${coding}${empty}\r\n`
-    this.#outlet.text(head)
+    this.#socketWriter.text(head)
     this.bytes += head.length
     this.begun = true
   }
@@ -85,19 +85,19 @@ export class ResponseWriter implements MessageWriter {
 
   data(chunk: Buffer): boolean {
     if (this.#framing === NONE || chunk.length === 0) return true
-    const outlet = this.#outlet
+    const socketWriter = this.#socketWriter
     this.bytes += chunk.length
     if (this.#framing === CHUNKED) {
       const size = `${chunk.length.toString(16)}\r\n`
       this.bytes += size.length + CRLF_BYTES
-      outlet.text(size)
-      outlet.bytes(chunk)
-      outlet.text('\r\n')
+      socketWriter.text(size)
+      socketWriter.bytes(chunk)
+      socketWriter.text('\r\n')
     } else {
       this.#left -= chunk.length
-      outlet.bytes(chunk)
+      socketWriter.bytes(chunk)
     }
-    return outlet.open
+    return socketWriter.open
   }
 
   end(trailers: RawHeaders = []): boolean {
@@ -106,11 +106,11 @@ export class ResponseWriter implements MessageWriter {
       let text = LAST_CHUNK
       for (let i = 0; i + 1 < trailers.length; i += 2) text += `${trailers[i]!}: ${trailers[i + 1]!}\r\n`
       text += '\r\n'
-      this.#outlet.text(text)
+      this.#socketWriter.text(text)
       this.bytes += text.length
     }
     this.ended = true
-    this.#outlet.flush()
+    this.#socketWriter.flush()
     this.#settle()
     return true
   }

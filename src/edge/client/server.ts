@@ -118,7 +118,7 @@ class ReverseProxy implements Proxy {
   readonly #reported = new WeakMap<Socket, ConnectionEnds>()
   readonly #events: ConnectionEvents = {
     requested: (stream, head) => this.#requested(stream, head),
-    refused: (stream, fault) => this.#fault(stream, fault),
+    refused: (stream, issue) => this.#issue(stream, issue),
   }
   readonly #ticketKeys: () => Buffer
   readonly #bind: Bind
@@ -420,13 +420,13 @@ class ReverseProxy implements Proxy {
     } catch (error) {
       // A bug in one request must not end all others.
       this.#context.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
-      this.#fault(connection, { status: 500 })
+      this.#issue(connection, { status: 500 })
     }
   }
 
-  #fault(connection: ClientStream, fault: HttpParseError): void {
-    if (connection.responding) connection.responding.faulted(fault)
-    else rejectRequest(connection, fault, this.#context)
+  #issue(connection: ClientStream, issue: HttpParseError): void {
+    if (connection.responding) connection.responding.faulted(issue)
+    else rejectRequest(connection, issue, this.#context)
   }
 }
 

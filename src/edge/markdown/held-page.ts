@@ -139,7 +139,7 @@ export class HeldPage implements PageSink {
 
   #begin(outcome: Outcome, headers: string[], bytes?: number): void {
     this.#state = 'sending'
-    this.#context.settle(outcome, bytes)
+    this.#context.reportOutcome(outcome, bytes)
     this.#context.next.head(this.#context.status, headers)
     this.#flow()
   }

@@ -31,7 +31,7 @@ export type Outcome = (typeof OUTCOMES)[number]
 export const SENT_AS_MARKDOWN: ReadonlySet<Outcome> = new Set(['converted', 'streamed', 'cached'])
 
 /** Records the outcome of a page. `bytes`: length of the Markdown if it is known. */
-export type Settle = (outcome: Outcome, bytes?: number) => void
+export type ReportOutcome = (outcome: Outcome, bytes?: number) => void
 
 /** Dependencies of a page in conversion. */
 export interface PageContext {
@@ -48,7 +48,7 @@ export interface PageContext {
   /** Called when more data is accepted after `data` returned false; harmless at other times. */
   readonly resume: () => void
   /** Called once, when the outcome of the page is known, before the head of the response. */
-  readonly settle: Settle
+  readonly reportOutcome: ReportOutcome
 }
 
 /** Receives the body of one page, and sends head and body of the response to the next sink. */

@@ -22,7 +22,7 @@ import {
   type PageContext,
   type PageConverter,
   type PageSink,
-  type Settle,
+  type ReportOutcome,
 } from './page-sink.js'
 import { TurnQueue } from '../../core/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
@@ -42,7 +42,7 @@ export interface MarkdownOptions {
  * that can be converted. Every other response passes byte for byte, with `accept` in its Vary.
  */
 export function markdownStage({ memory, converter = toMarkdown, metrics, log }: MarkdownOptions): Stage {
-  const settle = pageCounter(metrics, memory)
+  const reportOutcome = pageCounter(metrics, memory)
   const turns = new TurnQueue()
   return (exchange, next) => {
     const { method, settings, zone, rawHeaders, rawTarget } = exchange
@@ -60,9 +60,9 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
     if (method === 'HEAD') return new MarkdownHead(sink, { isList, compress })
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
-    const settled: Settle = (outcome, bytes = Infinity) => {
+    const settled: ReportOutcome = (outcome, bytes = Infinity) => {
       if (SENT_AS_MARKDOWN.has(outcome) && bytes >= MIN_COMPRESSED_BYTES) compress()
-      settle(outcome)
+      reportOutcome(outcome)
     }
     const context = {
       memory,
@@ -71,15 +71,15 @@ export function markdownStage({ memory, converter = toMarkdown, metrics, log }: 
       isList,
       turns,
       log,
-      settle: settled,
+      reportOutcome: settled,
       trailers,
       reduced: () => undefined,
     }
     const open: OpenConversion = (to, outcome, reduced) =>
-      new MarkdownResponse(to, { ...context, settle: outcome, reduced })
+      new MarkdownResponse(to, { ...context, reportOutcome: outcome, reduced })
     const source = isList ? ['llms_txt', headerOf(exchange.headers, 'host'), zone.mdAddresses] : ['page']
     // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
-    const stored = { open, settle: settled, isList, settings: JSON.stringify([...source, content]) }
+    const stored = { open, reportOutcome: settled, isList, settings: JSON.stringify([...source, content]) }
     return new StoredMarkdown(sink, exchange, stored)
   }
 }
@@ -135,7 +135,7 @@ function acceptOf(headers: RawHeaders): string | undefined {
 /** Maximum bytes of a page that are converted without a pause. */
 const SLICE = 65_536
 
-interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'settle' | 'trailers'> {
+interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'reportOutcome' | 'trailers'> {
   readonly converter: (contentType: string, content: Content) => PageConverter
   readonly content: Content
   /** The page is the source of a list of pages; XML is one too. */
@@ -175,7 +175,7 @@ class MarkdownResponse implements ResponseSink {
     const page = pageOf(status, headers, this.#context.isList)
     if (page && mayFit(page)) this.#page = this.#pageSink(page, status, headers)
     else {
-      if (page) this.#context.settle('too_large')
+      if (page) this.#context.reportOutcome('too_large')
       this.#next.head(status, variesByAccept(headers))
     }
   }

@@ -5,15 +5,15 @@ import type { CachedResponse, VariantRecorder } from '../cache/types.js'
 import type { Exchange } from '../exchange.js'
 import type { ResponseSink } from '../response.js'
 import { markdownHeaders, pageOf, variesByAccept } from './headers.js'
-import type { Outcome, Settle } from './page-sink.js'
+import type { Outcome, ReportOutcome } from './page-sink.js'
 import { mayFit } from './variants.js'
 
-/** Creates the sink that converts one page. `settle` gets the outcome; `reduced` is called if not all settings applied. */
-export type OpenConversion = (next: ResponseSink, settle: Settle, reduced: () => void) => ResponseSink
+/** Creates the sink that converts one page. `reportOutcome` gets the outcome; `reduced` is called if not all settings applied. */
+export type OpenConversion = (next: ResponseSink, reportOutcome: ReportOutcome, reduced: () => void) => ResponseSink
 
 export interface StoredOptions {
   readonly open: OpenConversion
-  readonly settle: Settle
+  readonly reportOutcome: ReportOutcome
   /** All settings that the Markdown depends on, as text. */
   readonly settings: string
   readonly isList: boolean
@@ -45,12 +45,12 @@ export class StoredMarkdown implements ResponseSink {
   }
 
   head(status: number, headers: RawHeaders): void {
-    const { isList, settings, open, settle } = this.#options
+    const { isList, settings, open, reportOutcome } = this.#options
     const { cached } = this.#exchange
     const page = cached && pageOf(status, headers, isList)
     if (!cached || !page || !mayFit(page)) {
       this.#convert(
-        open(this.#next, settle, () => undefined),
+        open(this.#next, reportOutcome, () => undefined),
         status,
         headers,
       )
@@ -94,11 +94,11 @@ export class StoredMarkdown implements ResponseSink {
   /** Converts the page while it arrives, and records the Markdown. */
   #recorded(cached: CachedResponse, name: string): ResponseSink {
     const recorder = cached.record(name)
-    const { open, settle } = this.#options
+    const { open, reportOutcome } = this.#options
     const copy = new RecordedMarkdown(this.#next, recorder, () => (cached.form = name))
-    const settled: Settle = (outcome, bytes) => {
+    const settled: ReportOutcome = (outcome, bytes) => {
       copy.outcome = outcome
-      settle(outcome, bytes)
+      reportOutcome(outcome, bytes)
     }
     return open(copy, settled, () => recorder.drop())
   }
@@ -106,15 +106,15 @@ export class StoredMarkdown implements ResponseSink {
   /** Converts the stored page for all requests that wait for its Markdown. */
   #derive(page: StoredPage): void {
     const { status, headers, cached, name } = page
-    const { open, settle } = this.#options
+    const { open, reportOutcome } = this.#options
     cached.body = 'hold'
     cached.derive(
       name,
       (recorder, done) => {
         const copy = new RecordedMarkdown(undefined, recorder, () => undefined, done)
-        const settled: Settle = (outcome, bytes) => {
+        const settled: ReportOutcome = (outcome, bytes) => {
           copy.outcome = outcome
-          settle(outcome, bytes)
+          reportOutcome(outcome, bytes)
         }
         const conversion = open(copy, settled, () => recorder.drop())
         conversion.head(status, headers)
@@ -128,7 +128,7 @@ export class StoredMarkdown implements ResponseSink {
           return
         } else
           this.#convert(
-            open(this.#next, settle, () => undefined),
+            open(this.#next, reportOutcome, () => undefined),
             status,
             headers,
           )
@@ -144,7 +144,7 @@ export class StoredMarkdown implements ResponseSink {
       this.#next.head(status, variesByAccept(headers))
       return
     }
-    this.#options.settle('cached', variant.bytes.length)
+    this.#options.reportOutcome('cached', variant.bytes.length)
     cached.form = name
     this.#exchange.cachedBytes = variant.bytes.length
     this.#next.head(status, markdownHeaders(headers, variant.bytes.length))

@@ -29,7 +29,7 @@ const MAX_NESTING = 250
  */
 export function readClass(cursor: Cursor, flags: Flags, depth = 0): Ranges {
   const start = cursor.at - 1
-  if (depth > MAX_NESTING) throw cursor.fault('exceeded the maximum number of nested brackets', start)
+  if (depth > MAX_NESTING) throw cursor.issue('exceeded the maximum number of nested brackets', start)
   cursor.skipIgnored(flags)
   const negated = cursor.take('^')
   cursor.skipIgnored(flags)
@@ -46,7 +46,7 @@ export function readClass(cursor: Cursor, flags: Flags, depth = 0): Ranges {
   let union: number[] = pairs
   for (;;) {
     cursor.skipIgnored(flags)
-    if (cursor.done) throw cursor.fault('unclosed character class', start)
+    if (cursor.done) throw cursor.issue('unclosed character class', start)
     if (cursor.take(']')) break
     const found = OPERATIONS.find((text) => cursor.take(text))
     if (found !== undefined) {
@@ -97,12 +97,12 @@ function readItem(cursor: Cursor, flags: Flags, depth: number, start: number, in
   }
   cursor.at++
   cursor.skipIgnored(flags)
-  if (cursor.done) throw cursor.fault('unclosed character class', start)
+  if (cursor.done) throw cursor.issue('unclosed character class', start)
   const last = readPrimitive(cursor, flags, start)
   if (typeof first !== 'number' || typeof last !== 'number') {
-    throw cursor.fault('invalid range boundary, must be a literal', at)
+    throw cursor.issue('invalid range boundary, must be a literal', at)
   }
-  if (first > last) throw cursor.fault('invalid character class range, the start must be <= the end', at)
+  if (first > last) throw cursor.issue('invalid character class range, the start must be <= the end', at)
   into.push(first, last)
 }
 
@@ -120,10 +120,10 @@ function readPrimitive(cursor: Cursor, flags: Flags, start: number): number | Ra
   const at = cursor.at
   const char = cursor.next('unclosed character class')
   if (char !== '\\') return classPoint(cursor, flags, char.codePointAt(0) as number, false, at)
-  if (cursor.done) throw cursor.fault('incomplete escape sequence, reached end of pattern prematurely', start)
+  if (cursor.done) throw cursor.issue('incomplete escape sequence, reached end of pattern prematurely', start)
   const escape = readEscape(cursor, flags)
   if (escape.kind === 'set') return escape.set
-  if (escape.kind === 'look') throw cursor.fault('invalid escape sequence found in character class', at)
+  if (escape.kind === 'look') throw cursor.issue('invalid escape sequence found in character class', at)
   return classPoint(cursor, flags, escape.point, escape.byte, at)
 }
 

@@ -1,4 +1,4 @@
-import { RegexSyntaxError } from './fault.js'
+import { RegexSyntaxError } from './syntax-error.js'
 
 /** The flags that apply at a position of a pattern. */
 export interface Flags {
@@ -36,12 +36,12 @@ export class Cursor {
 
   next(what: string): string {
     const char = this.chars[this.at]
-    if (char === undefined) throw this.fault(what)
+    if (char === undefined) throw this.issue(what)
     this.at++
     return char
   }
 
-  fault(reason: string, at = this.at): RegexSyntaxError {
+  issue(reason: string, at = this.at): RegexSyntaxError {
     return new RegexSyntaxError(reason, Buffer.byteLength(this.chars.slice(0, at).join('')))
   }
 

@@ -31,7 +31,7 @@ const BRACED_LOOKS: Readonly<Record<string, Look>> = {
 export function readEscape(cursor: Cursor, flags: Flags): Escape {
   const start = cursor.at - 1
   const char = cursor.next('incomplete escape sequence, reached end of pattern prematurely')
-  if (/[0-9]/.test(char)) throw cursor.fault('backreferences are not supported', start)
+  if (/[0-9]/.test(char)) throw cursor.issue('backreferences are not supported', start)
   if (char === 'x' || char === 'u' || char === 'U') return readHex(cursor, char)
   if (char === 'p' || char === 'P') return { kind: 'set', set: readProperty(cursor, flags, char === 'P') }
   if (/[dswDSW]/.test(char)) return { kind: 'set', set: perl(char, flags) }
@@ -42,7 +42,7 @@ export function readEscape(cursor: Cursor, flags: Flags): Escape {
   if (look !== undefined) return { kind: 'look', look }
   const point = char.codePointAt(0) as number
   if (point < 128 && !/[A-Za-z]/.test(char)) return { kind: 'literal', point, byte: false }
-  throw cursor.fault('unrecognized escape sequence', start)
+  throw cursor.issue('unrecognized escape sequence', start)
 }
 
 /** Reads `\b` alone, or `\b{start}` and similar ones. A `{` that does not begin a name is a repetition of `\b`. */
@@ -51,7 +51,7 @@ function readWordLook(cursor: Cursor): Look {
   if (!cursor.take('{')) return 'word'
   while (/^\s$/u.test(cursor.peek() ?? '')) cursor.at++
   if (cursor.done)
-    throw cursor.fault(
+    throw cursor.issue(
       'found either the beginning of a special word boundary or a bounded repetition without an end',
       start,
     )
@@ -63,9 +63,9 @@ function readWordLook(cursor: Cursor): Look {
   while (/^[A-Za-z-]$/.test(cursor.peek() ?? '')) name += cursor.next('')
   while (/^\s$/u.test(cursor.peek() ?? '')) cursor.at++
   if (!cursor.take('}'))
-    throw cursor.fault('special word boundary assertion is unclosed or has an invalid character', start)
+    throw cursor.issue('special word boundary assertion is unclosed or has an invalid character', start)
   const look = Object.hasOwn(BRACED_LOOKS, name) ? BRACED_LOOKS[name] : undefined
-  if (look === undefined) throw cursor.fault('unrecognized special word boundary assertion', start)
+  if (look === undefined) throw cursor.issue('unrecognized special word boundary assertion', start)
   return look
 }
 
@@ -77,14 +77,14 @@ function readHex(cursor: Cursor, kind: 'x' | 'u' | 'U'): Escape {
   const more = () => (braced ? cursor.peek() !== '}' : digits.length < count)
   while (more()) {
     const digit = cursor.next('incomplete escape sequence, reached end of pattern prematurely')
-    if (!/^[0-9a-fA-F]$/.test(digit)) throw cursor.fault('invalid hexadecimal digit', cursor.at - 1)
+    if (!/^[0-9a-fA-F]$/.test(digit)) throw cursor.issue('invalid hexadecimal digit', cursor.at - 1)
     digits += digit
   }
   if (braced) cursor.at++
-  if (digits === '') throw cursor.fault('hexadecimal literal empty', start)
+  if (digits === '') throw cursor.issue('hexadecimal literal empty', start)
   const point = Number.parseInt(digits, 16)
   if (!(point <= 0x10ffff) || (point >= 0xd800 && point <= 0xdfff)) {
-    throw cursor.fault('hexadecimal literal is not a Unicode scalar value', start)
+    throw cursor.issue('hexadecimal literal is not a Unicode scalar value', start)
   }
   return { kind: 'literal', point, byte: kind === 'x' && !braced }
 }
@@ -107,9 +107,9 @@ function readProperty(cursor: Cursor, flags: Flags, negated: boolean): Ranges {
       name = `${name.slice(0, unequal)}=${name.slice(unequal + 2)}`
     }
   }
-  if (!flags.u) throw cursor.fault(NOT_ALLOWED, start)
+  if (!flags.u) throw cursor.issue(NOT_ALLOWED, start)
   const found = property(name)
-  if (found === undefined) throw cursor.fault('Unicode property not found', start)
+  if (found === undefined) throw cursor.issue('Unicode property not found', start)
   const set = flags.i ? foldUnicode(found) : found
   return not ? negate(set, 0x10ffff) : set
 }
@@ -131,5 +131,5 @@ export function fold(set: Ranges, flags: Flags): Ranges {
 /** Returns the code point or byte of a literal inside of a class. */
 export function classPoint(cursor: Cursor, flags: Flags, point: number, byte: boolean, at: number): number {
   if (flags.u || byte || point < 128) return point
-  throw cursor.fault(NOT_ALLOWED, at)
+  throw cursor.issue(NOT_ALLOWED, at)
 }

@@ -1,7 +1,7 @@
 import { UNLIMITED, type Budget } from '../budget.js'
 import { Captures } from './captures.js'
 import { LazyDfa } from './dfa.js'
-import { RegexSyntaxError } from './fault.js'
+import { RegexSyntaxError } from './syntax-error.js'
 import { linearSource, type LinearSource } from './linear.js'
 import { requiredTexts } from './literals.js'
 import { parse, type ParsedRegex } from './parse.js'

@@ -36,7 +36,7 @@ class Reader {
 
   whole(): Hir {
     const { hir } = this.#alternatives(NO_FLAGS, 0, undefined)
-    if (!this.#cursor.done) throw this.#cursor.fault('unopened group')
+    if (!this.#cursor.done) throw this.#cursor.issue('unopened group')
     return hir
   }
 
@@ -51,11 +51,11 @@ class Reader {
       cursor.skipIgnored(current)
       const char = cursor.peek()
       if (char === undefined) {
-        if (open !== undefined) throw cursor.fault('unclosed group', open)
+        if (open !== undefined) throw cursor.issue('unclosed group', open)
         break
       }
       if (char === ')') {
-        if (open === undefined) throw cursor.fault('unopened group')
+        if (open === undefined) throw cursor.issue('unopened group')
         break
       }
       if (char === '|') {
@@ -67,7 +67,7 @@ class Reader {
       }
       if (char === '*' || char === '+' || char === '?' || char === '{') {
         const at = cursor.at
-        if (last === undefined) throw cursor.fault('repetition operator missing expression', at)
+        if (last === undefined) throw cursor.issue('repetition operator missing expression', at)
         last = this.#repetition(last, current)
         items[items.length - 1] = last
         continue
@@ -99,7 +99,7 @@ class Reader {
     const lazy = cursor.take('?')
     const repeat: Hir = { kind: 'repeat', item, min, max, greedy: lazy === flags.U }
     const steps = stepCount(repeat)
-    if (steps > MAX_STEPS) throw cursor.fault(tooManySteps(steps), start)
+    if (steps > MAX_STEPS) throw cursor.issue(tooManySteps(steps), start)
     return repeat
   }
 
@@ -111,8 +111,8 @@ class Reader {
     const min = this.#count(unclosed, start)
     let max = min
     if (cursor.take(',')) max = cursor.peek() === '}' ? Infinity : this.#count(unclosed, start)
-    if (cursor.done || !cursor.take('}')) throw cursor.fault(unclosed, start)
-    if (max < min) throw cursor.fault('invalid repetition count range, the start must be <= the end', start)
+    if (cursor.done || !cursor.take('}')) throw cursor.issue(unclosed, start)
+    if (max < min) throw cursor.issue('invalid repetition count range, the start must be <= the end', start)
     return [min, max]
   }
 
@@ -125,27 +125,27 @@ class Reader {
     let digits = ''
     while (/^[0-9]$/.test(cursor.peek() ?? '')) digits += cursor.next('')
     space()
-    if (cursor.done) throw cursor.fault(unclosed, start)
-    if (digits === '') throw cursor.fault('repetition quantifier expects a valid decimal')
-    if (Number(digits) > MAX_COUNT) throw cursor.fault('decimal literal invalid')
+    if (cursor.done) throw cursor.issue(unclosed, start)
+    if (digits === '') throw cursor.issue('repetition quantifier expects a valid decimal')
+    if (Number(digits) > MAX_COUNT) throw cursor.issue('decimal literal invalid')
     return Number(digits)
   }
 
   #group(flags: Flags, depth: number): { hir: Hir } | { flags: Flags } {
     const cursor = this.#cursor
     const open = cursor.at++
-    if (depth >= MAX_NESTING) throw cursor.fault('exceeded the maximum number of nested parentheses', open)
+    if (depth >= MAX_NESTING) throw cursor.issue('exceeded the maximum number of nested parentheses', open)
     cursor.skipIgnored(flags)
     for (const around of ['?=', '?!', '?<=', '?<!']) {
       if (cursor.take(around))
-        throw cursor.fault('look-around, including look-ahead and look-behind, is not supported', open)
+        throw cursor.issue('look-around, including look-ahead and look-behind, is not supported', open)
     }
     let index: number | undefined
     let inner = flags
     if (cursor.take('?P<') || cursor.take('?<')) {
       index = this.#named(open)
     } else if (cursor.take('?')) {
-      if (cursor.done) throw cursor.fault('unclosed group', open)
+      if (cursor.done) throw cursor.issue('unclosed group', open)
       const { flags: set, ends } = this.#flags(flags, open)
       if (ends) return { flags: set }
       inner = set
@@ -164,12 +164,12 @@ class Reader {
     while (cursor.peek() !== '>') {
       const char = cursor.next('unclosed capture group name')
       const valid = name === '' ? /^[\p{Alphabetic}_]$/u : /^[\p{Alphabetic}\p{N}_.[\]]$/u
-      if (!valid.test(char)) throw cursor.fault('invalid capture group character', cursor.at - 1)
+      if (!valid.test(char)) throw cursor.issue('invalid capture group character', cursor.at - 1)
       name += char
     }
     cursor.at++
-    if (name === '') throw cursor.fault('empty capture group name', open)
-    if (this.groups.includes(name)) throw cursor.fault('duplicate capture group name', open)
+    if (name === '') throw cursor.issue('empty capture group name', open)
+    if (this.groups.includes(name)) throw cursor.issue('duplicate capture group name', open)
     return this.groups.push(name)
   }
 
@@ -182,20 +182,20 @@ class Reader {
     for (;;) {
       const char = cursor.next('expected flag but got end of regex')
       if (char === ':' || char === ')') {
-        if (dangling) throw cursor.fault('dangling flag negation operator', cursor.at - 1)
+        if (dangling) throw cursor.issue('dangling flag negation operator', cursor.at - 1)
         if (char === ')' && Object.keys(set).length === 0) {
-          throw cursor.fault('repetition operator missing expression', open)
+          throw cursor.issue('repetition operator missing expression', open)
         }
         return { flags: { ...flags, ...set }, ends: char === ')' }
       }
       if (char === '-') {
-        if (!on) throw cursor.fault('flag negation operator repeated', cursor.at - 1)
+        if (!on) throw cursor.issue('flag negation operator repeated', cursor.at - 1)
         on = false
         dangling = true
         continue
       }
-      if (!Object.hasOwn(NO_FLAGS, char)) throw cursor.fault('unrecognized flag', cursor.at - 1)
-      if (Object.hasOwn(set, char)) throw cursor.fault('duplicate flag', cursor.at - 1)
+      if (!Object.hasOwn(NO_FLAGS, char)) throw cursor.issue('unrecognized flag', cursor.at - 1)
+      if (Object.hasOwn(set, char)) throw cursor.issue('duplicate flag', cursor.at - 1)
       set[char] = on
       dangling = false
     }

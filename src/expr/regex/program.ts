@@ -1,6 +1,6 @@
 import type { Hir, Look } from './hir.js'
 import { contains, type Ranges } from './ranges.js'
-import { RegexSyntaxError } from './fault.js'
+import { RegexSyntaxError } from './syntax-error.js'
 
 /** One step of a pattern. Steps are numbered; `next` and `other` are numbers of steps. */
 export type Step =

@@ -44,9 +44,9 @@ export const block = action({
   ),
 
   check({ response }, { phase }) {
-    const most = phase.name === 'http_request_firewall_custom' ? MAX_BYTES[phase.name] : MAX_BYTES.other
-    if (!response || Buffer.byteLength(response.content) <= most) return []
-    return [{ pointer: '/response/content', message: `must not be longer than ${most} bytes in ${phase.name}` }]
+    const max = phase.name === 'http_request_firewall_custom' ? MAX_BYTES[phase.name] : MAX_BYTES.other
+    if (!response || Buffer.byteLength(response.content) <= max) return []
+    return [{ pointer: '/response/content', message: `must not be longer than ${max} bytes in ${phase.name}` }]
   },
 
   prepare({ response }, { place }) {

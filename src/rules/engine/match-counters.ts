@@ -24,7 +24,7 @@ export class MatchCounters {
   readonly #byRuleset = new Map<string, Map<string, MatchCount>>()
 
   constructor(metrics: Metrics) {
-    const counted = (name: string, help: string, read: (tally: MatchCount) => number) => {
+    const counted = (name: string, help: string, read: (counter: MatchCount) => number) => {
       const rulesets = () => this.#byRuleset.values()
       metrics.registerMetric(
         new Counter({
@@ -34,10 +34,10 @@ export class MatchCounters {
           registers: [],
           collect() {
             this.reset()
-            for (const tallies of rulesets())
-              for (const tally of tallies.values()) {
-                const { phase, ruleset, rule, action } = tally
-                if (read(tally) > 0) this.inc({ phase, ruleset, rule, action }, read(tally))
+            for (const counters of rulesets())
+              for (const counter of counters.values()) {
+                const { phase, ruleset, rule, action } = counter
+                if (read(counter) > 0) this.inc({ phase, ruleset, rule, action }, read(counter))
               }
           },
         }),
@@ -58,19 +58,19 @@ export class MatchCounters {
 
   /** Returns the counts of a rule. They continue over versions of the rule. */
   of(labels: RuleLabels): MatchCount {
-    let tallies = this.#byRuleset.get(labels.ruleset)
-    if (!tallies) this.#byRuleset.set(labels.ruleset, (tallies = new Map<string, MatchCount>()))
-    const known = tallies.get(labels.rule)
+    let counters = this.#byRuleset.get(labels.ruleset)
+    if (!counters) this.#byRuleset.set(labels.ruleset, (counters = new Map<string, MatchCount>()))
+    const known = counters.get(labels.rule)
     if (known?.action === labels.action) return known
-    const tally = { matches: 0, failures: 0, overBudget: 0, overBudgetLoggedAt: -Infinity, ...labels }
-    tallies.set(labels.rule, tally)
-    return tally
+    const counter = { matches: 0, failures: 0, overBudget: 0, overBudgetLoggedAt: -Infinity, ...labels }
+    counters.set(labels.rule, counter)
+    return counter
   }
 
   /** Drops the counts of a ruleset, except for these rules. */
   retain(ruleset: string, rules: ReadonlySet<string>): void {
-    const tallies = this.#byRuleset.get(ruleset)
-    for (const rule of tallies?.keys() ?? []) if (!rules.has(rule)) tallies?.delete(rule)
-    if (tallies?.size === 0) this.#byRuleset.delete(ruleset)
+    const counters = this.#byRuleset.get(ruleset)
+    for (const rule of counters?.keys() ?? []) if (!rules.has(rule)) counters?.delete(rule)
+    if (counters?.size === 0) this.#byRuleset.delete(ruleset)
   }
 }

@@ -23,7 +23,7 @@ export interface PrepareOptions {
   readonly level: Level
   readonly accountId: string
   readonly parts: RuleDeps
-  readonly tallies: MatchCounters
+  readonly counters: MatchCounters
   readonly log: Log
   /** The previous version, whose compiled rules are reused. */
   readonly previous?: PreparedRuleset | undefined
@@ -44,7 +44,7 @@ const IDLE: Effect = () => false
  */
 export function prepareRuleset(
   { id, name: title, description, version, kind, phase: phaseName, rules }: Ruleset,
-  { level, accountId, parts, tallies, log, previous }: PrepareOptions,
+  { level, accountId, parts, counters, log, previous }: PrepareOptions,
 ): PreparedRuleset {
   if (rules.length >= MANY_RULES) letHeapGrow()
   const phase = phaseNamed(phaseName)
@@ -79,7 +79,7 @@ export function prepareRuleset(
     const same = known.get(rule.id)
     if (same?.loaded === true && isSame(same.rule, rule)) return same
     const { action } = rule
-    const tally = tallies.of({ phase: phase.name, ruleset: id, rule: rule.id, action })
+    const counter = counters.of({ phase: phase.name, ruleset: id, rule: rule.id, action })
     const logged = action !== 'skip' || rule.logging?.enabled !== false
     reads = { body: false, score: false }
     // No spread before other members: each such object has its own hidden class.
@@ -101,7 +101,7 @@ export function prepareRuleset(
       readsBody: reads.body,
       readsScore: reads.score,
       filter,
-      tally,
+      counter,
       logged,
     })
     try {
@@ -115,7 +115,7 @@ export function prepareRuleset(
         ? ready(true, own, EVERYTHING, condition, indexed.filter)
         : ready(true, own, indexed, condition)
     } catch (error) {
-      tally.failures++
+      counter.failures++
       log.error({ event: 'rule_broken', ruleset: id, version, rule: rule.id, reason: messageOf(error) })
       return ready(false, IDLE, NEVER)
     }

@@ -27,7 +27,7 @@ export class RulesetCache {
   readonly #store: StoreReader
   readonly #parts: RuleDeps
   readonly #log: Log
-  readonly #tallies: MatchCounters
+  readonly #counters: MatchCounters
   /** By ruleset id. */
   readonly #prepared = new Map<string, PreparedRuleset>()
   /** By zone id. */
@@ -37,7 +37,7 @@ export class RulesetCache {
     this.#store = store
     this.#parts = parts
     this.#log = log
-    this.#tallies = new MatchCounters(metrics)
+    this.#counters = new MatchCounters(metrics)
   }
 
   /** Returns the current rules of a zone; undefined if there are none. */
@@ -55,7 +55,7 @@ export class RulesetCache {
     for (const { kind, id, value } of relevant) {
       if (kind !== RULESETS.name || value !== undefined) continue
       this.#prepared.delete(id)
-      this.#tallies.retain(id, new Set())
+      this.#counters.retain(id, new Set())
     }
     if (relevant.some(({ scope }) => scope.type === 'account')) this.#zones.clear()
     for (const { scope } of relevant) this.#zones.delete(scope.id)
@@ -83,10 +83,10 @@ export class RulesetCache {
   #prepare(ruleset: Ruleset, level: Level, accountId: string): PreparedRuleset {
     const known = this.#prepared.get(ruleset.id)
     if (known?.version === ruleset.version) return known
-    const options = { level, accountId, parts: this.#parts, tallies: this.#tallies, log: this.#log, previous: known }
+    const options = { level, accountId, parts: this.#parts, counters: this.#counters, log: this.#log, previous: known }
     const prepared = prepareRuleset(ruleset, options)
     this.#prepared.set(ruleset.id, prepared)
-    this.#tallies.retain(ruleset.id, new Set(ruleset.rules.map((rule) => rule.id)))
+    this.#counters.retain(ruleset.id, new Set(ruleset.rules.map((rule) => rule.id)))
     return prepared
   }
 }

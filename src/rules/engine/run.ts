@@ -214,7 +214,7 @@ export class Run implements RuleRun {
   }
 
   #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): TerminalAction | undefined {
-    const { rule, tally } = prepared
+    const { rule, counter } = prepared
     this.exceeded = undefined
     if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
     if (this.#observer) return this.#tryOut(this.#observer, ruleset, at, prepared)
@@ -227,7 +227,7 @@ export class Run implements RuleRun {
       return undefined
     }
     if (result === false) return undefined
-    tally.matches++
+    counter.matches++
     if (prepared.logged)
       this.exchange.matched({
         phase: this.#phase,
@@ -288,19 +288,19 @@ export class Run implements RuleRun {
     return matched
   }
 
-  #failed(ruleset: PreparedRuleset, { rule, tally }: PreparedRule, error: unknown): void {
+  #failed(ruleset: PreparedRuleset, { rule, counter }: PreparedRule, error: unknown): void {
     // Other failures are logged once per rule: thousands of requests may cause the same one.
-    const repeated = tally.failures++ > 0
+    const repeated = counter.failures++ > 0
     const { log } = this.#rules
     const entry = { ruleset: ruleset.id, rule: rule.id, reason: messageOf(error) }
     if (error !== BUDGET_EXCEEDED) {
       if (!repeated) log.error({ event: 'rule_failed', ...entry })
       return
     }
-    tally.overBudget++
+    counter.overBudget++
     const now = this.exchange.startedMonotonic
-    if (now - tally.overBudgetLoggedAt < OVER_BUDGET_LOG_MS) return
-    tally.overBudgetLoggedAt = now
+    if (now - counter.overBudgetLoggedAt < OVER_BUDGET_LOG_MS) return
+    counter.overBudgetLoggedAt = now
     log.warn({ event: 'rule_over_budget', ...entry, ray: this.exchange.rayId })
   }
 }

@@ -112,7 +112,7 @@ export class ZoneRules implements RunRules {
       try {
         return { ...changed, action, effect: ruleset.effect(action, prepared.rule) }
       } catch (error) {
-        prepared.tally.failures++
+        prepared.counter.failures++
         this.log.error({
           event: 'override_broken',
           ruleset: ruleset.id,

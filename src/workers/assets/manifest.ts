@@ -25,15 +25,15 @@ const MAX_PATH_CHARACTERS = 1024
 const MAX_ISSUES = 100
 
 /** Throws InvalidInput where files cannot be served: too many or too large, a bad path, one hash with two sizes. */
-export function checkAnnounced(files: AnnouncedFiles, { files: most, file_bytes: bytes }: AssetLimits): void {
+export function checkAnnounced(files: AnnouncedFiles, { files: max, file_bytes: bytes }: AssetLimits): void {
   const entries = Object.entries(files)
-  if (entries.length > most) throw new InvalidInput([{ pointer: '/manifest', message: `has more than ${most} files` }])
+  if (entries.length > max) throw new InvalidInput([{ pointer: '/manifest', message: `has more than ${max} files` }])
   const issues: Issue[] = []
   const sizes = new Map<string, number>()
   for (const [path, { hash, size }] of entries) {
     const pointer = `/manifest/${path.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    const fault = pathFault(path)
-    if (fault) issues.push({ pointer, message: fault })
+    const issue = pathIssue(path)
+    if (issue) issues.push({ pointer, message: issue })
     if (size > bytes) issues.push({ pointer: `${pointer}/size`, message: `is more than ${bytes} bytes` })
     if ((sizes.get(hash) ?? size) !== size)
       issues.push({ pointer: `${pointer}/size`, message: 'is not the size that another file with this hash has' })
@@ -43,7 +43,7 @@ export function checkAnnounced(files: AnnouncedFiles, { files: most, file_bytes:
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-function pathFault(path: string): string | undefined {
+function pathIssue(path: string): string | undefined {
   if (!path.startsWith('/')) return 'the path must begin with /'
   if (path.length > MAX_PATH_CHARACTERS) return `the path is longer than ${MAX_PATH_CHARACTERS} characters`
   if (path.endsWith('/')) return 'the path must be that of a file, without / at its end'

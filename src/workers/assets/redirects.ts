@@ -43,8 +43,8 @@ export function parseRedirects(text: string, htmlHandling: HtmlHandling): Redire
       const isStatic = dynamic.length === 0 && !hasWildcards(rule.from)
       const full = isStatic ? fixed.size >= MAX_STATIC : dynamic.length >= MAX_DYNAMIC
       if (full) {
-        const most = isStatic ? `${MAX_STATIC} static` : `${MAX_DYNAMIC} dynamic`
-        warnings.add(line, `more than ${most} rules: this line and all after it are left out`)
+        const max = isStatic ? `${MAX_STATIC} static` : `${MAX_DYNAMIC} dynamic`
+        warnings.add(line, `more than ${max} rules: this line and all after it are left out`)
         break
       }
       if (isStatic) fixed.set(rule.from, rule)

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Node } from 'acorn'
 import type { NamedExport, ScriptFormat } from '../../core/model/worker.js'
-import { refuse } from '../upload/errors.js'
+import { reject } from '../upload/errors.js'
 import type { UploadedFile } from '../upload/form.js'
 import { ExportsOf, resolved } from './exported.js'
 import { moduleScope, parsed, type ModuleScope } from './scope.js'
@@ -40,7 +40,7 @@ function modules(main: UploadedFile, files: readonly UploadedFile[]): Report {
       .filter((specifier) => /^\.{0,2}\//.test(specifier) && !names.has(resolved(name, specifier) ?? ''))
       .map((specifier) => `No such module "${specifier}" imported from "${name}"`),
   )
-  refuse(missing.map((message) => ({ kind: 'invalidScript', message })))
+  reject(missing.map((message) => ({ kind: 'invalidScript', message })))
   const scope = scopes.get(main.name)
   const exported = scope ? new ExportsOf(scopes).of(scope) : new Map<string, never>()
   return {

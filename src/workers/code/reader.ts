@@ -15,7 +15,7 @@ export interface CodeToRead {
 }
 
 /** What comes back from it. */
-export type CodeRead = { readonly report: CodeReport } | { readonly faults: readonly UploadIssue[] }
+export type CodeRead = { readonly report: CodeReport } | { readonly issues: readonly UploadIssue[] }
 
 /** The worst code of this many bytes takes some tens of milliseconds. */
 const CONCURRENCY = 16 * 1024
@@ -31,12 +31,12 @@ const THREAD = new URL(`.//thread${extname(import.meta.url)}`, import.meta.url)
  */
 export class CodeReader {
   readonly #turns = new KeyedMutex()
-  readonly #mostMegabytes: number
+  readonly #maxMegabytes: number
   #thread: Worker | undefined
   #closed = false
 
-  constructor({ mostMegabytes = MAX_MEGABYTES }: { readonly mostMegabytes?: number } = {}) {
-    this.#mostMegabytes = mostMegabytes
+  constructor({ maxMegabytes = MAX_MEGABYTES }: { readonly maxMegabytes?: number } = {}) {
+    this.#maxMegabytes = maxMegabytes
   }
 
   /** As {@link analyse}. */
@@ -65,13 +65,13 @@ export class CodeReader {
     if (this.#closed) throw new Error('the daemon stops')
     const thread = new Worker(THREAD, {
       workerData: code,
-      resourceLimits: { maxOldGenerationSizeMb: this.#mostMegabytes, stackSizeMb: THREAD_STACK_MEGABYTES },
+      resourceLimits: { maxOldGenerationSizeMb: this.#maxMegabytes, stackSizeMb: THREAD_STACK_MEGABYTES },
     })
     this.#thread = thread
     try {
       const read = await responseOf(thread)
       if ('report' in read) return read.report
-      throw new UploadRefused(read.faults)
+      throw new UploadRefused(read.issues)
     } finally {
       this.#thread = undefined
       await thread.terminate()

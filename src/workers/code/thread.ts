@@ -12,7 +12,7 @@ function read({ format, main, files }: CodeToRead): CodeRead {
   try {
     return { report: analyse(format, whole(main), files.map(whole)) }
   } catch (error) {
-    if (error instanceof UploadRefused) return { faults: error.faults }
+    if (error instanceof UploadRefused) return { issues: error.issues }
     throw error
   }
 }

@@ -1,13 +1,13 @@
 import type { StoredScript } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Write } from '../../core/store.js'
-import { refuse, UploadRefused } from '../upload/errors.js'
+import { reject, UploadRefused } from '../upload/errors.js'
 import type { Metadata } from '../metadata/schema.js'
 import type { VersionDraft } from '../script-repository.js'
-import { bindingFaults, declares, draftOf, migrated, reconciled, writesOf, type SettleInput } from './apply-exports.js'
+import { bindingIssues, declares, draftOf, migrated, reconciled, writesOf, type ExportsInput } from './apply-exports.js'
 
 /** What a deployment does to Durable Object classes. */
-export interface SettledDeployment {
+export interface AppliedDeployment {
   /** For the batch that the deployment is stored in. */
   readonly writes: readonly Write[]
   readonly declarative: boolean
@@ -28,7 +28,7 @@ export function applyDeployment(
   store: Store,
   scope: Scope,
   { before, versions, pointer }: DeploymentInput,
-): SettledDeployment {
+): AppliedDeployment {
   const declarative = before.declarative || versions.some(({ exports }) => declares(exports))
   // They declare the same classes, so the draft of the first one represents all.
   const drafts = versions.map((version, index) => {
@@ -36,8 +36,8 @@ export function applyDeployment(
     const input = inputOf(store, scope, before, version)
     pointedAt(pointer?.(index), () => {
       if (declarative) reconciled(input, draft)
-      else refuse(migrated(input, draft))
-      refuse(bindingFaults(input, draft, 'classNotCreated'))
+      else reject(migrated(input, draft))
+      reject(bindingIssues(input, draft, 'classNotCreated'))
     })
     return draft
   })
@@ -45,7 +45,7 @@ export function applyDeployment(
   return { writes: declarative && draft ? writesOf(scope, draft, store) : [], declarative }
 }
 
-function inputOf(store: Store, scope: Scope, before: StoredScript, version: VersionDraft): SettleInput {
+function inputOf(store: Store, scope: Scope, before: StoredScript, version: VersionDraft): ExportsInput {
   const { exports, named, bindings, metadata } = version
   const { containers } = metadata as Pick<Metadata, 'containers'>
   return {
@@ -66,7 +66,7 @@ function pointedAt(pointer: string | undefined, work: () => void): void {
   } catch (error) {
     if (!(error instanceof UploadRefused)) throw error
     throw new UploadRefused(
-      error.faults.map(({ pointer: _own, ...fault }) => ({ ...fault, ...(pointer !== undefined && { pointer }) })),
+      error.issues.map(({ pointer: _own, ...issue }) => ({ ...issue, ...(pointer !== undefined && { pointer }) })),
     )
   }
 }

@@ -12,14 +12,14 @@ import {
 import { pointerToken } from '../../core/schema.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Write } from '../../core/store.js'
-import { refuse, type UploadIssue } from '../upload/errors.js'
+import { reject, type UploadIssue } from '../upload/errors.js'
 import type { Metadata } from '../metadata/schema.js'
 import { migrate } from './migrations.js'
 import { reconcile, undeclaredClasses } from './reconcile.js'
 import { emptyReconciliation, type Reconciliation } from './reconciliation.js'
 import { DurableDraft } from './state.js'
 
-export interface SettleInput {
+export interface ExportsInput {
   readonly store: Store
   readonly scope: Scope
   readonly script: string
@@ -34,7 +34,7 @@ export interface SettleInput {
 }
 
 /** What an upload does to Durable Object classes. */
-export interface Settled {
+export interface AppliedExports {
   /** For the batch that the version is stored in. */
   readonly writes: readonly Write[]
   readonly migration_tag: string | undefined
@@ -44,17 +44,17 @@ export interface Settled {
 }
 
 /** Runs the migration of an upload or reconciles its exports, and checks its bindings against the outcome. Throws UploadRefused. */
-export function applyExports(input: SettleInput): Settled {
+export function applyExports(input: ExportsInput): AppliedExports {
   const { store, scope, before, metadata, deployed } = input
   const { exports, migrations } = metadata
   const draft = draftOf(store, scope)
   if (!deployed && migrations)
-    refuse([
+    reject([
       { kind: 'versionMigration', pointer: '/migrations', message: 'a version that is not deployed cannot migrate' },
     ])
   const declarative = before?.declarative === true || declares(exports)
   if (declarative && migrations)
-    refuse([
+    reject([
       {
         kind: 'invalidScript',
         pointer: '/migrations',
@@ -64,9 +64,9 @@ export function applyExports(input: SettleInput): Settled {
   const reconciliation = declarative
     ? reconciled(input, draft)
     : { ...emptyReconciliation(), info: undeclaredClasses(input.code, (name) => !!draft.find(input.script, name)) }
-  if (!declarative) refuse(migrated(input, draft))
-  refuse(bindingFaults(input, draft, deployed || declarative ? 'classNotCreated' : 'unappliedMigration'))
-  if (!deployed) refuse(bindingFaults(input, draftOf(store, scope), 'undeployedExport'))
+  if (!declarative) reject(migrated(input, draft))
+  reject(bindingIssues(input, draft, deployed || declarative ? 'classNotCreated' : 'unappliedMigration'))
+  if (!deployed) reject(bindingIssues(input, draftOf(store, scope), 'undeployedExport'))
   return {
     writes: deployed ? writesOf(scope, draft, store) : [],
     migration_tag: migrations ? (migrations.new_tag ?? before?.migration_tag) : before?.migration_tag,
@@ -90,12 +90,12 @@ const mayBeClass = (kind: ExportKind | undefined): boolean => kind === 'durable-
 
 /** What is wrong with a migration, or with code that lacks a class which has a namespace. */
 export function migrated(
-  { script, before, metadata: { migrations }, code }: SettleInput,
+  { script, before, metadata: { migrations }, code }: ExportsInput,
   draft: DurableDraft,
 ): UploadIssue[] {
   const classes = new Set([...code].filter(([, kind]) => mayBeClass(kind)).map(([name]) => name))
-  const faults = migrations ? migrate(draft, { script, migrations, currentTag: before?.migration_tag, classes }) : []
-  if (faults.length > 0) return faults
+  const issues = migrations ? migrate(draft, { script, migrations, currentTag: before?.migration_tag, classes }) : []
+  if (issues.length > 0) return issues
   return draft.of(script).flatMap(({ class: name }): UploadIssue[] => {
     const message = `the script no longer exports the class ${name}, which has a namespace; delete it with a migration first`
     return classes.has(name) ? [] : [{ kind: 'classNotExported', message }]
@@ -103,7 +103,10 @@ export function migrated(
 }
 
 /** Brings the draft in line with `exports`. Throws UploadRefused. */
-export function reconciled({ store, scope, script, metadata, code }: SettleInput, draft: DurableDraft): Reconciliation {
+export function reconciled(
+  { store, scope, script, metadata, code }: ExportsInput,
+  draft: DurableDraft,
+): Reconciliation {
   const { exports = {}, containers = [] } = metadata
   const { result, errors } = reconcile(draft, {
     script,
@@ -116,7 +119,7 @@ export function reconciled({ store, scope, script, metadata, code }: SettleInput
   const [first] = errors
   if (!first) return result
   const others = errors.length > 1 ? `, and ${errors.length - 1} more` : ''
-  refuse([
+  reject([
     {
       kind: 'exportsConflict',
       ...(Object.hasOwn(exports, first.class) && { pointer: `/exports/${pointerToken(first.class)}` }),
@@ -156,8 +159,8 @@ function referencing(store: Store, scope: Scope, { script, className, namespaceI
 }
 
 /** Bindings to classes that nobody has. */
-export function bindingFaults(
-  { script, bindings, metadata }: SettleInput,
+export function bindingIssues(
+  { script, bindings, metadata }: ExportsInput,
   draft: DurableDraft,
   own: 'classNotCreated' | 'unappliedMigration' | 'undeployedExport',
 ): UploadIssue[] {

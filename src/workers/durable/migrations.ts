@@ -21,13 +21,13 @@ export function migrate(
   { script, migrations, currentTag, classes }: MigrationInput,
 ): UploadIssue[] {
   const { old_tag, steps, old_tag: _old, new_tag: _new, ...single } = migrations
-  if (old_tag !== currentTag) return [tagFault(old_tag, currentTag)]
+  if (old_tag !== currentTag) return [tagIssue(old_tag, currentTag)]
   if (steps && Object.keys(single).length > 0)
     return [bad('/migrations/steps', 'does not go with the members of a single step')]
   const made = new Map<string, string>()
   for (const [index, step] of (steps ?? [single]).entries()) {
-    const faults = new Step(draft, script, steps ? `/migrations/steps/${index}` : '/migrations', made).run(step)
-    if (faults.length > 0) return faults
+    const issues = new Step(draft, script, steps ? `/migrations/steps/${index}` : '/migrations', made).run(step)
+    if (issues.length > 0) return issues
   }
   // Only now: a class may be made by one step and renamed by the next.
   return draft.of(script).flatMap(({ id, class: name }): UploadIssue[] => {
@@ -37,7 +37,7 @@ export function migrate(
   })
 }
 
-function tagFault(given: string | undefined, current: string | undefined): UploadIssue {
+function tagIssue(given: string | undefined, current: string | undefined): UploadIssue {
   const expected = given === undefined ? 'no tag' : `tag ${JSON.stringify(given)}`
   const found = current === undefined ? 'no tag' : `tag ${JSON.stringify(current)}`
   const message = `migration tag precondition failed; expected ${expected}, the current one is ${found}`
@@ -51,7 +51,7 @@ class Step {
   readonly #draft: DurableDraft
   readonly #script: string
   readonly #at: string
-  readonly #faults: UploadIssue[] = []
+  readonly #issues: UploadIssue[] = []
   /** Pointer to the migration step that created or moved a namespace, by id. */
   readonly #made: Map<string, string>
   readonly #targets = new Set<string>()
@@ -70,19 +70,19 @@ class Step {
     transferred_classes?.forEach((move, index) => this.#transfer(move, `transferred_classes/${index}`))
     new_classes?.forEach((name, index) => this.#create(name, false, `new_classes/${index}`))
     new_sqlite_classes?.forEach((name, index) => this.#create(name, true, `new_sqlite_classes/${index}`))
-    return this.#faults
+    return this.#issues
   }
 
   #delete(name: string, at: string): void {
     const found = this.#draft.find(this.#script, name)
     if (found) this.#draft.remove(found)
-    else this.#refuse(at, `cannot apply delete-class migration: there is no namespace of the class ${name}`)
+    else this.#reject(at, `cannot apply delete-class migration: there is no namespace of the class ${name}`)
   }
 
   #rename(from: string, to: string, at: string): void {
     const found = this.#draft.find(this.#script, from)
     if (!found)
-      this.#refuse(`${at}/from`, `cannot apply rename-class migration: there is no namespace of the class ${from}`)
+      this.#reject(`${at}/from`, `cannot apply rename-class migration: there is no namespace of the class ${from}`)
     else if (this.#free(to, `${at}/to`, 'rename')) {
       this.#draft.put({ ...found, class: to })
       this.#made.set(found.id, `${this.#at}/${at}/to`)
@@ -92,7 +92,7 @@ class Step {
   #transfer({ from, from_script, to }: { from: string; from_script: string; to: string }, at: string): void {
     const found = from_script === this.#script ? undefined : this.#draft.find(from_script, from)
     if (!found)
-      this.#refuse(
+      this.#reject(
         `${at}/from`,
         `cannot apply transfer-class migration: the script ${from_script} has no class ${from}`,
       )
@@ -111,16 +111,16 @@ class Step {
   /** Whether a class may become the target of a migration; says what is wrong where it may not. */
   #free(name: string, at: string, what: string): boolean {
     if (this.#targets.has(name)) {
-      this.#refuse(at, `the class ${name} cannot be the target of more than one migration`)
+      this.#reject(at, `the class ${name} cannot be the target of more than one migration`)
       return false
     }
     this.#targets.add(name)
     if (!this.#draft.find(this.#script, name)) return true
-    this.#refuse(at, `cannot apply ${what}-class migration: the class ${name} has a namespace already`)
+    this.#reject(at, `cannot apply ${what}-class migration: the class ${name} has a namespace already`)
     return false
   }
 
-  #refuse(at: string, message: string): void {
-    this.#faults.push(bad(`${this.#at}/${at}`, message))
+  #reject(at: string, message: string): void {
+    this.#issues.push(bad(`${this.#at}/${at}`, message))
   }
 }

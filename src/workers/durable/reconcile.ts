@@ -1,5 +1,5 @@
 import type { ExportEntry, ExportKind, StoredNamespace } from '../../core/model/worker.js'
-import { containerFaults, type Container } from './containers.js'
+import { containerIssues, type Container } from './containers.js'
 import { emptyReconciliation, type Notice, type Reconciliation, type Scenario } from './reconciliation.js'
 import type { DurableDraft } from './state.js'
 
@@ -48,7 +48,7 @@ class Run implements Reconciled {
     const { exports, containers } = this.#input
     const entries: Entry[] = Object.entries(exports).filter(([, { type }]) => type === 'durable-object')
     const of = (wanted: string) => entries.filter(([, { state = 'created' }]) => state === wanted)
-    this.errors.push(...containerFaults(entries, containers))
+    this.errors.push(...containerIssues(entries, containers))
     this.#cancelTransfers()
     // What moves away comes first, so that names are free for what takes their place.
     for (const entry of of('deleted')) this.#deleted(entry)

@@ -21,19 +21,19 @@ const MESSAGE_BYTES = 1000
 const MAX_CLASSES = 1000
 
 /** What is wrong with a metadata document; none where it is a `Metadata`. Pointers into the document. */
-export const metadataFaults = faultsOf(issuesOf(Metadata))
+export const metadataIssues = issuesOfSchema(issuesOf(Metadata))
 
 /** What is wrong with a document of settings; none where it is a `VersionSettings`. Pointers into the document. */
-export const settingsFaults = faultsOf(issuesOf(VersionSettings))
+export const settingsIssues = issuesOfSchema(issuesOf(VersionSettings))
 
-function faultsOf(shape: ReturnType<typeof issuesOf>) {
+function issuesOfSchema(shape: ReturnType<typeof issuesOf>) {
   return (document: unknown, limits: MetadataLimits): UploadIssue[] => {
     const issues = shape(document)
-    return issues.length > 0 ? issues.map(invalid) : memberFaults(document as Metadata, limits)
+    return issues.length > 0 ? issues.map(invalid) : memberIssues(document as Metadata, limits)
   }
 }
 
-function memberFaults(metadata: Metadata, limits: MetadataLimits): UploadIssue[] {
+function memberIssues(metadata: Metadata, limits: MetadataLimits): UploadIssue[] {
   const { annotations = {}, placement, exports, migrations, bindings = [] } = metadata
   return [
     ...(Buffer.byteLength(annotations['workers/tag'] ?? '') > TAG_BYTES
@@ -41,16 +41,16 @@ function memberFaults(metadata: Metadata, limits: MetadataLimits): UploadIssue[]
       : []),
     ...below('/placement', placement ? placementIssues(placement) : []).map(invalid),
     ...(metadata.assets?.config ? assetConfigIssues(metadata.assets.config, '/assets/config') : []).map(invalid),
-    ...(exports ? exportFaults(exports) : []),
+    ...(exports ? exportsIssues(exports) : []),
     ...(migrations && classesOf(migrations) > MAX_CLASSES
       ? [invalid({ pointer: '/migrations', message: `is about more than ${MAX_CLASSES} classes` })]
       : []),
     ...(exports && migrations ? [invalid({ pointer: '/migrations', message: 'does not go with exports' })] : []),
-    ...bindingFaults(bindings, limits),
+    ...bindingIssues(bindings, limits),
   ]
 }
 
-function exportFaults(exports: NonNullable<Metadata['exports']>): UploadIssue[] {
+function exportsIssues(exports: NonNullable<Metadata['exports']>): UploadIssue[] {
   if (Object.keys(exports).length > MAX_CLASSES)
     return [invalid({ pointer: '/exports', message: `has more than ${MAX_CLASSES} entries` })]
   return below('/exports', exportIssues(exports)).map(invalid)
@@ -84,11 +84,11 @@ const below = (prefix: string, issues: readonly Issue[]): Issue[] =>
   issues.map(({ pointer, message }) => ({ pointer: prefix + pointer, message }))
 
 /** What is wrong with bindings; pointers into the metadata document. */
-export function bindingFaults(
+export function bindingIssues(
   bindings: readonly Binding[],
-  { bindings: most, valueBytes }: MetadataLimits,
+  { bindings: max, valueBytes }: MetadataLimits,
 ): UploadIssue[] {
-  if (bindings.length > most) return [tooManyBindings(most)]
+  if (bindings.length > max) return [tooManyBindings(max)]
   const names = new Map<string, number>()
   return bindings.flatMap((binding, index): UploadIssue[] => {
     const at = `/bindings/${index}`
@@ -118,10 +118,10 @@ export function bindingFaults(
   })
 }
 
-export const tooManyBindings = (most: number): UploadIssue => ({
+export const tooManyBindings = (max: number): UploadIssue => ({
   kind: 'tooManyBindings',
   pointer: '/bindings',
-  message: `a script has ${most} bindings at most`,
+  message: `a script has ${max} bindings at most`,
 })
 
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])

@@ -40,7 +40,7 @@ const BACKLOG = 4096
 export interface RuntimeDeps {
   readonly binary: string
   readonly store: Store
-  readonly shelf: ScriptRepository
+  readonly repository: ScriptRepository
   readonly vault: Vault
   /** Connects to a database that API users name. Rejects if its address is not allowed. */
   readonly connect: TunnelDeps['connect']
@@ -191,7 +191,7 @@ export class Runtime {
   }
 
   async #open(scope: Scope): Promise<Account> {
-    const { binary, clock, log, shelf, resources, outbound, maxStallMs, objects } = this.#deps
+    const { binary, clock, log, repository, resources, outbound, maxStallMs, objects } = this.#deps
     this.#newestDate ??= await this.#validator.newestDate()
     this.#number += 1
     const folder = join(this.#folder, String(this.#number))
@@ -212,7 +212,7 @@ export class Runtime {
         log,
         accountId: scope.id,
         plan: (failed) => this.#plan(scope, { paths, tunnels }, failed),
-        readModule: async (module) => await shelf.readModule(module),
+        readModule: async (module) => await repository.readModule(module),
         maxStallMs,
       },
       (scripts, reason) => this.#quarantine.strike(scope.id, scripts, reason),
@@ -250,12 +250,12 @@ export class Runtime {
   }
 
   #runnable(scope: Scope, script: StoredScript): RunnableScript | undefined {
-    const { store, shelf, isTraced } = this.#deps
-    const deployment = shelf.readDeployment(scope, script)
+    const { store, repository, isTraced } = this.#deps
+    const deployment = repository.readDeployment(scope, script)
     const versions = (deployment?.versions ?? []).flatMap(({ version_id: id }) => {
       const version = store.get(WORKER_VERSIONS, scope, id)?.value
       if (!version || version.main === undefined || version.format === 'python') return []
-      return [{ version, bindings: shelf.openBindings(scope, version) }]
+      return [{ version, bindings: repository.openBindings(scope, version) }]
     })
     const newest = versions.toSorted((a, b) => b.version.number - a.version.number)[0]
     if (!newest) return undefined

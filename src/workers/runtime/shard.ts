@@ -242,7 +242,7 @@ export class Shard {
       entries,
       maxStallMs,
       maxMemoryBytes: memoryLimit(plan.scripts.size),
-      fault: (scripts, reason) => {
+      issue: (scripts, reason) => {
         this.#deps.log.error({ event: 'worker_killed', account: this.#deps.accountId, scripts, reason })
         this.strikes(scripts, reason)
         this.#crashed(generation)

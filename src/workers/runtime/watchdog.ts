@@ -18,7 +18,7 @@ export interface WatchdogOptions {
   readonly maxStallMs: () => number
   readonly maxMemoryBytes: number
   /** The process was killed; the scripts had requests in flight. */
-  readonly fault: (scripts: readonly string[], reason: 'cpu' | 'memory') => void
+  readonly issue: (scripts: readonly string[], reason: 'cpu' | 'memory') => void
 }
 
 /**
@@ -85,13 +85,13 @@ export class Watchdog {
   }
 
   #kill(reason: 'cpu' | 'memory'): void {
-    const { entries, fault, process, clock } = this.#options
+    const { entries, issue, process, clock } = this.#options
     const before = reason === 'cpu' ? this.#lastPong + INTERVAL_MS : clock.monotonic()
     const inFlight = [...entries]
     const stuck = inFlight.filter(({ since }) => since <= before)
     for (const { script } of stuck.length > 0 ? stuck : inFlight) this.suspects.add(script)
     this.close()
     process.kill()
-    fault([...this.suspects], reason)
+    issue([...this.suspects], reason)
   }
 }

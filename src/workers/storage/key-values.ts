@@ -49,16 +49,16 @@ export class KeyValues {
   readonly #store: Store
   readonly #blobs: () => Blobs
   readonly #clock: Clock
-  readonly #mostKeys: number
+  readonly #maxKeys: number
   /** Keys that are about to be stored, by account. */
   readonly #coming = new Map<string, number>()
   readonly #sweeps = new KeyedMutex()
 
-  constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, mostKeys: number) {
+  constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, maxKeys: number) {
     this.#store = store
     this.#blobs = blobs
     this.#clock = clock
-    this.#mostKeys = mostKeys
+    this.#maxKeys = maxKeys
   }
 
   /** What is stored under a key, without its bytes. */
@@ -151,9 +151,9 @@ export class KeyValues {
     // One whose time is over counts as new: it may be swept away before it is stored again.
     const added = keys.filter((key) => !this.find(scope, namespaceId, key)).length
     const coming = () => this.#coming.get(scope.id) ?? 0
-    const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming() + added > this.#mostKeys
+    const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming() + added > this.#maxKeys
     if (full()) await this.#sweep(scope)
-    if (full()) throw new TooManyKeys(`an account has at most ${this.#mostKeys} keys`)
+    if (full()) throw new TooManyKeys(`an account has at most ${this.#maxKeys} keys`)
     this.#coming.set(scope.id, coming() + added)
     try {
       await work()

@@ -28,15 +28,15 @@ export interface UploadIssue {
 /** The upload was rejected for all of these reasons. Nothing was stored. */
 export class UploadRefused extends Error {
   override readonly name = 'UploadRefused'
-  readonly faults: readonly UploadIssue[]
+  readonly issues: readonly UploadIssue[]
 
-  constructor(faults: readonly UploadIssue[]) {
-    super(faults.map(({ pointer, message }) => (pointer === undefined ? message : `${pointer} ${message}`)).join('; '))
-    this.faults = faults
+  constructor(issues: readonly UploadIssue[]) {
+    super(issues.map(({ pointer, message }) => (pointer === undefined ? message : `${pointer} ${message}`)).join('; '))
+    this.issues = issues
   }
 }
 
 /** Throws {@link UploadRefused} where there is a reason to. */
-export function refuse(faults: readonly UploadIssue[]): void {
-  if (faults.length > 0) throw new UploadRefused(faults)
+export function reject(issues: readonly UploadIssue[]): void {
+  if (issues.length > 0) throw new UploadRefused(issues)
 }

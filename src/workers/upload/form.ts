@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { unflatten } from './form-metadata.js'
 import { Metadata } from '../metadata/schema.js'
-import { refuse, UploadRefused, type UploadIssue } from './errors.js'
+import { reject, UploadRefused, type UploadIssue } from './errors.js'
 
 /** One part of a form. */
 export interface FormPart {
@@ -52,7 +52,7 @@ export function readUpload(
   parts: readonly FormPart[],
   { metadataBytes }: { readonly metadataBytes: number },
 ): UploadForm {
-  const { document, others } = readDocument(parts, { name: 'metadata', schema: Metadata, most: metadataBytes })
+  const { document, others } = readDocument(parts, { name: 'metadata', schema: Metadata, max: metadataBytes })
   if (document === undefined) throw refused('the part metadata is missing')
   return { metadata: document, files: uploadedFiles(others) }
 }
@@ -66,13 +66,13 @@ export interface FormDocument {
 /** Reads the document of a form: JSON text in a part of this name, or a field for each of its members. Throws UploadRefused. */
 export function readDocument(
   parts: readonly FormPart[],
-  { name, schema, most }: { readonly name: string; readonly schema: TSchema; readonly most: number },
+  { name, schema, max }: { readonly name: string; readonly schema: TSchema; readonly max: number },
 ): FormDocument {
   const isField = (part: FormPart): boolean => part.name.startsWith(`${name}[`)
   const texts = parts.filter((part) => part.name === name)
   const fields = parts.filter(isField)
   const given = [...texts, ...fields].reduce((sum, { bytes }) => sum + bytes.length, 0)
-  if (given > most) throw refused(`the ${name} has more than ${most} bytes`)
+  if (given > max) throw refused(`the ${name} has more than ${max} bytes`)
   if (texts.length > 1) throw refused(`the part ${name} is given twice`)
   if (texts.length > 0 && fields.length > 0) throw refused(`the ${name} is given both as a text and as fields`)
   const [text] = texts
@@ -97,7 +97,7 @@ function parsed(name: string, bytes: Buffer): unknown {
 
 /** Returns the files of a form, without its other parts. Throws UploadRefused. */
 export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
-  const faults: UploadIssue[] = []
+  const issues: UploadIssue[] = []
   const files = new Map<string, UploadedFile>()
   const once = new Set<string>()
   const shared = new Set(parts.map(({ name }) => name).filter((name) => once.size === once.add(name).size))
@@ -105,17 +105,17 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
     const given = filename ?? field
     const name = modulePath(given)
     const shown = JSON.stringify(given.slice(0, MAX_NAME_LENGTH))
-    if (name === undefined) faults.push(fault(`the part ${shown} has a name that is no path inside the upload`))
+    if (name === undefined) issues.push(issue(`the part ${shown} has a name that is no path inside the upload`))
     else if (!(PART_TYPES as readonly string[]).includes(type))
-      faults.push(
-        fault(
+      issues.push(
+        issue(
           `the part ${shown} has the content type ${JSON.stringify(type.slice(0, 100))}, expected one of ${PART_TYPES.join(', ')}`,
         ),
       )
-    else if (files.has(name)) faults.push(fault(`two parts have the name ${JSON.stringify(name)}`))
+    else if (files.has(name)) issues.push(issue(`two parts have the name ${JSON.stringify(name)}`))
     else files.set(name, { name, part: shared.has(field) ? name : field, type, bytes })
   }
-  refuse(faults)
+  reject(issues)
   return [...files.values()]
 }
 
@@ -133,6 +133,6 @@ export function modulePath(name: string): string | undefined {
   return steps.length > 0 && !name.endsWith('/') ? steps.join('/') : undefined
 }
 
-const fault = (message: string): UploadIssue => ({ kind: 'invalidScript', message })
+const issue = (message: string): UploadIssue => ({ kind: 'invalidScript', message })
 
-const refused = (message: string): Error => new UploadRefused([fault(message)])
+const refused = (message: string): Error => new UploadRefused([issue(message)])

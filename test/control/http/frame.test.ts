@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { FileResponse, endpoint, ApiResponse } from '../../../control/http/endpoint.js'
 import { ERRORS } from '../../../control/http/errors.js'
 import { basicEndpoints, startControl } from '../../../control/index.js'
-import { jsonFault } from '../../../control/http/json-errors.js'
+import { jsonIssue } from '../../../control/http/json-errors.js'
 import { ADMIN, client, CONFIG, FREE_ZONE, handClock, ZONE } from '../client.js'
 import { silentLog } from '../../../src/core/log.js'
 import { SETTING } from '../../../src/core/model/setting.js'
@@ -223,23 +223,23 @@ t.test('an endpoint can read its body itself, respond with a file, and be public
 t.test('requests of a token are counted, reported and rejected beyond the limit', async (t) => {
   const config = { control: { ...CONFIG.control, rate_limit: { requests: 3, period: 300_000 } } }
   const { call, clock } = await client(t, { config })
-  const told = async () => {
+  const reported = async () => {
     const { status, headers } = await call('GET', '/zones')
     return [status, headers.get('ratelimit'), headers.get('retry-after')]
   }
-  t.strictSame(await told(), [200, '"default";r=2;t=300', null])
+  t.strictSame(await reported(), [200, '"default";r=2;t=300', null])
   clock.advance(100_000)
-  t.strictSame(await told(), [200, '"default";r=1;t=200', null])
+  t.strictSame(await reported(), [200, '"default";r=1;t=200', null])
   const { headers } = await call('GET', '/zones')
   t.equal(headers.get('ratelimit-policy'), '"default";q=3;w=300')
   t.equal(headers.get('x-ratelimit-limit'), '3')
   t.equal(headers.get('x-ratelimit-remaining'), '0')
   t.equal(headers.get('x-ratelimit-reset'), new Date(clock.now() + 200_000).toUTCString())
-  t.strictSame(await told(), [429, '"default";r=0;t=300', '300'], 'refused for a whole period from now on')
+  t.strictSame(await reported(), [429, '"default";r=0;t=300', '300'], 'refused for a whole period from now on')
   clock.advance(299_500)
-  t.strictSame(await told(), [429, '"default";r=0;t=1', '1'])
+  t.strictSame(await reported(), [429, '"default";r=0;t=1', '1'])
   clock.advance(500)
-  t.strictSame(await told(), [200, '"default";r=2;t=300', null])
+  t.strictSame(await reported(), [200, '"default";r=2;t=300', null])
 })
 
 t.test('a rejected request changes nothing and gets an envelope', async (t) => {
@@ -391,7 +391,7 @@ t.test('the position at which a text stops being JSON is found for any text', as
       } catch {
         valid = false
       }
-      return (jsonFault(text) === undefined) === valid
+      return (jsonIssue(text) === undefined) === valid
     }),
     { numRuns: 3000 },
   )

@@ -123,9 +123,9 @@ t.test('how a job fares is told with it, and goes with it', async (t) => {
     failing_since: '2026-11-21T12:00:30Z',
   }
   await store.batch([{ kind: LOGPUSH_STATUS, scope: zone(ZONE), id: '1', value: status }])
-  const { failing_since: _since, ...told } = status
+  const { failing_since: _since, ...reported } = status
   const { result } = (await call('GET', `${JOBS}/1`)).body
-  t.match(result, told)
+  t.match(result, reported)
   t.notOk('failing_since' in result)
   t.strictSame((await call('DELETE', `${JOBS}/1`)).body.result, { id: 1 })
   t.same(store.list(LOGPUSH_STATUS), [])

@@ -39,7 +39,7 @@ t.test('the manual is told to everybody', async (t) => {
 t.test('every route is in the manual, and everything in the manual is a route', async (t) => {
   const { deps, endpoints } = await postureClient(t)
   const document = openapiDocument(endpoints) as unknown as Document
-  const told = Object.entries(document.paths).flatMap(([path, operations]) =>
+  const reported = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method} ${path}`),
   )
   const routed = routes(endpoints, deps).stack.flatMap(({ path, methods }) =>
@@ -53,8 +53,8 @@ t.test('every route is in the manual, and everything in the manual is a route', 
             .replaceAll(/:([a-z_]+)/g, '{$1}')}`,
       ),
   )
-  t.same(told.toSorted(), routed.toSorted())
-  t.equal(new Set(told).size, told.length)
+  t.same(reported.toSorted(), routed.toSorted())
+  t.equal(new Set(reported).size, reported.length)
 })
 
 t.test('operations have ids of their own and name each parameter of their path', async (t) => {
@@ -148,17 +148,17 @@ t.test('what a body may be is the same to the API and to readers of its manual',
     if (!body || !scope) continue
     const template = endpointPath(endpoint, scope).replaceAll(/:([a-z_]+)/g, '{$1}')
     const pointer = ['paths', template, method, 'requestBody', 'content', 'application/json', 'schema']
-    const told = ajv.getSchema(
+    const reported = ajv.getSchema(
       `api#/${pointer.map((step) => encodeURI(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`,
     )
-    if (!told) throw new Error(`${method} ${template} has no body in the manual`)
+    if (!reported) throw new Error(`${method} ${template} has no body in the manual`)
     const parse = parser(body)
     // Where a part is checked by hand, the manual knows more than the schema.
     const partly = JSON.stringify(body).includes('x-component')
     fc.assert(
       fc.property(near(body), (value) => {
         const fits = passes(parse, value)
-        return told(value) === fits || (partly && fits)
+        return reported(value) === fits || (partly && fits)
       }),
       { numRuns: 200 },
     )

@@ -218,9 +218,9 @@ t.test('what is not there is 404, each with its code', async (t) => {
     const sent = method === 'GET' || method === 'DELETE' ? undefined : {}
     t.match(await call(method, path, sent), { status: 404, body: { errors: [{ code }] } }, `${method} ${path}`)
   }
-  const told = await call('GET', `${at}/phases/http_ratelimit/entrypoint`)
+  const reported = await call('GET', `${at}/phases/http_ratelimit/entrypoint`)
   t.equal(
-    told.body.errors[0].message,
+    reported.body.errors[0].message,
     'could not find entrypoint ruleset in the http_ratelimit phase at the zone level',
   )
 })

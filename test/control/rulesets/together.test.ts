@@ -169,10 +169,10 @@ t.test('more than a thousand waiting writes of one account are refused, not queu
     release = resolve
   })
   store.batch = async () => await done
-  const shelf = new RulesetRepository(deps)
+  const repository = new RulesetRepository(deps)
   const caller = { type: 'token', id: '', name: '', grants: [] } as const
   const write = async (accountId: string) =>
-    await shelf.write({ scope: account(accountId), accountId, caller, requestId: '' }, false, () => ({
+    await repository.write({ scope: account(accountId), accountId, caller, requestId: '' }, false, () => ({
       result: null,
       writes: [],
       audit: [],

@@ -260,10 +260,10 @@ t.test('an instance that many findings claim concurrently belongs to one', async
     await turns()
     return await batch(...write)
   }
-  const told = await Promise.all(claims.map(async (id) => await ingest(api, finding(id, [instance('i1')]))))
-  const accepted = told.filter(({ status, body }) => status === 202 && body.result.accepted === 1)
+  const reported = await Promise.all(claims.map(async (id) => await ingest(api, finding(id, [instance('i1')]))))
+  const accepted = reported.filter(({ status, body }) => status === 202 && body.result.accepted === 1)
   t.equal(accepted.length, 1)
-  for (const { status, body } of told.filter((one) => !accepted.includes(one)))
+  for (const { status, body } of reported.filter((one) => !accepted.includes(one)))
     t.match(
       { status, body },
       status === 409 ? { body: { errors: [{ code: 10409 }] } } : { body: { result: { accepted: 0 } } },

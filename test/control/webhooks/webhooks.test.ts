@@ -255,19 +255,19 @@ t.test('secrets never appear in responses, the store, the audit record or errors
     webhook(statics({ key: 'X-Key', value: `${SECRET}\n` })),
     webhook({ authentication_type: 'None', signing_secret: SECRET }),
   ]
-  const told: unknown[] = []
+  const reported: unknown[] = []
   for (const body of bodies) {
     const made = await call('POST', WEBHOOKS, body)
-    told.push(made.body)
+    reported.push(made.body)
     const id = made.body.result?.id
     if (id === undefined) continue
-    told.push((await call('PUT', `${WEBHOOKS}/${id}`, { ...body, status: 'enabled' })).body)
-    told.push((await call('POST', `${WEBHOOKS}/${id}/evaluate`)).body)
+    reported.push((await call('PUT', `${WEBHOOKS}/${id}`, { ...body, status: 'enabled' })).body)
+    reported.push((await call('POST', `${WEBHOOKS}/${id}/evaluate`)).body)
   }
-  told.push((await call('GET', WEBHOOKS)).body, [...store.records()])
-  for await (const { entry } of store.audit()) told.push(entry)
-  t.notMatch(JSON.stringify(told), SECRET)
-  t.match(JSON.stringify(told), 'sealed')
+  reported.push((await call('GET', WEBHOOKS)).body, [...store.records()])
+  for await (const { entry } of store.audit()) reported.push(entry)
+  t.notMatch(JSON.stringify(reported), SECRET)
+  t.match(JSON.stringify(reported), 'sealed')
 })
 
 t.test('a test delivery is sent to the destination in the body, or to the stored one', async (t) => {

@@ -19,7 +19,7 @@ import { ACCOUNT, ADMIN, client, handClock, type Client } from '../client.js'
 
 export interface WorkersClient extends Client {
   readonly cf: Cloudflare
-  readonly shelf: ScriptRepository
+  readonly repository: ScriptRepository
   tails(): Tails
   /** Stores a version of a script, and deploys it, without an upload. */
   script(name: string, draft?: Partial<VersionDraft>, deploy?: boolean): Promise<StoredVersion>
@@ -33,10 +33,10 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
   const { clock = handClock() } = options
   const blobs = memoryBlobs(clock)
   const config = workersConfig()
-  let shelf: ScriptRepository | undefined
+  let repository: ScriptRepository | undefined
   let tails: Tails | undefined
-  const shelfOf = (store: Store): ScriptRepository =>
-    (shelf ??= new ScriptRepository({ store, blobs, vault, clock, keep: () => config.retention }))
+  const repositoryOf = (store: Store): ScriptRepository =>
+    (repository ??= new ScriptRepository({ store, blobs, vault, clock, keep: () => config.retention }))
   const vault = new Keyring([randomBytes(32)])
   const api = await client(t, {
     ...options,
@@ -50,7 +50,7 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
         workers: () => ({
           vault,
           blobs,
-          shelf: shelfOf(deps.store),
+          repository: repositoryOf(deps.store),
           assets: uploadsOver(deps.store, blobs, clock),
           runtime: undefined,
           code: new CodeReader(),
@@ -62,11 +62,11 @@ export async function workersClient(t: Test, options: Parameters<typeof client>[
     },
   })
   const cf = new Cloudflare({ apiToken: ADMIN, maxRetries: 0, baseURL: api.url })
-  const made = shelfOf(api.store)
+  const made = repositoryOf(api.store)
   return {
     ...api,
     cf,
-    shelf: made,
+    repository: made,
     tails() {
       if (!tails) throw new Error('the area was not asked for')
       return tails

@@ -123,7 +123,7 @@ t.test('versions are listed page by page, and deployed with shares that make 100
 })
 
 t.test('a secret makes a version, and is never told', async (t) => {
-  const { cf, call, script, shelf, store } = await workersClient(t)
+  const { cf, call, script, repository, store } = await workersClient(t)
   await script('app', { bindings: [{ name: 'VAR', type: 'plain_text', text: 'x' }] })
   const { secrets } = cf.workers.scripts
   const hush = { ...inAccount, name: 'HUSH', type: 'secret_text' as const, text: 'open sesame' }
@@ -131,10 +131,10 @@ t.test('a secret makes a version, and is never told', async (t) => {
   t.same(await all(secrets.list('app', inAccount)), [{ name: 'HUSH', type: 'secret_text' }])
   t.same(await secrets.get('HUSH', ofApp), { name: 'HUSH', type: 'secret_text' })
   const latest = () => {
-    const { value } = shelf.script(account(ACCOUNT), 'app')!
-    return shelf.readVersion(account(ACCOUNT), value, 'latest')!
+    const { value } = repository.script(account(ACCOUNT), 'app')!
+    return repository.readVersion(account(ACCOUNT), value, 'latest')!
   }
-  t.match(shelf.openBindings(account(ACCOUNT), latest()), [{ name: 'VAR' }, { name: 'HUSH', text: 'open sesame' }])
+  t.match(repository.openBindings(account(ACCOUNT), latest()), [{ name: 'VAR' }, { name: 'HUSH', text: 'open sesame' }])
   t.notMatch(JSON.stringify([...store.records()]), /open sesame/)
   const bulk = { A: { name: 'A', type: 'secret_text', text: '1' }, HUSH: null }
   const merged = { 'content-type': 'application/merge-patch+json' }
@@ -183,7 +183,7 @@ t.test('each version that is deployed again has the secrets of today', async (t)
 
 // A variable, or a namespace, was lost to a secret of its name.
 t.test('secrets leave other bindings alone', async (t) => {
-  const { call, script, shelf } = await workersClient(t)
+  const { call, script, repository } = await workersClient(t)
   await script('app', {
     bindings: [
       { name: 'KV', type: 'kv_namespace', namespace_id: 'n' },
@@ -203,8 +203,8 @@ t.test('secrets leave other bindings alone', async (t) => {
   t.match(await call('PATCH', `${SCRIPT}/secrets-bulk`, { secrets: { HUSH: secret, KV: null } }, merged), {
     status: 200,
   })
-  const { value } = shelf.script(account(ACCOUNT), 'app')!
-  t.match(shelf.openBindings(account(ACCOUNT), shelf.readVersion(account(ACCOUNT), value, 'latest')!), [
+  const { value } = repository.script(account(ACCOUNT), 'app')!
+  t.match(repository.openBindings(account(ACCOUNT), repository.readVersion(account(ACCOUNT), value, 'latest')!), [
     { name: 'KV', type: 'kv_namespace' },
     { name: 'HUSH', text: 'new' },
   ])

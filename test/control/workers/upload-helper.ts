@@ -115,7 +115,7 @@ export async function uploader(
         runtime: undefined,
         code: new CodeReader(),
         tails: new Tails({ store, clock }),
-        shelf: new ScriptRepository({
+        repository: new ScriptRepository({
           store,
           blobs,
           vault,

@@ -165,8 +165,8 @@ t.test('bindings are inherited and kept by name and type', async (t) => {
   const api = await uploader(t)
   const bindings = (): readonly unknown[] => {
     const script = api.store.get(WORKER_SCRIPTS, SCOPE, 'w')?.value
-    const version = script && api.engine.shelf.readVersion(SCOPE, script, 'latest')
-    return version ? api.engine.shelf.openBindings(SCOPE, version) : []
+    const version = script && api.engine.repository.readVersion(SCOPE, script, 'latest')
+    return version ? api.engine.repository.openBindings(SCOPE, version) : []
   }
   const secret = { name: 'S', type: 'secret_text', text: 'one' }
   const plain = { name: 'P', type: 'plain_text', text: 'two' }

@@ -31,7 +31,7 @@ async function api(t: Test) {
       const engine = {
         vault,
         blobs,
-        shelf: {} as ScriptRepository,
+        repository: {} as ScriptRepository,
         assets: uploadsOver(deps.store, blobs, clock),
         uploads: new MemoryBudget(Infinity),
         runtime: undefined,

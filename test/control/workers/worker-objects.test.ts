@@ -97,7 +97,7 @@ t.test('a Worker that does not fit is refused', async (t) => {
     method: string,
     path: string,
     body: object,
-    told: readonly [status: number, code: number, pointer?: string | undefined],
+    reported: readonly [status: number, code: number, pointer?: string | undefined],
   ])[] = [
     ['no name', 'POST', '', {}, [400, 20446, '/name']],
     ['a wrong name', 'POST', '', { name: 'No Name' }, [400, 10016, '/name']],
@@ -124,10 +124,10 @@ t.test('a Worker that does not fit is refused', async (t) => {
     ['a change of none', 'PATCH', '/none', {}, [404, 10007, undefined]],
     ['a replacement of none', 'PUT', '/none', { name: 'none' }, [404, 10007, undefined]],
   ]
-  for (const [what, method, path, body, told] of REFUSED) {
+  for (const [what, method, path, body, reported] of REFUSED) {
     const response = await api.call(method, WORKERS + path, body)
     t.ok((response.body.errors as { code: number }[]).length > 0, what)
-    t.same(first(response), told, what)
+    t.same(first(response), reported, what)
   }
   t.equal(api.store.count(WORKER_SCRIPTS), 1)
   t.equal((await api.call('POST', WORKERS, { name: 'b' })).status, 200)

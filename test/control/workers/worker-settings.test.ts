@@ -29,12 +29,12 @@ const settingsPart = (settings: unknown): Part => ({
 const patch = async (api: Uploader, settings: unknown): Promise<TestResponse> =>
   await api.send('app', [settingsPart(settings)], asSettings)
 
-function latest({ engine: { shelf } }: Uploader): StoredVersion {
-  const { value } = shelf.script(SCOPE, 'app')!
-  return shelf.readVersion(SCOPE, value, 'latest')!
+function latest({ engine: { repository } }: Uploader): StoredVersion {
+  const { value } = repository.script(SCOPE, 'app')!
+  return repository.readVersion(SCOPE, value, 'latest')!
 }
 
-const bindingsOf = (api: Uploader) => api.engine.shelf.openBindings(SCOPE, latest(api))
+const bindingsOf = (api: Uploader) => api.engine.repository.openBindings(SCOPE, latest(api))
 
 const first = ({ status, body }: TestResponse) => {
   const [{ code, source }] = body.errors as [{ code: number; source?: { pointer: string } }]
@@ -105,7 +105,7 @@ t.test('new code that does not fit is refused, and nothing is stored', async (t)
   const REFUSED: readonly (readonly [
     what: string,
     parts: readonly Part[],
-    told: readonly [status: number, code: number, pointer?: string | undefined],
+    reported: readonly [status: number, code: number, pointer?: string | undefined],
     name?: string,
   ])[] = [
     ['no module', [metadataPart({})], [400, 10021, undefined]],
@@ -125,8 +125,8 @@ t.test('new code that does not fit is refused, and nothing is stored', async (t)
     ['modules, with a binding to a part', [modulePart('w.js', PLAIN)], [400, 10021, undefined], 'old'],
     ['no such script', [main], [404, 10007, undefined], 'none'],
   ]
-  for (const [what, parts, told, name = 'app'] of REFUSED)
-    t.same(first(await api.send(name, parts, asContent)), told, what)
+  for (const [what, parts, reported, name = 'app'] of REFUSED)
+    t.same(first(await api.send(name, parts, asContent)), reported, what)
   t.same([...api.store.records()].length, before, 'nothing was stored')
 })
 

@@ -150,9 +150,9 @@ t.test('a version inherits bindings from the one that it names', async (t) => {
     { name: 'B', type: 'inherit', old_name: 'A', version_id: 'latest' },
   ]
   t.equal((await version(api, 'app', { bindings: inherit })).status, 200)
-  const { shelf } = api.engine
-  const latest = shelf.readVersion(SCOPE, shelf.script(SCOPE, 'app')!.value, 'latest')!
-  t.match(shelf.openBindings(SCOPE, latest), [
+  const { repository } = api.engine
+  const latest = repository.readVersion(SCOPE, repository.script(SCOPE, 'app')!.value, 'latest')!
+  t.match(repository.openBindings(SCOPE, latest), [
     { name: 'A', text: 'old' },
     { name: 'B', text: 'new' },
   ])

@@ -15,7 +15,7 @@ import { rest } from './spool-helper.js'
 const KILLS = Number(process.env['SPOOL_KILLS'] ?? 5)
 const PROGRAM = programArgs(new URL('../../helpers/spool-writer.ts', import.meta.url))
 
-function told(line: string): { writer: number; n: number; filler: string } {
+function reported(line: string): { writer: number; n: number; filler: string } {
   const { ClientIP, EdgeResponseBytes, ClientRequestURI } = JSON.parse(line) as Record<string, unknown>
   return { writer: Number(ClientIP), n: Number(EdgeResponseBytes), filler: String(ClientRequestURI) }
 }
@@ -51,7 +51,7 @@ t.test(`${KILLS} times kill -9: nothing acknowledged is lost, and no record come
     const found = await rest(spool)
     const before: number[] = []
     for (const { position, line } of found) {
-      const { writer, n } = told(line)
+      const { writer, n } = reported(line)
       if ((before[writer] ?? n - 1) !== n - 1) t.fail(`writer ${writer}: ${n} follows ${before[writer]}`)
       before[writer] = n
       if ((positions.get(position) ?? line) !== line) t.fail(`position ${position} has another record`)
@@ -61,10 +61,10 @@ t.test(`${KILLS} times kill -9: nothing acknowledged is lost, and no record come
 
     const numbers = Array.from({ length: WRITERS }, () => new Set<number>())
     for (const line of positions.values()) {
-      const { writer, n, filler } = told(line)
+      const { writer, n, filler } = reported(line)
       if (numbers[writer]!.has(n)) t.fail(`record ${n} of writer ${writer} comes twice`)
       numbers[writer]!.add(n)
-      if (filler !== told(numberedRecord(writer, n)).filler)
+      if (filler !== reported(numberedRecord(writer, n)).filler)
         t.fail(`record ${n} of writer ${writer} is not what it was`)
     }
     const kept = spool.start

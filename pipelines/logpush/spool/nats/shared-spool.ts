@@ -90,7 +90,7 @@ export class SharedSpool implements Spool {
     return [...this.#records.map(({ id }) => id.slice(this.dataset.length + 1)), ...this.#local.keys()]
   }
 
-  writer({ whenFull = 'refuse', check }: WriterOptions = {}): FrameWriter {
+  writer({ whenFull = 'reject', check }: WriterOptions = {}): FrameWriter {
     const append = async (frames: readonly FrameParts[], bytes: number) => await this.#append(frames, bytes, whenFull)
     return new PackedWriter(this.#scanner, this.#of.names, this.#deps.buffers, append, check, () => this.#maxRecord)
   }
