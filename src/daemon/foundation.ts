@@ -35,7 +35,9 @@ export async function openFoundation(
 ): Promise<Foundation> {
   const first = config()
   const store = stack.use(new AuditedStore(await openWhenReachable(first, { log, clock })))
-  state.watch(store, { whileStarting: true })
+  // Without Redis every machine still serves what it has; 503 would make a load balancer remove all of them at once.
+  if (first.store.startsWith('redis')) state.mention(store)
+  else state.watch(store, { whileStarting: true })
   const keys = await openVault(store, secretKeys(first), log)
   const resolve = fairResolve(systemResolve)
   const egress = new GuardedEgress(await readEgress(first.egress), { log, metrics, resolve })

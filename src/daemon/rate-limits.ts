@@ -53,7 +53,7 @@ export class RateLimits implements Closable {
   }: RateLimitOptions): Promise<RateLimits> {
     const limiter = new Limiter({ clock, maxKeys, log: countLog })
     limiter.restore(state)
-    if (!/^rediss?:/.test(url)) return new RateLimits(limiter, store, [])
+    if (!url.startsWith('redis')) return new RateLimits(limiter, store, [])
     // Proxy processes start faster without the Redis client.
     const { RedisCounters } = await import('../store/redis-counters.js')
     const counters = await RedisCounters.open(url)

@@ -136,6 +136,8 @@ t.test(
       const posted = await call(two, 'POST', `/zones/${ZONE}/edged/records/http_requests`, '{}\n')
       t.match(posted, { status: 503, body: { errors: [{ message: /Redis at 127\.0\.0\.1:\d+/ }] } })
       t.equal((await call(two, 'GET', `/zones/${ZONE}/logpush/jobs`)).status, 200)
+      const ready = await fetch(`${two.admin}/readyz`)
+      t.match([ready.status, await ready.text()], [200, /^ok\n.*Redis at/], 'a load balancer leaves the proxy in use')
       const starting = startDaemon(t, config, join(folder, 'three'))
       await wait(100)
       await redis.start()
