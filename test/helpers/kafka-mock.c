@@ -13,7 +13,6 @@ static void print_message(const rd_kafka_message_t *message) {
   const char *name;
   const void *value;
   size_t size;
-  if (message->key) printf("- ");
   if (!rd_kafka_message_headers(message, &headers))
     for (size_t at = 0; !rd_kafka_header_get_all(headers, at, &name, &value, &size); at++)
       printf("%.*s ", (int)size, (const char *)value);

@@ -266,7 +266,7 @@ t.test('destinations that are refused', async (t) => {
     [`s3://logs?region=us-east-1&${K}&endpoint=a:b@minio.example`, /more than a host/],
     [`s3://logs:99?region=us-east-1`, /port/],
     [`s3://a:b@logs?region=us-east-1`, /user name/],
-    [`s3://l?region=us-east-1`, /bucket name/],
+    [`s3://-?region=us-east-1`, /bucket name/],
     [`s3://logs/{HOUR}?region=us-east-1`, /placeholder/],
     [`s3://logs/a%00b?region=us-east-1`, /control/],
     [`s3://logs/a%2f..%2fb?region=us-east-1`, /dots/],

@@ -78,7 +78,7 @@ t.test('code that takes too much memory to be read is refused, and the next is r
   const main = file('main.js', `export default { fetch() {} }\n${'a;'.repeat(1_500_000)}`)
   await t.rejects(reader.analyse('modules', main, [main]), {
     name: 'UploadRefused',
-    faults: [{ kind: 'invalidScript', message: 'the code takes too much memory to be read' }],
+    issues: [{ kind: 'invalidScript', message: 'the code takes too much memory to be read' }],
   })
   const next = file('main.js', 'export default { fetch() {} }')
   t.match(await reader.analyse('modules', next, [next]), { handlers: ['fetch'] })
