@@ -39,7 +39,7 @@ proxy:
     listen: 127.0.0.1:0
     http2: on
     certificates: [{ cert_file: ${fixture('cert.pem')}, key_file: ${fixture('key.pem')} }]
-control: { listen: 127.0.0.1:0 }
+control: { listen: 127.0.0.1:0, rate_limit: { requests: 0 } }
 admin: { listen: 127.0.0.1:0 }
 accounts: [{ id: ${ACCOUNT}, name: Drills }]
 tokens: [{ name: drill, token: ${TOKEN}, permissions: ["*"], accounts: ["*"], zones: ["*"] }]

@@ -14,7 +14,9 @@ export async function drill(option) {
   const [port] = await once(origin, 'message')
   const daemon = await startDaemon(drillFolder(), `http://127.0.0.1:${port}`)
   const sender = child('./mixing-child.mjs', new URL(daemon.proxyTls).port, clients, seconds)
-  const [{ counts, wrong }] = await once(sender, 'message')
+  const ended = once(sender, 'exit').then(([code, signal]) => [{ ended: signal ?? code }])
+  const [{ counts, wrong, ended: end }] = await Promise.race([once(sender, 'message'), ended])
+  if (end !== undefined) return [`the process of the clients ended with ${end}; nghttp2 is ${process.versions.nghttp2}`]
   origin.disconnect()
   table([{ clients, seconds, ...counts, wrong: wrong.length }])
   const alive = await fetch(`${daemon.admin}/livez`).then(({ status }) => status)
