@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { table } from '../bench/measure.mjs'
 
@@ -13,6 +14,7 @@ const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
 const HOST = 'drill.test'
 const CONCURRENCY = 32
 const KILLS = 4
+const COUNT_MS = 1000
 /** Bytes of the small disk, and of the cache that believes in more. */
 const SMALL_DISK = '8m'
 const LARGE_LIMIT = '1GB'
@@ -54,6 +56,8 @@ async function killed({ folder, port, objects }) {
   const part = Math.ceil(objects / KILLS)
   for (let n = 0; n < KILLS; n++) {
     const daemon = await start(folder, config)
+    // Nothing is written before the files have been counted.
+    await wait(COUNT_MS)
     const mine = paths.slice(n * part, (n + 1) * part)
     let done = 0
     // While half of them are being fetched and written.
