@@ -157,8 +157,7 @@ export function logsAudit({ config, store }: Pick<ControlDeps, 'config' | 'store
             matches: (entry) => auditFacts(entry).id === params.id && visibleTo(config(), call)(entry),
           })
         ).entries
-        if (!source)
-          throw new ApiError('notFound', undefined, 'there is no entry of this id within a day of action_time')
+        if (!source) throw new ApiError('notFound', undefined, 'no entry within a day of action_time has this id')
         const { kind, id, scope: of } = source.resource
         const result = await found(
           call,

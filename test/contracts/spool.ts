@@ -1,8 +1,9 @@
 /** What every log spool does, in a folder or on servers that machines share. */
 import t, { type Test } from 'tap'
 import { MalformedRecord } from '../../pipelines/records/index.js'
-import { SpoolFull, type Position, type Spool, type Spools } from '../../pipelines/logpush/spool/types.js'
+import { SpoolFull, type Spool, type Spools } from '../../pipelines/logpush/spool/types.js'
 import { account, zone } from '../../src/core/scope.js'
+import { append, lines, rest } from '../pipelines/logpush/spool-helper.js'
 
 const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
 
@@ -200,27 +201,6 @@ async function fill(spool: Spool): Promise<number> {
     }
   }
 }
-
-async function append(spool: Spool, records: readonly object[], options?: Parameters<Spool['writer']>[0]) {
-  const writer = spool.writer(options)
-  for (const record of records) writer.add(Buffer.from(JSON.stringify(record)))
-  await writer.commit()
-}
-
-async function rest(spool: Spool, from: Position = spool.start): Promise<{ position: Position; line: string }[]> {
-  const found: { position: Position; line: string }[] = []
-  for (let at = from; ;) {
-    const frame = await spool.frame(at)
-    if (frame === undefined) return found
-    for (let i = Math.max(0, at - frame.first); i < frame.count; i++)
-      found.push({ position: frame.first + i, line: Buffer.from(frame.line(i)).toString() })
-    at = frame.first + frame.count
-    frame.release()
-  }
-}
-
-const lines = async (spool: Spool, from?: Position) => (await rest(spool, from)).map(({ line }) => line)
-
 /** Records of about 1 KB, distinguished by a number. */
 const numbered = (from: number, count: number): object[] =>
   Array.from({ length: count }, (_, i) => ({ EdgeResponseBytes: from + i, ClientRequestURI: `/${'x'.repeat(1000)}` }))

@@ -119,7 +119,7 @@ export class SharedSpools implements Spools {
 
   #open(name: string, scope: Scope): SharedSpool {
     const dataset = storedDataset(name)
-    if (dataset === undefined) throw new Error(`there is no dataset ${name}`)
+    if (dataset === undefined) throw new Error(`unknown dataset ${name}`)
     const key = `${name}.${scopeToken(scope)}`
     const known = this.#spools.get(key)
     if (known !== undefined) return known

@@ -254,7 +254,7 @@ export class SharedSpool implements Spool {
     if (sent.unfit > 0) losses.add('unfit', sent.unfit, { error: `more than ${link.maxPayload} bytes` })
   }
 
-  /** Where the fields of a message are now; undefined for one whose layout nobody knows any more. */
+  /** Where the fields of a message are now; undefined for one whose layout is not known any more. */
   #places({ fingerprint: mark, count, sequence }: Message): Int16Array | 'the same' | undefined {
     if (mark === this.#fingerprint) return 'the same'
     const names = this.#deps.layouts.names(this.dataset, mark)
