@@ -59,13 +59,14 @@ export function auditLogs({ config, store }: Pick<ControlDeps, 'config' | 'store
         const zones = new Map(config().zones.map(({ id, name }) => [id, name]))
         const visible = visibleTo(config(), call)
         const { entries } = await searchAudit(store, {
-          order: query.direction === 'asc' ? 'oldest_first' : 'newest_first',
+          order: 'newest_first',
           limit: MAX_EXAMINED,
           ...(since !== undefined && { since: auditTime(since, 'since') }),
           ...(before !== undefined && { before: auditTime(before, 'before') }),
           matches: (entry) => visible(entry) && isWanted(entry, query, zones.get(entry.resource.scope.id)),
         })
-        return page(entries, query, (entry) => logResponse(entry, scope.id, zones.get(entry.resource.scope.id)))
+        const ordered = query.direction === 'asc' ? entries.toReversed() : entries
+        return page(ordered, query, (entry) => logResponse(entry, scope.id, zones.get(entry.resource.scope.id)))
       },
     }),
   ]
