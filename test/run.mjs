@@ -21,6 +21,10 @@ const TIMEOUT_SECONDS = 900
 const MAX_DIAGNOSTIC = 4000
 /** Time for a file to report what it was waiting for after its own timeout. */
 const GRACE_SECONDS = 20
+/** Files that failed are run again so many times, one at a time; one that passes then is reported as flaky. */
+const RETRIES = Number(process.env['EDGED_TEST_RETRIES'] ?? 0)
+/** With more failed files than this the cause is no flaky test, and nothing is run again. */
+const MAX_RETRIED = 3
 
 process.chdir(ROOT)
 const started = performance.now()
@@ -28,7 +32,8 @@ const files = await testFiles(process.argv.slice(2))
 await convert(OUT)
 await link(OUT)
 const results = await runAll(files)
-process.exitCode = report(results)
+const flaky = await retry(results)
+process.exitCode = report(results, flaky)
 
 /** Returns the test files at `paths`, largest first, so that no long one begins last. */
 async function testFiles(paths) {
@@ -59,6 +64,25 @@ async function runAll(files) {
   }
   await Promise.all(Array.from({ length: lanes }, worker))
   return results
+}
+
+/** Runs failed files again. Puts the last result of each in place of the first; returns those that passed then. */
+async function retry(results) {
+  const failed = results.filter((result) => !isOk(result))
+  if (failed.length > MAX_RETRIED) return []
+  const flaky = []
+  for (const first of failed) {
+    for (let left = RETRIES; left > 0; left--) {
+      console.log(`\nagain: ${first.file}`)
+      const result = await run(first.file)
+      print(result)
+      results[results.findIndex(({ file }) => file === first.file)] = result
+      if (!isOk(result)) continue
+      flaky.push(first.file)
+      break
+    }
+  }
+  return flaky
 }
 
 /** Runs one file in a process of its own. */
@@ -112,13 +136,14 @@ function print(result) {
   if (errors !== '') console.log(errors.slice(-8000).replace(/^/gm, '  | '))
 }
 
-/** Prints the totals and what was skipped; returns the exit code. */
-function report(results) {
+/** Prints the totals, what was skipped and what passed only when it ran again; returns the exit code. */
+function report(results, flaky) {
   const failed = results.filter((result) => !isOk(result))
   const skips = results.flatMap(({ file, skips }) => skips.map(({ name, skip }) => `${file}: ${name}: ${skip}`))
   const passed = results.reduce((sum, result) => sum + result.passed, 0)
   if (skips.length > 0) console.log(['', 'Skipped:', ...skips.map((skip) => `  ${skip}`)].join('\n'))
   if (failed.length > 0) console.log(['', 'Failed:', ...failed.map(({ file }) => `  ${file}`)].join('\n'))
+  if (flaky.length > 0) console.log(['', 'Flaky, to be mended:', ...flaky.map((file) => `  ${file}`)].join('\n'))
   const seconds = (performance.now() - started) / 1000
   const totals = `${passed} passed, ${failed.reduce((sum, { failures }) => sum + Math.max(failures.length, 1), 0)} failed`
   console.log(`\n${results.length} files, ${totals}, ${skips.length} skipped, ${seconds.toFixed(0)} s`)
