@@ -11,7 +11,7 @@ const UNITS = /_(ms|millis|milliseconds|minutes|hours|kb|mb|gb|kib|mib|kilobytes
 /** Words of help texts that say less than the field's own. */
 const VAGUE = /\b(told|became of|under way|is none|whoever|meanwhile|tries|answered|answers)\b/i
 
-t.test('the metrics of a daemon have the names, units and help texts that Prometheus asks for', async (t) => {
+t.test('the metrics of a daemon have the names, units and help texts that Prometheus requires', async (t) => {
   const folder = testFolder(t)
   const daemon = await startDaemon(
     readConfig(

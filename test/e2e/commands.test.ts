@@ -29,7 +29,7 @@ const edgedLive = async (args: readonly string[]) =>
     })
   })
 
-t.test('convert says by its exit code why there is no Markdown, and prints none', options, async (t) => {
+t.test('the exit code of convert is the reason why there is no Markdown', options, async (t) => {
   const limit = 6_291_456
   const cases: [what: string, input: Uint8Array | string, type: string, status: number][] = [
     ['HTML', '<h1>a</h1>', 'text/html', 0],
@@ -154,7 +154,7 @@ t.test('a wrong command line is reported in one line that names the help', optio
     t.match(edged(args), { status: 1, stdout: '', stderr: line })
 })
 
-t.test('doctor knows the ports of the running daemon', options, async (t) => {
+t.test('doctor uses the ports of the running daemon', options, async (t) => {
   const { admin } = await startDaemon(t, configuration('demo'))
   const file = join(t.testdir({}), 'edged.yaml')
   writeFileSync(

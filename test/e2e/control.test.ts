@@ -199,7 +199,7 @@ t.test('who may do what', options, async (t) => {
   })
 })
 
-t.test('secrets stand neither in the data folder nor in the log', options, async (t) => {
+t.test('secrets are neither in the data folder nor in the log', options, async (t) => {
   const folder = testFolder(t)
   const { cf, daemon } = await running(t, folder)
   const groups = await cf.user.tokens.permissionGroups.list({ name: 'Zone Settings Read' })

@@ -150,7 +150,7 @@ t.test(
   },
 )
 
-t.test('credentials of destinations stand nowhere in the clear', { skip: unbuilt, timeout: 600_000 }, async (t) => {
+t.test('credentials of destinations are stored encrypted only', { skip: unbuilt, timeout: 600_000 }, async (t) => {
   const folder = testFolder(t)
   const daemon = await startDaemon(t, configuration('http://127.0.0.1:1'), folder)
   const cf = new Cloudflare({ apiToken: TOKEN, baseURL: daemon.control, maxRetries: 0 })

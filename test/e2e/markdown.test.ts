@@ -247,7 +247,7 @@ t.test('a reload changes how much memory pages may take', options, async (t) => 
   t.equal(await pages(daemon, 'no_memory'), 1)
 })
 
-t.test('SIGTERM lets requests under way finish, then ends the daemon with 0', options, async (t) => {
+t.test('SIGTERM completes requests in progress, then the daemon exits with 0', options, async (t) => {
   let finish: (() => void) | undefined
   const origin = await originServer(t, (_, response) => {
     response.writeHead(200, { 'content-type': HTML })

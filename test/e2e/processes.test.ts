@@ -239,7 +239,7 @@ t.test('a reload is applied by all processes or by none', options, async (t) => 
   t.same(await hosted(daemon, 'other.test'), [200], 'a new process has them too')
 })
 
-t.test('SIGTERM lets requests of all processes finish; the daemon ends after them', options, async (t) => {
+t.test('SIGTERM completes the requests of all processes before the daemon exits', options, async (t) => {
   const waiting: (() => void)[] = []
   const { url } = await startOrigin(t, (incoming, response) => {
     if (incoming.url === '/slow') waiting.push(() => void response.end('late'))

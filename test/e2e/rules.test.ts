@@ -167,7 +167,7 @@ t.test('each action acts on the next request', options, async (t) => {
 
 const CHALLENGED = { status: 403, headers: { 'cf-mitigated': 'challenge' } }
 
-t.test('each firewall action that stands alone', options, async (t) => {
+t.test('each firewall action in a ruleset of its own', options, async (t) => {
   const { port, put } = await site(t)
   const phase = 'http_request_firewall_custom'
   const asked = async (rules: readonly object[]) => {

@@ -39,7 +39,7 @@ t.test('a site of 2,000 files goes through the API into the proxy', { skip: unbu
     }
   })
 
-  await t.test('a reload tells that the memory for files waits for a restart', async (t) => {
+  await t.test('a reload reports that the memory for files needs a restart', async (t) => {
     await daemon.reload({ ...config, workers: { assets: { cache_bytes: '1MB' } } })
     const reported = daemon.lines.filter((line) => line.includes('restart_needed'))
     t.strictSame(

@@ -90,7 +90,7 @@ t.test('the official client drives Worker scripts', { skip: unbuilt, timeout: 24
     t.match(await scripts.settings.get('app', inAccount), { logpush: true, tags: ['c'] })
   })
 
-  await t.test('keeps secrets that are never told', async (t) => {
+  await t.test('stores secrets that are never returned', async (t) => {
     const secret = { name: 'KEY', type: 'secret_text', text: 'hush hush' } as const
     t.same(await scripts.secrets.update('app', { ...inAccount, ...secret }), { name: 'KEY', type: 'secret_text' })
     const secrets = { A: { name: 'A', type: 'secret_text', text: '1' }, KEY: null } as const
@@ -104,7 +104,7 @@ t.test('the official client drives Worker scripts', { skip: unbuilt, timeout: 24
     await t.rejects(scripts.secrets.get('A', ofApp), { status: 404, errors: [{ code: 10056 }] })
   })
 
-  await t.test('uploads a version, deploys it with a share, then whole', async (t) => {
+  await t.test('uploads a version, deploys it to a share of requests, then to all', async (t) => {
     const made = await scripts.versions.create('app', {
       ...inAccount,
       metadata: { main_module: 'worker.js', bindings: [{ type: 'inherit', name: 'HUSH' }] as never },

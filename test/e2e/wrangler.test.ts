@@ -280,7 +280,7 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
     t.equal((await visit('site.example.test', '/', 'text/markdown')).body.toString(), convert(html))
   })
 
-  await t.test('what the API refuses is told with its code', async (t) => {
+  await t.test('errors of the API are shown with their code', async (t) => {
     const routes = [{ pattern: 'elsewhere.test', custom_domain: true }]
     const { wrangler } = await run(t, {
       'objects/wrangler.json': json({

@@ -139,7 +139,7 @@ t.test('too many requests for one origin are a 503', async (t) => {
   )
 })
 
-t.test('a request does not wait for a connection for ever', async (t) => {
+t.test('a request waits for a connection for a limited time', async (t) => {
   let asked = 0
   const { url } = await startOrigin(t, () => asked++)
   const { port } = await startProxy(t, url, { yaml: '{ origin: { connections: 1, queue_timeout: 10ms } }' })

@@ -145,7 +145,7 @@ t.test('pipelined requests reach the origin sequentially', async (t) => {
   t.equal(most, 1)
 })
 
-t.test('the proxy asks for the body before it uses a connection to the origin', async (t) => {
+t.test('the proxy sends 100 Continue before it uses a connection to the origin', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     let size = 0
     request

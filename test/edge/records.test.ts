@@ -85,7 +85,7 @@ async function site(
 
 const HEAD = 'Host: Example.test:80\r\nConnection: close\r\n'
 
-t.test('a request becomes one record with what the proxy knows', async (t) => {
+t.test('a request becomes one record with the fields of the proxy', async (t) => {
   const { proxy, of, emitted } = await site(t, { yaml: '{ trusted_proxies: [127.0.0.1] }' })
   const before = Date.now()
   const asked =

@@ -73,7 +73,7 @@ t.test('a name that does not exist is not looked up for each request', async (t)
   t.equal(asked.length, 2)
 })
 
-t.test('old addresses are used while lookups fail or take long, but not for ever', async (t) => {
+t.test('old addresses are used for a limited time while lookups fail or take long', async (t) => {
   let now = 0
   let response = async (): Promise<readonly string[]> => ['192.0.2.1']
   const cached = cachedResolve(

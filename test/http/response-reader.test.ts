@@ -233,7 +233,7 @@ const FRAGMENTS = [
   '5\r\nhello\r\n',
 ])
 
-t.test('any input is judged in pieces as it is as a whole', async () => {
+t.test('any input has the same result in pieces and in one piece', async () => {
   const fragments = fc.constantFrom(...FRAGMENTS)
   const texts = fc.array(
     fc.oneof(

@@ -89,7 +89,7 @@ t.test(
   },
 )
 
-t.test('a truncated file is told from one that grew by its beginning', async (t) => {
+t.test('the beginning of a file shows whether it was truncated or grew', async (t) => {
   await t.test('the rest of a copied file is read from its copy', async (t) => {
     const folder = testFolder(t, { log: lines(ids('a', 1000)) })
     const path = join(folder, 'log')

@@ -65,7 +65,7 @@ t.test('lines are the same however an input is cut', async (t) => {
   }
 })
 
-t.test('an array becomes lines, and says where it is none', async (t) => {
+t.test('an array becomes lines, and an error has its position', async (t) => {
   const ARRAYS: [input: string, lines: string, message?: RegExp][] = [
     ['[]', ''],
     [' [{"a":1795266000123456789,"b":[1,{}],"c":1e21} , 3]', '{"a":1795266000123456789,"b":[1,{}],"c":1e21}\n3\n'],

@@ -392,7 +392,7 @@ t.test('in the proxy', async (t) => {
     t.equal(await result.text(), '{"slow":"down"}')
   })
 
-  t.test('a limit that logs lets the request continue', async (t) => {
+  t.test('a limit with action log does not end the request', async (t) => {
     const get = await proxyWith(t, [limited('log')])
     for (let i = 0; i < 5; i++) t.equal((await get()).status, 200)
   })

@@ -61,7 +61,7 @@ function exchangeOf({
 
 const PARTS = { clock: systemClock, geo: new Geo() }
 
-t.test('fields that the proxy knows besides the request', (t) => {
+t.test('fields that the proxy adds to those of the request', (t) => {
   const of = (exchange: Exchange, name: string) => read(fieldContext(exchange, PARTS), name)
   t.equal(of(exchangeOf(), 'http.request.timestamp.sec'), 1_700_000_000)
   t.equal(of(exchangeOf(), 'http.request.timestamp.msec'), 123)

@@ -135,7 +135,7 @@ t.test('kinesis', async (t) => {
     })
   })
 
-  await t.test('answers of 400 are told apart', async (t) => {
+  await t.test('responses with 400 are distinguished', async (t) => {
     const host = receiver.host
     await t.rejects(to('none').check(never), {
       failure: 'refused',

@@ -178,7 +178,7 @@ t.test('http is spoken without TLS where the operator allows it', async (t) => {
   t.match(receiver.accepted, [{ text: 'a\n', headers: { 'content-type': 'text/plain; charset=utf-8' } }])
 })
 
-t.test('a certificate of a stranger is accepted only where the destination asks for it', async (t) => {
+t.test('a certificate of an unknown authority is accepted only if the destination allows it', async (t) => {
   const receiver = await httpReceiver(t)
   const egress = await openEgress([receiver.server])
   const conf = `splunk://127.0.0.1:${receiver.port}/services/collector/raw?header_Authorization=a`
@@ -195,7 +195,7 @@ t.test('a certificate of a stranger is accepted only where the destination asks 
   await t.rejects(careful.write(batchOf('a\n', 'gzip'), patient), failure)
 })
 
-t.test('a redirect is not followed, and an endless answer is not read', async (t) => {
+t.test('a redirect is not followed, and an endless response is not read', async (t) => {
   const inside = await httpReceiver(t)
   const replies: ReceiverResponse[] = [
     { status: 302, headers: { location: `https://${inside.host}/` } },

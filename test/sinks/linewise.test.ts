@@ -152,7 +152,7 @@ const MIXED: Record<string, ReceiverResponse> = {
 const IDS: Record<string, RegExp> = { elasticsearch: /"_id":"(n-\d+)"/g, bq: /"insertId":"(n-\d+)"/g }
 
 for (const [name, open] of JUDGES)
-  t.test(`${name}: only what may be taken later is sent again, and what never will is told at the end`, async (t) => {
+  t.test(`${name}: a temporary failure is retried, a permanent one is reported at the end`, async (t) => {
     const judge = await open(t)
     const ids = () => judge.asked.map(({ text }) => [...text.matchAll(IDS[name]!)].map(([, id]) => id))
     judge.reply = MIXED[name]!
@@ -171,7 +171,7 @@ for (const [name, open] of JUDGES)
     t.strictSame(ids().at(-1), ['n-0', 'n-1'])
   })
 
-t.test('a token is used until it is no longer taken, and lines that are no rows are refused as a whole', async (t) => {
+t.test('a token is used until it is refused, and a batch with an invalid line is refused', async (t) => {
   const judge = await bigQuery(t)
   t.equal(await attempt(judge, 1), 'written')
   judge.reply = { status: 401 }

@@ -114,7 +114,7 @@ t.test('standard output', async (t) => {
     t.equal(stream.listenerCount('error'), 0)
   })
 
-  await t.test('that is closed is told, and ends nothing else', async (t) => {
+  await t.test('that is closed is reported, and ends nothing else', async (t) => {
     const stream = new Writable({
       highWaterMark: 1,
       write: (_piece, _encoding, done) => done(Object.assign(new Error('broken'), { code: 'EPIPE' })),

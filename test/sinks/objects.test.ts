@@ -112,7 +112,7 @@ t.test('an S3 that is strict and fails', async (t) => {
     ],
   ]
   for (const [what, fault, failure] of FAULTS)
-    await t.test(`${what}: told, asked once, and well again afterwards`, async (t) => {
+    await t.test(`${what}: is reported, causes one request, and recovers afterwards`, async (t) => {
       fake.requests.length = 0
       fake.fault = () => fault
       await t.rejects(sink.write(small, never), { name: 'SinkError', ...failure })

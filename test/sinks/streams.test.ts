@@ -149,7 +149,7 @@ t.test('syslog', async (t) => {
   })
 
   // A server with as many connections as it takes accepts another one and closes it: such batches counted as delivered.
-  await t.test('is not delivered where the server closes before it is told the end', async (t) => {
+  await t.test('is not delivered if the server closes before it has received the end', async (t) => {
     const port = await listening(
       t,
       createServer((socket) => void socket.pause().end()),
@@ -272,7 +272,7 @@ t.test('redis streams', { skip: NO_REDIS }, async (t) => {
     await client.config('SET', 'maxmemory', '0')
   })
 
-  await t.test('a server that is gone, one that is not public, and an attempt that is given up', async (t) => {
+  await t.test('an unreachable server, a server that is not public, and an attempt that times out', async (t) => {
     await t.rejects(to('/2?stream=logs').check(AbortSignal.abort(new Error('given up'))), { message: 'given up' })
     const closed = redis.open(new URL(`redis://127.0.0.1:${server.port}?stream=logs`), sinkDeps())
     await t.rejects(closed.check(never), NOT_PUBLIC)
@@ -294,7 +294,7 @@ t.test('a Redis that stops answering is left with the signal', async (t) => {
   await t.rejects(written, { message: 'given up' })
 })
 
-t.test('a Redis that answers without end is left', async (t) => {
+t.test('a Redis whose response has no end is disconnected', async (t) => {
   const port = await listening(
     t,
     createServer((socket) => {
@@ -391,7 +391,7 @@ t.test('kafka', async (t) => {
     }
   })
 
-  await t.test('a broker that is gone, that is silent, and that sends without end', async (t) => {
+  await t.test('a broker that is unreachable, silent, or sends without end', async (t) => {
     const gone = kafka.open(new URL('kafka://127.0.0.1:1/logs?tls=false'), await depsFor([1]))
     await t.rejects(gone.check(never), { name: 'SinkError', failure: 'transient' })
 

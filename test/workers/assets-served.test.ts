@@ -161,7 +161,7 @@ t.test('large files on their way to clients are bounded, each counted once', asy
   last.done()
 })
 
-t.test('HEAD tells what GET would send', async (t) => {
+t.test('HEAD has the header of GET', async (t) => {
   const { get } = await served(t)
   const head = await get('/digits.txt', { method: 'HEAD' })
   const { headers } = await get('/digits.txt')
@@ -267,7 +267,7 @@ t.test('neighbouring visitors are shared out as well as others, and stay with th
   t.end()
 })
 
-t.test('routes and domains say who answers', async (t) => {
+t.test('routes and domains select the Worker', async (t) => {
   const { get, store, zone: at } = await served(t)
   const route = (id: string, pattern: string, script?: string) =>
     store.batch([{ kind: WORKER_ROUTES, scope: zone(at.id), id, value: { id, pattern, ...(script && { script }) } }])
@@ -285,7 +285,7 @@ t.test('routes and domains say who answers', async (t) => {
   t.equal((await get('/digits.txt')).body.toString(), 'origin', 'no longer a domain')
 })
 
-t.test('a Worker that would have to run is told about, never missing in silence', async (t) => {
+t.test('a Worker that cannot run is reported', async (t) => {
   const { get, store, zone: at } = await served(t, {}, { main: 'index.js' })
   t.equal((await get('/digits.txt')).status, 200)
   const accept = 'application/json'

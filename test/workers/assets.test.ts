@@ -110,7 +110,7 @@ t.test('what is missing', async (t) => {
   t.equal(reported(get(site(paths), '/a/b/x.txt', { method: 'HEAD' })), '/a/b/x.txt')
 })
 
-t.test('a base path stands in front of every file and every move', async (t) => {
+t.test('a base path is prefixed to every file and every move', async (t) => {
   const ROWS: [base: string | null, target: string, expected: string][] = [
     ['/app', '/app/file.txt', '/file.txt'],
     ['/app', '/file.txt', 'missing'],
@@ -207,7 +207,7 @@ const BAD_REDIRECTS: [text: string, handling: HtmlHandling, rules: number, line:
   [many(101, (i) => `/s${i}/* /x`), 'none', 100, 101, /100 dynamic/],
   [`/d/* /x\n${many(101, (i) => `/s${i} /x`)}`, 'none', 100, 101, /100 dynamic/],
 ]
-t.test('lines of _redirects that are wrong are left out and told', async (t) => {
+t.test('invalid lines of _redirects are left out and reported', async (t) => {
   for (const [text, handling, rules, line, message] of BAD_REDIRECTS) {
     const read = parseRedirects(text, handling)
     t.match([read.rules, read.warnings], [rules, [{ line, message }]], text.slice(0, 60))
@@ -281,7 +281,7 @@ const BAD_HEADERS: [text: string, rules: number, line: number, message: RegExp][
   [`/a\n  X: 1\n  Y: ${'y'.repeat(2000)}`, 1, 3, /2000/],
   [many(101, (i) => `/h${i}\n  X: 1`), 100, 201, /100 rules/],
 ]
-t.test('lines of _headers that are wrong are left out and told', async (t) => {
+t.test('invalid lines of _headers are left out and reported', async (t) => {
   for (const [text, rules, line, message] of BAD_HEADERS) {
     const read = parseHeaders(text)
     t.equal(read.rules, rules, text.slice(0, 60))

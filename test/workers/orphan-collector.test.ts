@@ -70,7 +70,7 @@ t.test('what a kept version is made of stays, however old it is', async (t) => {
   t.ok(await it.blobs.get(manifest))
 })
 
-t.test('files of versions that are gone are forgotten, and their blobs go with the next collection', async (t) => {
+t.test('files of deleted versions are forgotten, and the next collection deletes their blobs', async (t) => {
   const it = await made(t)
   await it.deploy({ '/both.html': ['both'], '/old.html': ['old'] })
   await it.deploy({ '/both.html': ['both'], '/new.html': ['new'] })

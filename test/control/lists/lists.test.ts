@@ -174,7 +174,7 @@ t.test('bad items are refused with their place, and nothing is stored', async (t
   t.equal(api.store.count(LIST_ITEMS), 0)
 })
 
-t.test('what is not there or not to be changed is told as that', async (t) => {
+t.test('missing and unchangeable resources have different errors', async (t) => {
   const api = await client(t, { config: { lists: [{ name: 'office', kind: 'ip', items: ['192.0.2.1'] }] } })
   const id = await listOf(api, 'ip')
   const given = (await api.call('GET', PATH)).body.result[0]
@@ -228,7 +228,7 @@ t.test('an item that is added again keeps its time of creation and gets its new 
   ])
 })
 
-t.test('items are searched for as their kind asks', async (t) => {
+t.test('items are searched by the rules of their kind', async (t) => {
   const api = await client(t)
   const SEARCHES: [kind: keyof typeof ITEMS, search: string, found: number][] = [
     ['ip', '192.0', 1],
@@ -253,7 +253,7 @@ t.test('items are searched for as their kind asks', async (t) => {
   }
 })
 
-t.test('a list is counted where rules use it, and cannot be deleted before they are gone', async (t) => {
+t.test('a list counts the rules that use it, and cannot be deleted while there are any', async (t) => {
   const api = await client(t)
   const { call } = api
   const id = await listOf(api, 'ip', 'office')

@@ -238,7 +238,7 @@ t.test('each choice of an option is taken as it is', async (t) => {
     t.match((await call('POST', JOBS, { destination_conf: HTTPS, frequency })).body.result, { frequency })
 })
 
-t.test('all that is wrong is told at once', async (t) => {
+t.test('all errors are reported together', async (t) => {
   const { call } = await logpushClient(t)
   const { body } = await call('POST', JOBS, {
     destination_conf: HTTPS,
@@ -252,7 +252,7 @@ t.test('all that is wrong is told at once', async (t) => {
   t.same(pointers.toSorted(), ['/filter', '/max_upload_bytes', '/output_options/field_names/0'])
 })
 
-t.test('a limit is told with all that it may be', async (t) => {
+t.test('an invalid limit is reported with its permitted values', async (t) => {
   const { call } = await logpushClient(t)
   const refused = async (body: object) =>
     (await call('POST', JOBS, { destination_conf: HTTPS, ...body })).body.errors[0].message

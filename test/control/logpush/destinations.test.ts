@@ -84,7 +84,7 @@ t.test('an ownership challenge proves whose a destination is', async (t) => {
   t.strictSame(await valid(zonePath, proof), { valid: false }, 'after seven days')
 })
 
-t.test('a challenge tells nothing of the credentials in its destination', async (t) => {
+t.test('an ownership challenge does not contain the credentials of its destination', async (t) => {
   const { call, destinations } = await logpushClient(t)
   const secret = `${S3}&access-key-id=AKIAEXAMPLE&secret-access-key=hunter2`
   await call('POST', `/zones/${ZONE}/logpush/ownership`, { destination_conf: secret })

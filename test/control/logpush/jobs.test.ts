@@ -6,7 +6,7 @@ import { Keyring } from '../../../src/store/keyring.js'
 import { ACCOUNT, ADMIN, NOWHERE, OTHER_ZONE, ZONE } from '../client.js'
 import { ACCOUNT_JOBS, HTTPS, JOBS, logpushClient } from './helper.js'
 
-t.test('a job is created with its defaults, and told as it was given', async (t) => {
+t.test('a job is created with its defaults, and returned as it was sent', async (t) => {
   const { call, store } = await logpushClient(t)
   const created = await call('POST', JOBS, { destination_conf: HTTPS })
   t.equal(created.status, 200)
@@ -29,7 +29,7 @@ t.test('a job is created with its defaults, and told as it was given', async (t)
 })
 
 // A key that was taken away too early made every list of jobs answer 500.
-t.test('a job whose destination none of the keys opens is told, changed and deleted all the same', async (t) => {
+t.test('a job whose destination no key decrypts can be read, changed and deleted', async (t) => {
   const { call, store, destinations } = await logpushClient(t)
   const scope = zone(ZONE)
   for (const _ of [1, 2, 3]) await call('POST', JOBS, { destination_conf: HTTPS, enabled: true })
@@ -113,7 +113,7 @@ t.test('an account job without a dataset pushes audit logs', async (t) => {
   })
 })
 
-t.test('how a job fares is told with it, and goes with it', async (t) => {
+t.test('the status of a job is returned and deleted with it', async (t) => {
   const { call, store } = await logpushClient(t)
   await call('POST', JOBS, { destination_conf: HTTPS })
   const status = {

@@ -166,7 +166,7 @@ t.test('sessions end after an hour, and after five minutes without clients', asy
   t.match(error.message, /404/)
 })
 
-t.test('a client that answers no more is let go', async (t) => {
+t.test('a client that no longer responds is disconnected', async (t) => {
   const api = await logpushClient(t)
   const { result } = (await api.call('POST', EDGE, {})).body
   const socket = new WebSocket(result.destination_conf, { autoPong: false })
@@ -191,7 +191,7 @@ async function raw(url: string, text: string): Promise<string> {
   return response
 }
 
-t.test('requests that ask for another protocol are answered as if they had not asked', async (t) => {
+t.test('Upgrade to an unknown protocol is ignored', async (t) => {
   const { url } = await logpushClient(t)
   const upgrade = `host: a\r\nauthorization: Bearer ${ADMIN}\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\n`
   const read = await raw(url, `GET /client/v4/zones/${ZONE}/logpush/jobs HTTP/1.1\r\n${upgrade}\r\n`)

@@ -14,7 +14,7 @@ const records = (from: number, count: number): string =>
     (_, n) => `{"RayID":"${ray(from + n)}","EdgeResponseStatus":200,"EdgeStartTimestamp":1506702504433000200}\n`,
   ).join('')
 
-t.test('retained records are found by time and by ray id, as the official client asks', async (t) => {
+t.test('retained records are found by time and by ray id, as the official client requests them', async (t) => {
   const api = await logpushClient(t)
   const client = new Cloudflare({ apiToken: ADMIN, baseURL: api.url, maxRetries: 0 })
   const zoneId = { zone_id: ZONE }

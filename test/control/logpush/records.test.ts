@@ -61,7 +61,7 @@ t.test('records of a dataset that no job takes are reported in the messages', as
   })
 })
 
-t.test('what comes in stays digit by digit, and without members that no field asks for', async (t) => {
+t.test('numbers keep every digit, and members without a field are dropped', async (t) => {
   const { send, kept } = await reading(t)
   const record =
     '{"EdgeStartTimestamp":1506702504433000200,"ClientASN":18446744073709551615,"BotScore":1e21,' +
@@ -96,7 +96,7 @@ const REJECTED: [what: string, record: string, message: RegExp][] = [
   ['a long one', `{"RayID":"${'a'.repeat(1 << 20)}"}`, /at most 1048576 bytes/],
 ]
 
-t.test('records that do not fit are left out and told by their line', async (t) => {
+t.test('invalid records are left out and reported with their line', async (t) => {
   const { send, kept } = await reading(t)
   const lines = REJECTED.flatMap(([, record]) => [record, line('ok')])
   const { status, body } = await send(PATH, `${lines.join('\n')}\n`)
@@ -115,14 +115,14 @@ t.test('a value that is null or a time that is empty fits every field', async (t
   t.match((await send(PATH, fitting)).body.result, { accepted: 1, rejected: [] })
 })
 
-t.test('elements of an array are told by their number', async (t) => {
+t.test('elements of an array are named by their index', async (t) => {
   const { send } = await reading(t)
   const long = `{"RayID":"${'a'.repeat(1 << 20)}"}`
   const { body } = await send(PATH, `[\n${line(1)},\n7,\n${line(2)},{"RayID":1},\n\n${long},${line(3)}]`)
   t.match(body.result, { accepted: 3, rejected: [{ line: 2 }, { line: 4 }, { line: 5, message: /at most/ }] })
 })
 
-t.test('of many that do not fit a hundred are told, the others counted', async (t) => {
+t.test('a hundred invalid records are listed, the others counted', async (t) => {
   const { send } = await reading(t)
   const { body } = await send(PATH, 'x\n'.repeat(5000))
   t.equal(body.result.rejected.length, 100)

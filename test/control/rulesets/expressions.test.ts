@@ -175,7 +175,7 @@ t.test('the same on single rules, with pointers to the rule itself, and in dry r
   t.match(await api.call('PATCH', `${path}/rules/${rules[0]?.id}`, bad), refused)
 })
 
-t.test('a long expression is not repeated whole in its error', async (t) => {
+t.test('an error shows only a part of a long expression', async (t) => {
   const { call } = await client(t, { config })
   const { body } = await call('PUT', path(FIREWALL), {
     rules: [{ action: 'log', expression: `ssl ${'and ssl '.repeat(400)}\nand x` }],
@@ -211,7 +211,7 @@ t.test('expressions of every use are accepted', async (t) => {
   }
 })
 
-t.test('what is hardly meant is told in messages, of writes and of dry runs', async (t) => {
+t.test('probable mistakes are in the messages of writes and of dry runs', async (t) => {
   const api = await client(t, { config })
   const rules = [
     { action: 'log', expression: 'http.request.method eq "get"' },

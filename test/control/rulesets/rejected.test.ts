@@ -16,7 +16,7 @@ const home = (phase: string) => {
     : { path: `/accounts/${ACCOUNT}/rulesets`, kind: 'root' }
 }
 
-t.test('bad rules are refused with a pointer to each fault, and nothing is stored', async (t) => {
+t.test('invalid rules are refused with a pointer to each error, and nothing is stored', async (t) => {
   const api = await client(t)
   t.ok(BAD_RULES.length > 300)
   for (const [what, phase, rule, ...faults] of BAD_RULES) {
@@ -51,7 +51,7 @@ t.test('the same rules are refused when they are added to a ruleset, with pointe
   for (const { value } of api.store.list(RULESETS)) t.match(value.ruleset, { version: '1', rules: [] })
 })
 
-t.test('faults of several rules are told at once, up to a hundred', async (t) => {
+t.test('errors of several rules are reported together, at most a hundred', async (t) => {
   const api = await client(t)
   const path = `/zones/${ZONE}/rulesets/phases/http_config_settings/entrypoint`
   const good = { expression: 'true', action: 'set_config', action_parameters: { bic: true } }
@@ -160,7 +160,7 @@ t.test('a free zone has no Markdown conversion by rule either', async (t) => {
   t.equal((await call('PUT', `/zones/${ZONE}/rulesets/phases/http_config_settings/entrypoint`, { rules })).status, 200)
 })
 
-t.test('quotas are kept, and told with the limit', async (t) => {
+t.test('quotas are enforced, and errors name the limit', async (t) => {
   const config = (await client(t)).deps.config()
   const control = {
     ...config.control,

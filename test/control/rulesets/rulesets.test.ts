@@ -45,7 +45,7 @@ const SAMPLE = {
   ],
 }
 
-t.test('the sample of the manual is created as it stands', async (t) => {
+t.test('the sample of the manual is accepted unchanged', async (t) => {
   const { call } = await client(t)
   const made = await call('POST', `/accounts/${ACCOUNT}/rulesets`, SAMPLE)
   const { id: _id, ...rule } = SAMPLE.rules[0]!
@@ -196,7 +196,7 @@ t.test('a given id that the ruleset does not know makes a new rule with an id of
   t.not(body.result.rules[0].id, id)
 })
 
-t.test('name, kind, phase and id stay; sent as they are they may stand', async (t) => {
+t.test('name, kind, phase and id cannot change; the same values are accepted', async (t) => {
   const api = await client(t)
   const { path, id } = await custom(api, 'a')
   const same = { id, name: 'n', kind: 'custom', phase: 'http_request_firewall_custom' }
@@ -295,7 +295,7 @@ t.test('a bad position is refused', async (t) => {
   t.equal((await api.call('GET', path)).body.result.version, '1')
 })
 
-t.test('a deleted rule is gone; the others stay as they are', async (t) => {
+t.test('a deleted rule is removed; the others do not change', async (t) => {
   const api = await client(t)
   const { path, rules } = await custom(api, 'a', 'b', 'c')
   const { status, body } = await api.call('DELETE', `${path}/rules/${rules[1]?.id}`)

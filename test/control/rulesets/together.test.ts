@@ -81,7 +81,7 @@ t.test("rules run custom and managed rulesets of their phase, their own or their
   })
 })
 
-t.test('a ruleset that rules run cannot be deleted until none runs it', async (t) => {
+t.test('a ruleset that rules execute cannot be deleted', async (t) => {
   const api = await client(t)
   const { call } = api
   const { id, path } = await custom(api, 'a')
@@ -202,7 +202,7 @@ t.test('what another machine changed in between is read again', async (t) => {
   t.match(body.result, { version: '3', description: 'theirs', rules: [{ description: 'a' }, { description: 'b' }] })
 })
 
-t.test('each change stands in the audit record, a refused one does not', async (t) => {
+t.test('each change is in the audit record, a refused one is not', async (t) => {
   const api = await client(t)
   const { path } = await custom(api, 'a')
   await api.call('PUT', path, { rules: [{}] })

@@ -45,7 +45,7 @@ async function traced(t: Test) {
 
 const FIREWALL = 'http_request_firewall_custom'
 
-t.test('each rule up to the one that ends the request is told, and nothing is counted', async (t) => {
+t.test('each rule up to the one that ends the request is returned, and nothing is counted', async (t) => {
   const { entry, url, metrics } = await traced(t)
   const own = await entry(FIREWALL, [
     { expression: 'http.request.method eq "PUT"', action: 'log', description: 'other method' },
@@ -88,30 +88,33 @@ t.test('each rule up to the one that ends the request is told, and nothing is co
   t.notMatch(await metrics.metrics(), /edged_rule_matches_total\{/)
 })
 
-t.test('what a rule changes shows in the next phase, and executed rulesets stand below their rule', async (t) => {
-  const { entry, call } = await traced(t)
-  const made = await call('POST', `/zones/${ZONE}/rulesets`, {
-    name: 'inner',
-    kind: 'custom',
-    phase: FIREWALL,
-    rules: [{ expression: 'http.request.uri.path eq "/new"', action: 'managed_challenge' }],
-  })
-  await entry('http_request_transform', [
-    { expression: 'true', action: 'rewrite', action_parameters: { uri: { path: { value: '/new' } } } },
-  ])
-  await entry(FIREWALL, [{ expression: 'true', action: 'execute', action_parameters: { id: made.body.result.id } }])
-  const { body } = await call('POST', AT, GET)
-  t.equal(body.result.status_code, 403)
-  const [transform, firewall] = body.result.trace
-  t.equal(transform.step_name, 'http_request_transform')
-  t.match(firewall.trace[0].trace[0], {
-    action: 'execute',
-    matched: true,
-    trace: [{ type: 'ruleset', name: 'inner', trace: [{ action: 'managed_challenge', matched: true }] }],
-  })
-  const passed = await call('POST', AT, { ...GET, context: { skip_challenge: true } })
-  t.equal(passed.body.result.status_code, 200)
-})
+t.test(
+  'changes of a rule are visible in the next phase, and executed rulesets are nested below their rule',
+  async (t) => {
+    const { entry, call } = await traced(t)
+    const made = await call('POST', `/zones/${ZONE}/rulesets`, {
+      name: 'inner',
+      kind: 'custom',
+      phase: FIREWALL,
+      rules: [{ expression: 'http.request.uri.path eq "/new"', action: 'managed_challenge' }],
+    })
+    await entry('http_request_transform', [
+      { expression: 'true', action: 'rewrite', action_parameters: { uri: { path: { value: '/new' } } } },
+    ])
+    await entry(FIREWALL, [{ expression: 'true', action: 'execute', action_parameters: { id: made.body.result.id } }])
+    const { body } = await call('POST', AT, GET)
+    t.equal(body.result.status_code, 403)
+    const [transform, firewall] = body.result.trace
+    t.equal(transform.step_name, 'http_request_transform')
+    t.match(firewall.trace[0].trace[0], {
+      action: 'execute',
+      matched: true,
+      trace: [{ type: 'ruleset', name: 'inner', trace: [{ action: 'managed_challenge', matched: true }] }],
+    })
+    const passed = await call('POST', AT, { ...GET, context: { skip_challenge: true } })
+    t.equal(passed.body.result.status_code, 200)
+  },
+)
 
 t.test('a rate limit is not counted, and bodies are read', async (t) => {
   const { entry, call } = await traced(t)

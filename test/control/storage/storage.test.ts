@@ -117,7 +117,7 @@ t.test('the official client stores, reads and removes many values at once', asyn
   )
 })
 
-t.test('large values are blobs, of which none is left when its namespace is gone', async (t) => {
+t.test('large values are blobs, which are deleted with their namespace', async (t) => {
   const api = await open(t)
   const id = await namespace(api)
   const large = Buffer.alloc(100_000, 'x')

@@ -31,7 +31,7 @@ t.test('a subdomain belongs to one account', async (t) => {
   t.equal((await call('GET', `${WORKERS}/subdomain`)).status, 404)
 })
 
-t.test('a Worker answers below the subdomain when it is told to', async (t) => {
+t.test('a Worker is served below the subdomain when that is enabled', async (t) => {
   const { cf, script } = await workersClient(t)
   await script('app')
   const { subdomain } = cf.workers.scripts
@@ -128,7 +128,7 @@ t.test('the official client attaches, lists, moves and detaches domains', async 
   t.equal((await all(domains.list(inAccount))).length, 1)
 })
 
-t.test('a changeset tells what records then do', async (t) => {
+t.test('a changeset decides what its records do', async (t) => {
   const { call, script, store } = await workersClient(t)
   await script('app')
   await script('other')

@@ -65,7 +65,7 @@ t.test('a script that others use is deleted by force alone', async (t) => {
   t.match(await call('DELETE', `${WORKERS}/services/app`), { status: 404, body: { errors: [{ code: 10090 }] } })
 })
 
-t.test('services and Workers tell of the script', async (t) => {
+t.test('services and Workers describe the script', async (t) => {
   const { cf, call, script } = await workersClient(t)
   t.match(await call('GET', `${WORKERS}/services/app`), { status: 404, body: { errors: [{ code: 10090 }] } })
   await script('app')
@@ -122,7 +122,7 @@ t.test('versions are listed page by page, and deployed with shares that make 100
   t.match(await call('DELETE', `${path}/${made.id}`), { status: 400 }, 'what is in force stays')
 })
 
-t.test('a secret makes a version, and is never told', async (t) => {
+t.test('a secret makes a version, and is never returned', async (t) => {
   const { cf, call, script, repository, store } = await workersClient(t)
   await script('app', { bindings: [{ name: 'VAR', type: 'plain_text', text: 'x' }] })
   const { secrets } = cf.workers.scripts

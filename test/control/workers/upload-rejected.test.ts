@@ -204,7 +204,7 @@ t.test('every content type of a part is taken', async (t) => {
   t.equal((await api.send('w', [metadataPart({ main_module: 'p0' }), ...parts])).status, 200)
 })
 
-t.test('a form is known by its first line where the header does not tell', async (t) => {
+t.test('a form is recognized by its first line if the header does not name it', async (t) => {
   const api = await uploader(t)
   const good = [metadataPart({}), modulePart('w.js', PLAIN)]
   for (const type of ['application/javascript', 'multipart/form-data', 'text/plain', 'multipart/mixed; boundary=x'])

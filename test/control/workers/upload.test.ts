@@ -302,7 +302,7 @@ t.test('modules import one another, and each is found by its path', async (t) =>
   })
 })
 
-t.test('Python and service-worker scripts tell their handlers', async (t) => {
+t.test('the handlers of Python and service-worker scripts are listed', async (t) => {
   const api = await uploader(t)
   const python =
     'from workers import WorkerEntrypoint, DurableObject\nclass Default(WorkerEntrypoint):\n  async def fetch(self, request):\n    pass\nclass Room(DurableObject):\n  def alarm(self): pass\n'
@@ -328,7 +328,7 @@ t.test('metadata {} takes the only module', async (t) => {
   t.equal((await api.send('empty', [metadataPart({}), modulePart('w.js', '')])).status, 200, 'an empty module is one')
 })
 
-t.test('bindings to what does not exist are told', async (t) => {
+t.test('bindings to missing resources are reported', async (t) => {
   const api = await uploader(t)
   const { status, body } = await api.upload('w', {
     bindings: [{ name: 'KV', type: 'kv_namespace', namespace_id: 'gone' }],

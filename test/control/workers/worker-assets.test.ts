@@ -155,7 +155,7 @@ t.test('a file that was not announced as it comes is refused with all of its req
   )
 })
 
-t.test('only the token of a session lets files in, and only for its account and hour', async (t) => {
+t.test('files need the token of their session, within its account and hour', async (t) => {
   const { open, upload, url, clock } = await api(t)
   const { jwt } = (await open({ '/a': 'A' })).body.result
   const parts = { [hashOf('A')]: part('A') }

@@ -134,7 +134,7 @@ t.test('a Worker that does not fit is refused', async (t) => {
   t.same(first(await api.call('POST', WORKERS, { name: 'c' })), [403, 10037, undefined])
 })
 
-t.test('versions of a Worker are sent and told as JSON', async (t) => {
+t.test('versions of a Worker are sent and returned as JSON', async (t) => {
   const api = await uploader(t)
   const { workers } = sdk(api.url).workers.beta
   await workers.create({ ...inAccount, name: 'app', tags: ['a'], logpush: true })

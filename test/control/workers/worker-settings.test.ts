@@ -271,7 +271,7 @@ t.test(
   },
 )
 
-t.test('exports without Durable Object classes list the classes of the code that have none', async (t) => {
+t.test('exports without Durable Object classes list the classes of the code that lack one', async (t) => {
   const api = await uploader(t)
   const exports = { default: { type: 'worker' } }
   const { body } = await api.upload('app', { exports }, ROOM)

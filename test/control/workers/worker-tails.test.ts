@@ -76,7 +76,7 @@ t.test('frames without a mask get one that changes nothing, however they come', 
   }
 })
 
-t.test('a tail ends with its time, with its script, and where nobody answers', async (t) => {
+t.test('a tail ends at its expiry, with its script, and when its client no longer responds', async (t) => {
   const { call, clock, script, tails } = await workersClient(t)
   await script('app')
   const open = async () => await listen(t, (await call('POST', TAILS)).body.result.url)

@@ -63,7 +63,7 @@ t.test('different targets have different keys, however they are written', async 
   t.ok(hosts.every(({ status }) => status !== 200) || hosts[1]!.cache === 'MISS')
 })
 
-t.test('a GET with a body, private answers and cookies are never shared', async (t) => {
+t.test('a GET with a body, private responses and cookies are never shared', async (t) => {
   const site = await startCachedSite(t, (request, response) => {
     if (request.url === '/private') response.setHeader('cache-control', 'private, max-age=600')
     else response.setHeader('cache-control', FRESH)
@@ -101,7 +101,7 @@ t.test('Vary with endless values stays bounded', async (t) => {
   t.match(await site.get('/v', { 'x-any': '99' }), { cache: 'HIT', body: '99' })
 })
 
-t.test('many ranges get the whole response or an error, not more bytes than it has', async (t) => {
+t.test('many ranges get the complete response or an error, not more bytes than it has', async (t) => {
   const site = await startCachedSite(t, (_, response) =>
     response.setHeader('cache-control', FRESH).end(Buffer.alloc(10_000)),
   )

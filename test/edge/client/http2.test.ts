@@ -181,7 +181,7 @@ t.test('a client that expects 100 (Continue) gets it when the body is wanted', a
   stream.close()
 })
 
-t.test('closing the proxy lets requests finish and ends idle connections', async (t) => {
+t.test('closing the proxy completes requests and closes idle connections', async (t) => {
   let respond = () => undefined as void
   const { url } = await startOrigin(t, (request, response) => {
     if (request.url === '/wait') respond = () => void response.end('late')

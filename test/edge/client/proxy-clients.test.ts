@@ -237,7 +237,7 @@ t.test('new options and zones take effect without dropping a request', async (t)
   t.match((await sendRaw(proxy.port, page())).text, /new$/, 'still serving')
 })
 
-t.test('closing lets requests finish, and ends connections with them', async (t) => {
+t.test('closing completes requests, and closes their connections', async (t) => {
   const waiting: (() => void)[] = []
   const { url } = await startOrigin(t, (_request, response) => waiting.push(() => response.end('x'.repeat(100))))
   const proxy = await startProxy(t, url)
@@ -256,7 +256,7 @@ t.test('closing lets requests finish, and ends connections with them', async (t)
   await closed
 })
 
-t.test('closing does not wait for ever', async (t) => {
+t.test('closing waits for a limited time', async (t) => {
   const { url } = await startOrigin(t, () => undefined)
   const proxy = await startProxy(t, url, { yaml: '{ drain_timeout: 50ms }' })
   const stuck = sendRaw(proxy.port, page())

@@ -65,7 +65,7 @@ t.test('a zone that has it off, or the free plan, serves HTML', async (t) => {
   }
 })
 
-t.test('the origin is asked for a whole page in HTML', async (t) => {
+t.test('the origin gets a request for a complete page in HTML', async (t) => {
   let asked: IncomingMessage['headers'] = {}
   const { get } = await site(t, (request, response) => {
     asked = request.headers
@@ -278,7 +278,7 @@ t.test('a client that leaves during its page frees it too', async (t) => {
   }
 })
 
-t.test('a slow reader gets the whole page, streamed or held', async (t) => {
+t.test('a slow reader gets the complete page, streamed or held', async (t) => {
   for (const headers of [{ 'content-length': String(fits.length) }, {}]) {
     const { port } = await site(t, (_, response) => {
       response.writeHead(200, { 'content-type': HTML, ...headers }).end(fits)

@@ -128,7 +128,7 @@ const asked = (headers: string[]) => {
   return pairs
 }
 
-t.test('the origin is asked for the whole page, regardless of the part that the client has', async (t) => {
+t.test('the origin gets a request for the complete page, regardless of the part that the client has', async (t) => {
   const headers = ['Host', 'a.test', 'Accept', 'text/markdown', 'Cookie', 'a=b', 'X-Range', 'kept']
   for (const name of ['Range', 'if-range', 'If-None-Match', 'IF-MATCH', 'If-Modified-Since', 'If-Unmodified-Since'])
     headers.push(name, 'x')

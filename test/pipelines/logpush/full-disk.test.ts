@@ -14,7 +14,7 @@ const bulky = (from: number, to: number) =>
 const textOf = (records: readonly { RayID: string }[]) => records.map(({ RayID }) => `"${RayID}"\n`).join('')
 
 // The disk was full of what the spools held, and large batches had no place in front of a destination that took them.
-t.test('where the disk takes no files, batches become so small that they need none', async (t) => {
+t.test('batches stay small enough for memory while the disk cannot store files', async (t) => {
   const bench = await Bench.open(t)
   const sink = bench.sink()
   await bench.job(1)

@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('a destination says when it wants to be asked again', async (t) => {
+t.test('Retry-After of a destination is honoured', async (t) => {
   const bench = await Bench.open(t)
   const at: number[] = []
   bench.sink().response = (_batch, attempt) => {
@@ -265,7 +265,7 @@ t.test('a job of the configuration is not disabled, and its place in the spool o
   t.strictSame((await bench.spools.open('http_requests', ZONE)).cursors, [], 'gone from the configuration')
 })
 
-t.test("a destination that never answers is given up, and stands in nobody's way", async (t) => {
+t.test("a destination that never responds times out without delaying others's way", async (t) => {
   const bench = await Bench.open(t, { uploads: { ...DEFAULTS.uploads, in_flight: 2, in_flight_per_destination: 1 } })
   const hang = bench.sink('test://hangs')
   hang.response = async () => await new Promise<void>(() => {})
@@ -328,7 +328,7 @@ t.test('no batch goes beyond midnight where a destination has a folder for each 
   ])
 })
 
-t.test('where the operator wants it, a disabled job finds the records of that time', async (t) => {
+t.test('with the option set, a disabled job finds the records of the time it was disabled', async (t) => {
   const bench = await Bench.open(t, { retain_while_disabled: true })
   await bench.job(1)
   await bench.change(1, { enabled: false })
@@ -342,7 +342,7 @@ t.test('where the operator wants it, a disabled job finds the records of that ti
   t.equal(bench.sink().text, textOf(0, 3))
 })
 
-t.test('a stop waits for the upload under way, but not for ever', async (t) => {
+t.test('a stop waits for the upload in progress for a limited time', async (t) => {
   const bench = await Bench.open(t)
   const sink = bench.sink()
   let responded = () => {}

@@ -97,7 +97,7 @@ t.test('positions that a reader has passed are not given again when the disk has
   t.strictSame(await again.lost(), { damage: 8 })
 })
 
-t.test('a segment that is gone is a gap that is counted, and readers go on behind it', async (t) => {
+t.test('a missing segment is counted as a gap, and readers continue after it', async (t) => {
   const folder = testFolder(t)
   const limits = { bytes: 1e9, segmentBytes: 2000 }
   const { spools, spool } = await spoolsIn(t, folder, { limits })
@@ -113,7 +113,7 @@ t.test('a segment that is gone is a gap that is counted, and readers go on behin
   t.strictSame(await again.lost(), { damage: 4 })
 })
 
-t.test('writes that the disk takes in small pieces are whole', async (t) => {
+t.test('writes that the disk accepts in small pieces are complete', async (t) => {
   const folder = testFolder(t)
   const faults = new FaultyDisk()
   const { spools, spool } = await spoolsIn(t, folder, { disk: faults.disk })
@@ -208,7 +208,7 @@ t.test('a cursor whose last write was torn is what it was before', async (t) => 
   t.equal((await third.spool.cursor('job')).state.next, third.spool.start, 'one that is lost delivers again')
 })
 
-t.test('a read that fails is told to the reader, and works again later', async (t) => {
+t.test('a failed read rejects, and a later one succeeds', async (t) => {
   const faults = new FaultyDisk()
   const { spool } = await spoolsIn(t, testFolder(t), { disk: faults.disk })
   await spool.cursor('job')

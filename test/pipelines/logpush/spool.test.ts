@@ -86,7 +86,7 @@ t.test('where only some fields are asked for, these are what they are', async (t
   }
 })
 
-t.test('a record that is none is refused, and the others of the writer stay', async (t) => {
+t.test('an invalid record is refused, and the others of the writer are kept', async (t) => {
   const { spool } = await spoolsIn(t, testFolder(t))
   await spool.cursor('job')
   const writer = spool.writer()

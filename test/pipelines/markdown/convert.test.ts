@@ -94,7 +94,7 @@ t.test('a page that is read in several steps is converted as a short one', async
     }
 })
 
-t.test('a page of much Markdown is written whole and in order', async (t) => {
+t.test('a page of much Markdown is written completely and in order', async (t) => {
   const numbers = Array.from({ length: 3000 }, (_, number) => number)
   const html = (tag: string) => numbers.map((number) => `<${tag}>number ${number}</${tag}>`).join('')
   const body = `${html('p')}<ul>${html('li')}</ul><table>${numbers.map((n) => `<tr><td>a<td>${n}`).join('')}</table>`

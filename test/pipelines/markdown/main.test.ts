@@ -74,7 +74,7 @@ t.test('a list whose items are all dropped leaves no marker', async (t) => {
   t.notMatch(main(`<main>${prose(4)}${links(5)}</main>`), /^[-+] *$/m)
 })
 
-t.test('a page without recognizable content is converted whole', async (t) => {
+t.test('a page without recognizable content is converted completely', async (t) => {
   for (const html of ['<p>Short', links(5), `<nav>n</nav><div class=sidebar>${links(3)}<p>Only this</div>`])
     t.equal(main(html), convert(html))
   t.equal(main(''), '')

@@ -282,7 +282,7 @@ t.test('line ends of every type are line feeds, however a page is cut', async ()
   )
 })
 
-t.test('a key stands for the value of an attribute', async (t) => {
+t.test('a key is replaced by the value of an attribute', async (t) => {
   const keys = new Map<string, number>()
   const values = ['a', 'b', 'ab', 'ba', 'a b', 'aa', 'x'.repeat(199), 'x'.repeat(200), '', 'x'.repeat(201)]
   for (const html of values.flatMap((value) => [`<p class="${value}">`, `<b id=x class='${value}'>`])) {

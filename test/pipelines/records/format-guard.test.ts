@@ -52,7 +52,7 @@ const CASES: FormatCase[] = [
 ]
 formats(t, CASES)
 
-t.test('a batch tells its size, gives up its last record and is taken piece by piece', async (t) => {
+t.test('a batch has a size, can drop its last record, and is read in pieces', async (t) => {
   const scanner = new Scanner(httpRequests)
   const record = (id: string) => scanner.scan(Buffer.from(`{"RayID":"${id}"}`))
   const options = { ...names('RayID'), batch_suffix: '{end', record_suffix: '$', ...GUARD }

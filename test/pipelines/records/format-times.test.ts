@@ -131,7 +131,7 @@ for (const [value, ...want] of TIMES) {
   }
 }
 
-t.test('times in csv stand in quotes where they are text', async (t) => {
+t.test('times in csv are quoted if they are text', async (t) => {
   const WANT = [
     NS,
     '1506702504',

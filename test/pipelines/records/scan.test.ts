@@ -149,7 +149,7 @@ t.test('a malformed record is refused, with the place', async (t) => {
   }
 })
 
-t.test('what stands behind the end of a record does not count', async (t) => {
+t.test('bytes after the end of a record are ignored', async (t) => {
   const line = Buffer.from(
     '{"RayID":"a\\"bcdefgh","ClientIP":"192.0.2.1","EdgeResponseStatus":404,"Cookies":{"a":[1]}}',
   )
