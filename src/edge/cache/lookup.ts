@@ -4,7 +4,8 @@ import { CLIENT_LEFT } from '../origin-exchange.js'
 import type { ResponseSink } from '../response.js'
 import { select, type Span } from './conditions.js'
 import { Delivery, type Piece } from './delivery.js'
-import { FileDelivery, type OpenFile } from './files/file-delivery.js'
+import { FileDelivery } from './files/file-delivery.js'
+import type { OpenFile } from './files/open-files.js'
 import type { Entry, Variant } from './entry.js'
 import { Fetch } from './fetch.js'
 import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
@@ -147,12 +148,15 @@ export class Lookup implements CachedResponse, Waiter {
   respond(entry: Entry, status: CacheStatus, facts: Partial<StatusFacts> = {}, fields?: RawHeaders): void {
     const { exchange, request } = this
     if (entry.isStreamed && !this.#file) {
-      void this.#open(entry, status, facts, fields)
-      return
+      this.#file = this.#shared.disk?.opened(entry)
+      if (!this.#file) {
+        void this.#open(entry, status, facts, fields)
+        return
+      }
     }
     this.#entry = entry
     // Nothing is derived from a response that is not in memory.
-    if (entry.isStreamed) this.isFirst = true
+    if (entry.isStreamed) this.isFirst = exchange.isFromDisk = true
     exchange.cacheStatus = status
     exchange.hasRunCacheRules = true
     exchange.cached = this
@@ -167,11 +171,14 @@ export class Lookup implements CachedResponse, Waiter {
   /** Opens the file of a response, then responds. Without it the response is fetched. */
   async #open(...[entry, status, facts, fields]: Parameters<Lookup['respond']>): Promise<void> {
     const file = await this.#shared.disk?.open(entry)
-    if (this.#isCancelled) await file?.handle.close()
+    if (this.#isCancelled) file?.release()
     else if (file) {
       this.#file = file
       this.respond(entry, status, facts, fields)
-    } else this.restart()
+    } else {
+      this.#shared.store.remove(entry, 'invalid')
+      this.restart()
+    }
   }
 
   /** Sends the request to the origin as it is, and stores nothing. */
@@ -419,7 +426,7 @@ export class Lookup implements CachedResponse, Waiter {
       this.#leaveFetch()
     }
     const file = this.#file
-    // The delivery closes it.
+    // The delivery releases it.
     this.#file = undefined
     const delivery = file
       ? new FileDelivery(file, this.#sink, { pieces, done })
@@ -429,7 +436,7 @@ export class Lookup implements CachedResponse, Waiter {
   }
 
   #leaveFetch(): void {
-    void this.#file?.handle.close()
+    this.#file?.release()
     this.#file = undefined
     const fetch = this.#fetch
     this.#fetch = undefined

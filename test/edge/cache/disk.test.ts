@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, readlink, stat, utimes, writeFile } from 'node:fs/promises'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,9 +10,14 @@ import { MovedClock, startCachedSite, type CachedSite } from './setup.js'
 
 const MIB = 1_048_576
 
+const known = new Map<string, Buffer>()
+
 /** Bytes that differ everywhere and depend on their seed. */
 function bytesOf(seed: string, length: number): Buffer {
+  const present = known.get(seed)
+  if (present?.length === length) return present
   const bytes = Buffer.alloc(length)
+  known.set(seed, bytes)
   for (let at = 0; at < length; at += 32)
     createHash('sha256')
       .update(`${seed} ${at}`)
@@ -249,4 +254,63 @@ t.test('a full disk ends writing for half a minute and frees a part of the files
   t.match(await site.get('/later/20000'), { cache: 'MISS' })
   await until(() => entries(site) > left)
   t.equal(owner.errors.get('write'), 1)
+})
+
+/** How many descriptors this process has of files in a folder. */
+async function openIn(folder: string): Promise<number> {
+  const paths = (await readdir('/proc/self/fd')).map(
+    async (fd) => await readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+  )
+  return (await Promise.all(paths)).filter((path) => path.startsWith(folder)).length
+}
+
+t.test('a response on disk is opened once for many clients', { skip: process.platform !== 'linux' }, async (t) => {
+  const folder = folderOf(t)
+  const disk = { folder, bytes: 50 * MIB }
+  const targets = ['/small/10000', '/blocks/300000', `/large/${6 * MIB}`]
+  const first = await startCachedSite(t, respond, { disk, maxObject: 20 * MIB, memory: 60 * MIB })
+  for (const target of targets) await first.get(target)
+  await until(() => entries(first) === targets.length)
+  // Its memory has capacity for heads only.
+  const site = await startCachedSite(t, respond, { disk, origin: first.origin, memory: 16_384, maxObject: 20 * MIB })
+  for (let i = 0; i < 3; i++) {
+    const all = [...targets, ...targets].map(async (target) => {
+      const { cache, body } = await site.get(target)
+      t.equal(cache, 'HIT')
+      t.ok(Buffer.from(body, 'latin1').equals(bytesOf(target, Number(/\d+/.exec(target)![0]))), `bytes of ${target}`)
+    })
+    await Promise.all(all)
+  }
+  const parts = await site.get(targets[1]!, { range: 'bytes=65530-65540,-3' })
+  t.match(parts, { status: 206, headers: { 'content-type': /^multipart\/byteranges/ } })
+  t.ok(parts.body.includes(bytesOf(targets[1]!, 300_000).subarray(65_530, 65_541).toString('latin1')))
+  t.match(await site.get(targets[0]!, {}, 'HEAD'), { cache: 'HIT', body: '' })
+  t.match(await site.get(targets[0]!, { 'if-none-match': '"1"' }), { status: 304 })
+  t.equal(first.requests.length, targets.length)
+  await until(async () => (await openIn(folder)) <= targets.length)
+  purge(site, { everything: true }, 1)
+  t.match(await site.get(targets[0]!), { cache: 'MISS' })
+  await site.cache.close()
+  await until(async () => (await openIn(folder)) === 0)
+})
+
+t.test('a file that changes while it is open is compared with its checksums again', async (t) => {
+  const folder = folderOf(t)
+  const disk = { folder, bytes: 50 * MIB }
+  const target = '/x/9000'
+  const first = await startCachedSite(t, respond, { disk })
+  await first.get(target)
+  await until(() => entries(first) === 1)
+  const site = await startCachedSite(t, respond, { disk, origin: first.origin, memory: 8192 })
+  await until(() => site.owner!.has('0'.repeat(48)) === false)
+  for (let i = 0; i < 3; i++) t.match(await site.get(target), { cache: 'HIT' })
+  const [path] = await filesIn(folder)
+  const file = await open(path!, 'r+')
+  await file.write(Buffer.from('damage'), 0, 6, 9000)
+  await file.close()
+  await utimes(path!, new Date(0), new Date(0))
+  const { cache, body } = await site.get(target)
+  t.equal(cache, 'MISS')
+  t.ok(Buffer.from(body, 'latin1').equals(bytesOf(target, 9000)))
+  t.equal(site.owner!.evictions.get('invalid'), 1)
 })

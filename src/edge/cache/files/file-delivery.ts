@@ -1,127 +1,145 @@
-import type { FileHandle } from 'node:fs/promises'
-import { readAt } from '../../../disk/positioned-io.js'
+import type { ResponseSink } from '../../response.js'
 import type { Piece } from '../delivery.js'
-import type { BodySink } from '../types.js'
-import { CHECKED_BYTES, isIntact } from './format.js'
+import { CHECKED_BYTES } from './format.js'
+import type { OpenFile } from './open-files.js'
 
-/** The body of a response on disk, open for one reader. */
-export interface OpenFile {
-  readonly handle: FileHandle
-  /** Where the body begins. */
-  readonly offset: number
-  readonly length: number
-  readonly checksums: Buffer
-  /** Called if a block is damaged. */
-  readonly damaged: () => void
-}
+/** Blocks of a body that are read together, if the reader waits for the disk. */
+const READ_BLOCKS = 4
+/** Blocks that are read in one turn of the event loop without waiting. */
+const MAX_NOW = 16
 
-/** A block of a file does not have its checksum. */
-class DamagedFile extends Error {
-  override readonly name = 'DamagedFile'
-}
-
-/** Blocks of a body that are read together. */
-export const READ_BLOCKS = 4
-
-/** Reads blocks of a body, the last ones of it at most. `known`: their bytes, if they were read. Rejects if one is damaged. */
-export async function readBlocks(
-  { handle, offset, length, checksums, damaged }: OpenFile,
-  first: number,
-  known?: Buffer,
-): Promise<Buffer> {
-  const from = first * CHECKED_BYTES
-  const to = Math.min(length, from + READ_BLOCKS * CHECKED_BYTES)
-  const bytes = known?.length === to - from ? known : await readAt(handle, offset + from, offset + to)
-  let isWhole = bytes.length === to - from
-  for (let at = 0; isWhole && at < bytes.length; at += CHECKED_BYTES)
-    isWhole = isIntact(bytes.subarray(at, at + CHECKED_BYTES), checksums, first + at / CHECKED_BYTES)
-  if (isWhole) return bytes
-  damaged()
-  throw new DamagedFile('a file of the response cache is damaged')
-}
+// Sinks that copy what they retain get blocks in the same memory: it stays in the processor's cache.
+let shared: Buffer | undefined
+const sharedBlock = (): Buffer => (shared ??= Buffer.allocUnsafeSlow(CHECKED_BYTES))
+const ownBlock = (): Buffer => Buffer.allocUnsafeSlow(CHECKED_BYTES)
 
 /** Sends the body of a response, or pieces of it, from disk to one sink: some blocks of it are in memory at a time. */
 export class FileDelivery {
   /** Bytes of the body that were passed on. */
   bytes = 0
   readonly #file: OpenFile
-  readonly #sink: BodySink
-  readonly #pieces: Piece[]
+  readonly #sink: ResponseSink
   readonly #done: () => void
-  #drained: (() => void) | undefined
-  #over = false
+  readonly #pieces: readonly Piece[]
+  #next = 0
+  #at = 0
+  #to: number
+  /** Bytes that were read and where they begin. */
+  #chunk: Buffer | undefined
+  #chunkAt = 0
+  /** For the next read, if the sink copies what it retains. */
+  #memory: Buffer<ArrayBuffer> | undefined
+  #isReading = false
+  #isBlocked = false
+  #isPumping = false
+  #isOver = false
 
-  /** The head must have been sent. Closes the file in the end. */
+  /** The head must have been sent. Releases the file in the end. */
   constructor(
     file: OpenFile,
-    sink: BodySink,
+    sink: ResponseSink,
     { pieces, done }: { pieces: readonly Piece[] | undefined; done: () => void },
   ) {
     this.#file = file
     this.#sink = sink
-    this.#pieces = [...(pieces ?? [{ from: 0, to: file.length }])]
+    this.#pieces = pieces ?? []
+    this.#to = pieces ? 0 : file.length
     this.#done = done
   }
 
   start(): void {
     this.#sink.onDrain(() => {
-      const drained = this.#drained
-      this.#drained = undefined
-      drained?.()
+      this.#isBlocked = false
+      this.#pump()
     })
-    void this.#run()
+    this.#pump()
   }
 
   /** Stops without notifying the sink. */
   cancel(): void {
-    this.#over = true
-    this.#drained?.()
+    if (!this.#isOver) this.#finish()
   }
 
-  async #run(): Promise<void> {
-    let failure: { readonly error: unknown } | undefined
+  #pump(): void {
+    if (this.#isPumping) return
+    this.#isPumping = true
     try {
-      for (const piece of this.#pieces) await this.#send(piece)
+      this.#send()
     } catch (error) {
-      failure = { error }
+      this.#fail(error)
     }
-    await this.#file.handle.close().catch(() => undefined)
-    const wasOver = this.#over
-    this.#over = true
-    this.#done()
-    if (wasOver) return
-    if (failure) this.#sink.fail(failure.error)
-    else this.#end()
+    this.#isPumping = false
   }
 
-  #end(): void {
-    try {
-      this.#sink.end()
-    } catch (error) {
-      this.#sink.fail(error)
+  #send(): void {
+    let blocks = 0
+    while (!this.#isBlocked && !this.#isOver && !this.#isReading) {
+      if (this.#at < this.#to) this.#pass(blocks++ < MAX_NOW)
+      else if (this.#next < this.#pieces.length) this.#begin(this.#pieces[this.#next++]!)
+      else {
+        this.#finish()
+        this.#sink.end()
+      }
     }
   }
 
-  async #send(piece: Piece): Promise<void> {
-    if (!('to' in piece)) {
-      await this.#pass(piece)
+  #begin(piece: Piece): void {
+    if ('to' in piece) {
+      this.#at = piece.from
+      this.#to = piece.to
+    } else if (!this.#sink.data(piece)) this.#isBlocked = true
+  }
+
+  /** Passes the rest of a block on, or reads it. */
+  #pass(mayReadNow: boolean): void {
+    const index = Math.floor(this.#at / CHECKED_BYTES)
+    const start = index * CHECKED_BYTES
+    const copies = this.#sink.copies === true
+    const block =
+      this.#blockIn(start) ?? (mayReadNow ? this.#file.readNow(index, copies ? sharedBlock : ownBlock) : undefined)
+    if (!block) {
+      void this.#read(index)
       return
     }
-    for (let at = piece.from; at < piece.to && !this.#over;) {
-      const index = Math.floor(at / CHECKED_BYTES)
-      const start = index * CHECKED_BYTES
-      const block = await readBlocks(this.#file, index)
-      const slice = block.subarray(at - start, Math.min(block.length, piece.to - start))
-      at += slice.length
-      this.bytes += slice.length
-      await this.#pass(slice)
-    }
+    const slice = block.subarray(this.#at - start, this.#to - start)
+    this.#at += slice.length
+    this.bytes += slice.length
+    if (!this.#sink.data(slice)) this.#isBlocked = true
   }
 
-  /** Resolves when the sink accepts more. */
-  async #pass(bytes: Buffer): Promise<void> {
-    if (this.#over || this.#sink.data(bytes)) return
-    // A client that reads slowly has no block waiting for it: the sink has taken the last one.
-    if (!this.#over) await new Promise<void>((resolve) => (this.#drained = resolve))
+  /** Returns the block that begins there, if it was read. */
+  #blockIn(start: number): Buffer | undefined {
+    const chunk = this.#chunk
+    if (!chunk || start < this.#chunkAt || start >= this.#chunkAt + chunk.length) return undefined
+    return chunk.subarray(start - this.#chunkAt, start - this.#chunkAt + CHECKED_BYTES)
+  }
+
+  async #read(index: number): Promise<void> {
+    this.#isReading = true
+    const { length } = this.#file
+    const bytes = Math.min(length - index * CHECKED_BYTES, READ_BLOCKS * CHECKED_BYTES)
+    if (this.#sink.copies !== true || (this.#memory?.length ?? 0) < bytes) this.#memory = Buffer.allocUnsafeSlow(bytes)
+    // The file stays open for this read, also if the client leaves.
+    this.#file.retain()
+    try {
+      this.#chunk = await this.#file.read(index, READ_BLOCKS, this.#memory)
+      this.#chunkAt = index * CHECKED_BYTES
+      this.#isReading = false
+      this.#pump()
+    } catch (error) {
+      if (!this.#isOver) this.#fail(error)
+    }
+    this.#file.release()
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#isOver) this.#finish()
+    this.#sink.fail(error)
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    this.#file.release()
+    this.#done()
   }
 }

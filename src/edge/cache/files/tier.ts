@@ -1,14 +1,13 @@
 import { open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../core/clock.js'
-import { readAt, writeAt } from '../../../disk/positioned-io.js'
+import { writeAt } from '../../../disk/positioned-io.js'
 import { Body } from '../body.js'
 import { Delivery } from '../delivery.js'
 import { Entry } from '../entry.js'
 import type { MemoryStore } from '../memory.js'
 import { Purges, type Purge } from '../purge.js'
 import { FileWriter } from './file-writer.js'
-import { READ_BLOCKS, readBlocks, type OpenFile } from './file-delivery.js'
 import {
   CHECKED_BYTES,
   decodeHead,
@@ -22,6 +21,7 @@ import {
   type FileHead,
   type ReadHead,
 } from './format.js'
+import { BlockingReads, Descriptor, OpenFile, OpenFiles } from './open-files.js'
 import { partialPath, type DiskOwnerPort, type DiskStart } from './owner.js'
 
 /** Responses up to this size return to memory when they are used again; larger ones are sent from disk. */
@@ -30,6 +30,8 @@ const MAX_WRITES = 32
 /** Responses that wait to be written; with more, new ones stay in memory alone. */
 const MAX_QUEUED = 1024
 const FIRST_READ = 65_536
+/** Blocks that are read together into memory. */
+const LOAD_BLOCKS = 4
 
 export interface DiskTierDeps {
   readonly owner: DiskOwnerPort
@@ -65,6 +67,8 @@ export class DiskTier {
   /** The last write of each file. */
   readonly #writes = new Map<string, Write>()
   readonly #queue: Write[] = []
+  readonly #files = new OpenFiles()
+  readonly #blocking = new BlockingReads()
   readonly #loads = new Map<string, Promise<Loaded | undefined>>()
   /** Changes with each purge and invalidation. */
   #epoch = 0
@@ -95,18 +99,37 @@ export class DiskTier {
     return this.#find(name, wanted)
   }
 
-  /** Opens the body of a response that stays on disk; undefined if the file is not the same any more. */
+  /** Returns the body of a response that stays on disk, if its file is open. The caller releases it. */
+  opened({ file }: Entry): OpenFile | undefined {
+    const opened = file && this.#files.find(file.name, file.checksums)
+    if (opened) this.#deps.owner.hit(opened.name)
+    return opened
+  }
+
+  /** Opens the body of a response that stays on disk; undefined if the file is not the same any more. Never rejects. */
   async open({ file, body }: Entry): Promise<OpenFile | undefined> {
     if (!file) return undefined
-    const handle = await open(join(this.#folder, pathOf(file.name))).catch(() => undefined)
-    if (!handle) return undefined
-    const read = await readHead(handle, await readAt(handle, 0, 2 * file.slot)).catch(() => undefined)
-    if (read?.head.checksums === file.checksums && read.head.length === body.length) {
-      this.#deps.owner.hit(file.name)
-      return this.#opened(file.name, handle, read)
+    const { name, checksums } = file
+    try {
+      return await this.#open(name, async (descriptor) => {
+        const first = await descriptor.read(0, FIRST_READ)
+        const read = await readHead(descriptor, first)
+        if (read?.head.checksums !== checksums || read.head.length !== body.length) return undefined
+        const opened = this.#opened(name, descriptor, read)
+        try {
+          opened.compare(first)
+        } catch (error) {
+          opened.release()
+          throw error
+        }
+        this.#files.add(opened)
+        this.#deps.owner.hit(name)
+        return opened
+      })
+    } catch (error) {
+      this.#unreadable(name, error)
+      return undefined
     }
-    await handle.close()
-    return undefined
   }
 
   /** Writes a response in the background. One that is being received must have a known length. */
@@ -129,6 +152,7 @@ export class DiskTier {
   /** Finishes the writes in progress and begins no others. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#files.close()
     for (const { entry } of this.#queue.splice(0)) entry.body.release()
     if (this.#running > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
   }
@@ -197,6 +221,7 @@ export class DiskTier {
   }
 
   async #remove(name: string, reason: 'purge' | 'invalid'): Promise<void> {
+    this.#files.forget(name)
     try {
       await unlink(join(this.#folder, pathOf(name)))
     } catch (error) {
@@ -220,8 +245,7 @@ export class DiskTier {
     let loading = this.#loads.get(name)
     if (!loading) {
       loading = this.#read(name, key).catch((error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') this.#deps.owner.removed(name, 'invalid')
-        else this.#deps.owner.failed('read', error)
+        this.#unreadable(name, error)
         return undefined
       })
       this.#loads.set(name, loading)
@@ -234,10 +258,9 @@ export class DiskTier {
   async #read(name: string, key: string): Promise<Loaded | undefined> {
     const epoch = this.#epoch
     if (this.#removing.has(name.slice(0, 16))) return undefined
-    const handle = await open(join(this.#folder, pathOf(name)))
-    try {
-      const first = await readAt(handle, 0, FIRST_READ)
-      const read = await readHead(handle, first)
+    return await this.#open(name, async (descriptor) => {
+      const first = await descriptor.read(0, FIRST_READ)
+      const read = await readHead(descriptor, first)
       if (!read) {
         await this.#remove(name, 'invalid')
         return undefined
@@ -249,33 +272,50 @@ export class DiskTier {
         return undefined
       }
       if (head.checksums === undefined) return { key, vary: head.vary, entry: undefined }
-      const body = await this.#bodyOf(name, { handle, read, first })
-      const entry = this.#entry(name, read, body)
-      // Something was purged while the file was read.
-      const isCurrent = epoch === this.#epoch
-      if (!isCurrent || (!entry.isStreamed && !this.#deps.store.insert(entry))) entry.body.release()
-      if (!isCurrent) return undefined
-      this.#deps.owner.hit(name)
-      return { key, vary: head.vary, entry }
+      const file = this.#opened(name, descriptor, read)
+      try {
+        file.compare(first)
+        const body = await this.#bodyOf(file, first.subarray(2 * read.slot))
+        const entry = this.#entry(name, read, body)
+        // Something was purged while the file was read.
+        const isCurrent = epoch === this.#epoch
+        // With its body on disk the entry has only its head in memory.
+        if (!isCurrent || !this.#deps.store.insert(entry)) entry.body.release()
+        if (!isCurrent) return undefined
+        if (!body) this.#files.add(file)
+        this.#deps.owner.hit(name)
+        return { key, vary: head.vary, entry }
+      } finally {
+        file.release()
+      }
+    })
+  }
+
+  /** Runs a function with an open file, which is closed afterwards unless somebody else uses it. */
+  async #open<T>(name: string, run: (descriptor: Descriptor) => Promise<T>): Promise<T> {
+    const descriptor = await Descriptor.open(join(this.#folder, pathOf(name)))
+    try {
+      return await run(descriptor)
     } finally {
-      await handle.close()
+      descriptor.release()
     }
   }
 
-  /** Returns the body in memory; undefined: it stays on disk. Rejects if it is damaged. */
-  async #bodyOf(
-    name: string,
-    { handle, read, first }: { handle: OpenFile['handle']; read: ReadHead; first: Buffer },
-  ): Promise<Body | undefined> {
+  #unreadable(name: string, error: unknown): void {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') this.#deps.owner.removed(name, 'invalid')
+    else this.#deps.owner.failed('read', error)
+  }
+
+  /** Returns the body in memory; undefined: it stays on disk. Rejects if it is damaged. `known`: its first bytes. */
+  async #bodyOf(file: OpenFile, known: Buffer): Promise<Body | undefined> {
     const { store } = this.#deps
-    const { length } = read.head
+    const { length } = file
     if (length > Math.min(MAX_PROMOTED, store.limit / 8)) return undefined
     const body = new Body(store, length)
-    const file = this.#opened(name, handle, read)
     try {
-      for (let at = 0; at < length; at += READ_BLOCKS * CHECKED_BYTES) {
-        const known = at === 0 ? first.subarray(file.offset, file.offset + length) : undefined
-        const blocks = await readBlocks(file, at / CHECKED_BYTES, known)
+      for (let at = 0; at < length; at += LOAD_BLOCKS * CHECKED_BYTES) {
+        const isKnown = known.length >= length
+        const blocks = isKnown ? known.subarray(0, length) : await file.read(at / CHECKED_BYTES, LOAD_BLOCKS)
         if (!body.append(blocks)) {
           body.release()
           return undefined
@@ -305,14 +345,9 @@ export class DiskTier {
     return entry
   }
 
-  #opened(name: string, handle: OpenFile['handle'], { head, slot }: ReadHead): OpenFile {
-    return {
-      handle,
-      offset: 2 * slot,
-      length: head.length,
-      checksums: Buffer.from(head.checksums!, 'base64'),
-      damaged: () => void this.#remove(name, 'invalid'),
-    }
+  #opened(name: string, descriptor: Descriptor, read: ReadHead): OpenFile {
+    const damaged = () => void this.#remove(name, 'invalid')
+    return new OpenFile({ name, descriptor, read }, { blocking: this.#blocking, damaged })
   }
 
   #headOf({ key, zone, url, tags, vary, varyKey, head, diskBorn }: Entry): Omit<FileHead, 'length' | 'checksums'> {
@@ -404,9 +439,9 @@ interface Loaded {
 const facts = ({ zone, url, tags }: Entry): Pick<Entry, 'zone' | 'url' | 'tags'> => ({ zone, url, tags })
 
 /** Returns the newest valid head of a file; undefined if it is damaged. `first`: the bytes at its beginning. */
-async function readHead(handle: OpenFile['handle'], first: Buffer): Promise<ReadHead | undefined> {
+async function readHead(descriptor: Descriptor, first: Buffer): Promise<ReadHead | undefined> {
   const found = decodeHead(first, false)
   if (!found || 'head' in found) return found
-  const more = decodeHead(await readAt(handle, 0, found.needed), true)
+  const more = decodeHead(await descriptor.read(0, found.needed), true)
   return more && 'head' in more ? more : undefined
 }
