@@ -16,8 +16,8 @@ import type { Scope } from '../core/scope.js'
 import type { Zone, Zones } from '../edge/zones.js'
 import { NotPublic, type Egress, type GuardedAgents } from '../egress/egress.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, SCRIPT_HEADER } from '../workers/runtime/types.js'
-import { WorkerCalls } from './worker-calls.js'
-import type { ClosableServer } from '../workers/runtime/runtime.js'
+import { WorkerCalls } from '../workers/runtime/worker-calls.js'
+import type { ClosableServer } from '../workers/runtime/runtime-deps.js'
 import type { WorkerRegistry } from './worker-registry.js'
 
 const CONNECT_TIMEOUT_MS = 10_000

@@ -76,6 +76,10 @@ export async function drill(option) {
     await Promise.all(load)
     return { result: `${sent} requests, ${failed} failed, ${stale} old versions`, failed: failed > 0 || stale > 0 }
   })
+  await fault(
+    `${uploads} uploads of a script with Durable Objects, and of one without`,
+    async () => await switches(uploads, option('compare', 1) > 0),
+  )
   await fault('a script loops at its start', async () => {
     const began = performance.now()
     const { status, body } = await daemon.upload('startloop', 'for (;;);\nexport default { fetch() {} }')
@@ -99,12 +103,10 @@ export async function drill(option) {
         failed: status !== 503 || ms > maxCutMs || after.status !== 200 || before === now || others !== othersNow,
       }
     })
-  await fault('kill -9 of the runtime', async () => {
-    const migrations = { new_tag: 'v1', new_sqlite_classes: ['Counter'] }
-    const bindings = [{ name: 'COUNTER', type: 'durable_object_namespace', class_name: 'Counter' }]
-    await daemon.upload('counter', COUNTER, { migrations, bindings })
-    await daemon.domain('counter', 'counter.bench.test')
-    return await counted(async () => process.kill((await pids())[0], 'SIGKILL'))
+  await fault('kill -9 of all runtime processes', async () => {
+    return await counted(async () => {
+      for (const { pid } of runtimeProcesses(daemon.child.pid)) process.kill(pid, 'SIGKILL')
+    })
   })
   await fault(
     'kill -9 of the daemon',
@@ -122,6 +124,42 @@ export async function drill(option) {
   return results.filter(({ isOver }) => isOver).map(({ fault: name, result }) => `${name}: ${result}`)
 }
 
+/** Uploads under load: nothing fails, and only the script with Durable Objects may wait. */
+async function switches(uploads, compares) {
+  const bindings = [{ name: 'COUNTER', type: 'durable_object_namespace', class_name: 'Counter' }]
+  const migrations = { new_tag: 'v1', new_sqlite_classes: ['Counter'] }
+  await daemon.upload('counter', COUNTER, { migrations, bindings })
+  await daemon.domain('counter', 'counter.bench.test')
+  const remote =
+    "export default { fetch: async (_, env) => new Response(String(await env.COUNTER.getByName('one').add())) }"
+  const remoteBindings = [{ ...bindings[0], script_name: 'counter' }]
+  await daemon.upload('remote', remote, { bindings: remoteBindings })
+  await daemon.domain('remote', 'remote.bench.test')
+  const clients = new AbortController()
+  const longest = { app: 0, counter: 0, remote: 0 }
+  let failed = 0
+  let counts = 0
+  const client = async (name) => {
+    while (!clients.signal.aborted) {
+      const began = performance.now()
+      const { status } = await request(`${name}.bench.test`)
+      longest[name] = Math.max(longest[name], performance.now() - began)
+      if (status !== 200) failed++
+      else if (name !== 'app') counts++
+    }
+  }
+  const load = ['app', 'app', 'counter', 'counter', 'remote'].map(client)
+  for (let n = 1; n <= uploads; n++)
+    if (n % 2 === 0) await daemon.upload('remote', `${remote}\n// ${n}`, { bindings: remoteBindings })
+    else await daemon.upload('counter', `${COUNTER}\n// ${n}`, { bindings })
+  clients.abort()
+  await Promise.all(load)
+  const last = Number((await request('counter.bench.test')).text)
+  const waits = Object.entries(longest).map(([name, ms]) => `${name} ${Math.round(ms)} ms`)
+  const isOver = failed > 0 || last !== counts + 1 || (compares && longest.app > longest.counter)
+  return { result: `${failed} failed, ${counts} counts and then ${last}; longest: ${waits.join(', ')}`, failed: isOver }
+}
+
 /** Adds to a counter before and after a fault: no count may be lost. */
 async function counted(harm) {
   let last = 0
@@ -137,11 +175,11 @@ async function counted(harm) {
   }
 }
 
-/** Ids of the newest process of each account. The runtime numbers the folders of accounts and of their processes. */
+/** Ids of the newest process of each account for scripts without data. The runtime numbers accounts and processes. */
 async function pids() {
   const all = runtimeProcesses(daemon.child.pid).flatMap(({ pid }) => {
     const [, account, number] =
-      /\/edged-[^/]+\/(\d+)\/(\d+)\//.exec(readFileSync(`/proc/${pid}/cmdline`, 'latin1')) ?? []
+      /\/edged-[^/]+\/(\d+)\/m\/(\d+)\//.exec(readFileSync(`/proc/${pid}/cmdline`, 'latin1')) ?? []
     return account === undefined ? [] : [{ pid, account, number: Number(number) }]
   })
   const newest = (account) =>

@@ -9,14 +9,14 @@ export interface BindingContext {
   readonly version: RunnableVersion
   /** Validation of one script: no other script and no data is reachable. */
   readonly isolated: boolean
-  /** Name of the service of a script; that of a service that throws if the script does not exist. */
-  service(script: string): { readonly name: string; readonly hasEntrypoints: boolean }
+  /** The service of a script; a service that throws if the script does not exist. */
+  service(script: string, at?: { readonly entrypoint?: string; readonly props?: unknown }): Capnp
   /** Name of a service of the daemon for one resource. */
   resource(type: string, id: string): string
   /** Script and class of a Durable Object namespace. Undefined if it does not run here. */
   objectClass(binding: Binding): { readonly className: string; readonly serviceName?: string } | undefined
-  /** Whether the account has a D1 database. */
-  hasDatabase(id: string): boolean
+  /** The service that runs queries of a D1 database. Undefined if the account has no such database. */
+  d1(id: string): Capnp | undefined
   /** Value of a secret of a secrets store. Undefined if there is none. */
   secret(storeId: string, name: string): string | undefined
   /** Name of the service that leads to a database, and how to log in. Undefined if there is none. */
@@ -67,11 +67,8 @@ const cryptoKey: Write = ({ algorithm, format, usages, key_base64: base64, key_j
 }
 
 const d1: Write = (binding, context) => {
-  const id = String(binding['database_id'])
-  if (!context.isolated && !context.hasDatabase(id)) return unusable(binding, 'names a database that does not exist')
-  const target = context.isolated
-    ? { name: context.resource('none', '') }
-    : { name: 'd1', props: { json: JSON.stringify({ database: id }) } }
+  const target = context.isolated ? context.resource('none', '') : context.d1(String(binding['database_id']))
+  if (target === undefined) return unusable(binding, 'names a database that does not exist')
   return {
     wrapped: { moduleName: 'cloudflare-internal:d1-api', innerBindings: [{ name: 'fetcher', service: target }] },
   }
@@ -131,17 +128,9 @@ const WRITERS: Readonly<Record<string, Write>> = {
   text_blob: part('text'),
   data_blob: part('data'),
   wasm_module: part('wasmModule'),
-  service: ({ service, entrypoint, props }, context) => {
-    const { name, hasEntrypoints } = context.service(String(service))
-    if (!hasEntrypoints) return { service: { name } }
-    return {
-      service: {
-        name,
-        ...(typeof entrypoint === 'string' && { entrypoint }),
-        ...(props !== undefined && { props: { json: JSON.stringify(props) } }),
-      },
-    }
-  },
+  service: ({ service, entrypoint, props }, context) => ({
+    service: context.service(String(service), { ...(typeof entrypoint === 'string' && { entrypoint }), props }),
+  }),
   assets: (_, context) => ({ service: context.resource('assets', context.version.version.id) }),
   kv_namespace: ({ namespace_id: id }, context) => ({ kvNamespace: context.resource('kv', String(id)) }),
   r2_bucket: ({ bucket_name: name, jurisdiction = 'default' }, context) => ({

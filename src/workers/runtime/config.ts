@@ -3,6 +3,7 @@ import type { HyperdriveTarget } from './hyperdrive.js'
 import { partNamed } from '../upload/modules.js'
 import { runtimeBinding, type BindingContext } from './bindings.js'
 import { capnpText, embed, VOID, type Capnp, type Literal } from './capnp.js'
+import { D1_WORKER, OBJECTS_WORKER, PEER_ENTRYPOINT, peersWorker, remoteClass } from './peer-sources.js'
 import { CONTROL_WORKER, EXTENSION_MODULES, NO_SERVICE_WORKER, SECRETS_WORKER, TAIL_WORKER } from './sources.js'
 import {
   BLOB_HEADER,
@@ -10,6 +11,7 @@ import {
   RESOURCE_HEADER,
   SCRIPT_HEADER,
   SECRETS_SERVICE,
+  type RemoteScript,
   type RunnableScript,
   type RunnableVersion,
   type RuntimePaths,
@@ -22,6 +24,8 @@ const MODULES_FOLDER = '../modules'
 
 /** Name of the socket of health checks, cron and queues. */
 export const CONTROL_SOCKET = 'control'
+/** Name of the socket of queries of the API. */
+export const D1_SOCKET = 'd1'
 
 /** What the compatibility date is if an upload names none. */
 const OLDEST_DATE = '2021-11-02'
@@ -33,9 +37,10 @@ const HEAP_MEGABYTES = 128
 
 export interface RuntimeConfigInput {
   readonly scripts: readonly RunnableScript[]
+  /** Scripts of the account in other processes. */
+  readonly remote?: readonly RemoteScript[]
   readonly paths: RuntimePaths
-  /** Ids of the D1 databases of the account. */
-  readonly databases: readonly string[]
+  readonly databases: DatabasesHere | DatabasesElsewhere
   /** Value of a secret of a secrets store. */
   readonly secret?: (storeId: string, name: string) => string | undefined
   /** Where a Hyperdrive configuration leads. */
@@ -44,6 +49,18 @@ export interface RuntimeConfigInput {
   readonly newestDate: string | undefined
   /** Validation: the only script is started alone, with this module in front of its own. */
   readonly describe?: { readonly name: string; readonly source: string }
+}
+
+/** Whether this process runs the D1 databases of the account. */
+export interface DatabasesHere {
+  readonly here: boolean
+}
+
+/** The D1 databases of the account run in another process. */
+export interface DatabasesElsewhere {
+  readonly ids: ReadonlySet<string>
+  /** Returns the path of the socket that leads to that process. */
+  readonly peer: () => string
 }
 
 export interface RuntimeConfig {
@@ -76,12 +93,16 @@ const serviceName = (script: RunnableScript, version: string): string =>
 class ConfigWriter {
   readonly #input: RuntimeConfigInput
   readonly #scripts: ReadonlyMap<string, RunnableScript>
+  readonly #remote: ReadonlyMap<string, RemoteScript>
   readonly #services: Capnp[] = []
   readonly #sockets: { name: string; service: Capnp }[] = []
   readonly #modules = new Map<string, StoredModule>()
   /** Services for resources of the daemon, by name. */
   readonly #resources = new Map<string, Capnp>()
   readonly #isolated: boolean
+  /** Classes in other processes: the socket by id of the namespace. */
+  readonly #remoteObjects = new Map<string, string>()
+  #usesPeers = false
   #missesService = false
   #readsSecrets = false
 
@@ -89,6 +110,7 @@ class ConfigWriter {
     this.#input = input
     this.#isolated = input.describe !== undefined
     this.#scripts = new Map(input.scripts.map((script) => [script.name, script]))
+    this.#remote = new Map((input.remote ?? []).map((script) => [script.name, script]))
   }
 
   write(): RuntimeConfig {
@@ -121,7 +143,12 @@ class ConfigWriter {
   }
 
   #keepsData(): boolean {
-    return this.#input.databases.length > 0 || this.#input.scripts.some(({ namespaces }) => namespaces.length > 0)
+    return this.#hasDatabases() || this.#input.scripts.some(({ namespaces }) => namespaces.length > 0)
+  }
+
+  #hasDatabases(): boolean {
+    const { databases } = this.#input
+    return 'here' in databases && databases.here
   }
 
   #storage(): Capnp {
@@ -138,7 +165,7 @@ class ConfigWriter {
         ? [{ name: 'tail', props: { json: JSON.stringify({ script: script.name, version: version.id }) } }]
         : []),
       ...script.tailConsumers.flatMap((name) =>
-        this.#scripts.has(name) ? [{ name: context.service(name).name }] : [],
+        this.#scripts.has(name) || this.#remote.has(name) ? [context.service(name)] : [],
       ),
     ]
     const date = version.compatibility_date ?? OLDEST_DATE
@@ -189,12 +216,19 @@ class ConfigWriter {
       script: script.name,
       version,
       isolated: this.#isolated,
-      service: (name) => {
+      service: (name, { entrypoint, props } = {}) => {
         const target = this.#scripts.get(name)
-        if (this.#isolated) return { name: this.#resource('none', '', script.name), hasEntrypoints: false }
-        if (target) return { name: serviceName(target, target.primary), hasEntrypoints: true }
+        const remote = this.#remote.get(name)
+        if (this.#isolated) return this.#resource('none', '', script.name)
+        if (remote) return this.#peer(remote.peer(), { service: `script:${name}`, entrypoint, props })
+        if (target)
+          return {
+            name: serviceName(target, target.primary),
+            entrypoint,
+            ...(props !== undefined && { props: { json: JSON.stringify(props) } }),
+          }
         this.#missesService = true
-        return { name: 'no-service', hasEntrypoints: false }
+        return 'no-service'
       },
       resource: (type, id) => this.#resource(type, id, script.name),
       objectClass: ({ class_name: name, script_name: owner = script.name, namespace_id: id }) => {
@@ -207,14 +241,18 @@ class ConfigWriter {
         const fit = found.find(({ one, namespace }) =>
           name === undefined ? namespace.id === id : namespace.class === name && one.name === owner,
         )
-        if (!fit) return undefined
+        if (!fit) return this.#remoteClass(String(owner), { name, id })
         const own = fit.one.name === script.name && version.version.id === script.primary
         return {
           className: fit.namespace.class,
           ...(!own && { serviceName: serviceName(fit.one, fit.one.primary) }),
         }
       },
-      hasDatabase: (id) => this.#input.databases.includes(id),
+      d1: (id) => {
+        const { databases } = this.#input
+        if ('here' in databases || !databases.ids.has(id)) return undefined
+        return this.#peer(databases.peer(), { service: 'd1', props: { database: id } })
+      },
       secret: (storeId, name) => {
         this.#readsSecrets = true
         return this.#input.secret?.(storeId, name)
@@ -237,6 +275,27 @@ class ConfigWriter {
         return `${MODULES_FOLDER}/${found.blob}`
       },
     }
+  }
+
+  /** A service of another process of the account. */
+  #peer(peer: string, to: { service: string; entrypoint?: string | undefined; props?: unknown }): Capnp {
+    this.#usesPeers = true
+    return { name: 'peers', entrypoint: PEER_ENTRYPOINT, props: { json: JSON.stringify({ peer, ...to }) } }
+  }
+
+  /** A class that runs in another process. Undefined if none runs it. */
+  #remoteClass(
+    owner: string,
+    wanted: { readonly name: unknown; readonly id: unknown },
+  ): { readonly className: string; readonly serviceName: string } | undefined {
+    for (const { name, peer, namespaces } of this.#remote.values())
+      for (const { id, class: className } of namespaces)
+        if (wanted.name === undefined ? id === wanted.id : className === wanted.name && name === owner) {
+          this.#usesPeers = true
+          this.#remoteObjects.set(id, peer())
+          return { className: remoteClass(id), serviceName: 'peers' }
+        }
+    return undefined
   }
 
   /** The service for one resource of the daemon. A script can name only what its configuration names. */
@@ -300,19 +359,41 @@ class ConfigWriter {
       this.#own('tail', TAIL_WORKER, { bindings: [{ name: 'DAEMON', service: this.#resource('tail', '', '') }] })
     if (this.#missesService) this.#own('no-service', NO_SERVICE_WORKER)
     if (this.#readsSecrets) this.#own(SECRETS_SERVICE, SECRETS_WORKER)
-    if (this.#input.databases.length > 0) {
+    if (this.#usesPeers)
+      this.#own('peers', peersWorker(this.#remoteObjects), {
+        bindings: [{ name: 'PEERS', workerdDebugPort: VOID }],
+        ...(this.#remoteObjects.size > 0 && {
+          durableObjectNamespaces: [...this.#remoteObjects.keys()].map((id) => ({
+            className: remoteClass(id),
+            uniqueKey: id,
+          })),
+          durableObjectStorage: { inMemory: VOID },
+        }),
+      })
+    const classes = scripts.flatMap((script) =>
+      script.versions.flatMap((version) =>
+        this.#namespacesOf(script, version).map(({ class: className, id }) => ({
+          name: id,
+          durableObjectNamespace: { className, serviceName: serviceName(script, script.primary) },
+        })),
+      ),
+    )
+    if (classes.length > 0) this.#own('object-calls', OBJECTS_WORKER, { bindings: classes })
+    if (this.#hasDatabases()) {
       this.#services.push({
         name: 'd1',
         worker: {
-          modules: [{ name: 'd1.js', bundled: '/workerd/d1.js' }],
+          modules: [
+            { name: 'main.js', esModule: D1_WORKER },
+            { name: 'd1.js', bundled: '/workerd/d1.js' },
+          ],
           compatibilityDate: OWN_DATE,
           bindings: [{ name: 'DATABASE', durableObjectNamespace: { className: 'D1Database' } }],
           durableObjectNamespaces: [{ className: 'D1Database', uniqueKey: 'edged-d1', enableSql: true }],
           durableObjectStorage: this.#storage(),
         },
       })
-      for (const id of this.#input.databases)
-        this.#sockets.push({ name: id, service: { name: 'd1', props: { json: JSON.stringify({ database: id }) } } })
+      this.#sockets.push({ name: D1_SOCKET, service: { name: 'd1', entrypoint: 'Api' } })
     }
   }
 }

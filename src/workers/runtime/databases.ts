@@ -58,7 +58,7 @@ export class Databases {
     const body = JSON.stringify(queries.flatMap(statements))
     const path = `/query?resultsFormat=${format}`
     const began = this.#clock.monotonic()
-    const sent = (await this.#runtime.request(scope, id, path, body)) as
+    const sent = (await this.#runtime.query(scope, id, path, body)) as
       readonly SqlResult<R>[] | { readonly success: false; readonly error?: string }
     if ('error' in sent || !Array.isArray(sent))
       throw new SqlError((sent as { error?: string }).error ?? 'the query failed')

@@ -25,9 +25,13 @@ export interface StartOptions {
   readonly config: RuntimeConfig
   /** A folder of its own: sockets cannot be bound twice. Created here, removed when the process has ended. */
   readonly folder: string
+  /** Allows experimental features, and opens the socket for other processes. */
   readonly experimental: boolean
   readonly timeoutMs: number
 }
+
+/** Name of the socket through which other processes of the account call scripts. */
+export const PEER_SOCKET = 'peer'
 
 /** One process of the runtime that listens on all of its sockets. */
 export class RuntimeProcess {
@@ -81,7 +85,14 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = join(folder, 'config.capnp')
   await writeFile(file, config.text.replaceAll(GENERATION_FOLDER, folder), { mode: 0o600 })
-  const serve = ['serve', ...(experimental ? ['--experimental'] : []), file, 'config', '--control-fd', '3']
+  const serve = [
+    'serve',
+    ...(experimental ? ['--experimental', `--debug-port=unix:${join(folder, PEER_SOCKET)}`] : []),
+    file,
+    'config',
+    '--control-fd',
+    '3',
+  ]
   const [command = '', ...args] = [
     ...(SETPRIV === undefined ? [] : [SETPRIV, '--pdeathsig', 'KILL', '--']),
     binary,
@@ -101,7 +112,7 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
     child.once('exit', () => resolve())
   })
   const ended = exited.then(async () => await rm(folder, { recursive: true, force: true }))
-  const isReady = await listening(child, config.sockets.length, { ended, timeoutMs })
+  const isReady = await listening(child, config.sockets.length + (experimental ? 1 : 0), { ended, timeoutMs })
   if (!isReady) {
     const timedOut = child.exitCode === null && child.signalCode === null
     child.kill('SIGKILL')

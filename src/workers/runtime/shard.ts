@@ -5,7 +5,8 @@ import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { StoredModule } from '../../core/model/worker.js'
 import { CONTROL_SOCKET, type RuntimeConfig } from './config.js'
-import { StartFailed, startRuntime, type RuntimeProcess } from './process.js'
+import { deferred, type DataLocks } from './data-locks.js'
+import { PEER_SOCKET, StartFailed, startRuntime, type RuntimeProcess } from './process.js'
 import { Watchdog } from './watchdog.js'
 
 const START_TIMEOUT_MS = 30_000
@@ -17,6 +18,8 @@ const LINGER_MS = 30_000
 const MAX_LINGERING = 2
 /** A handover of Durable Object data does not wait longer for requests in flight. */
 const HANDOVER_DRAIN_MS = 10_000
+/** Work without requests and open WebSockets get this long: requests wait meanwhile. */
+const HANDOVER_STOP_MS = 300
 const MIN_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 10_000
 
@@ -41,8 +44,8 @@ export interface RuntimeEntry {
 /** What a shard runs. Undefined: nothing. */
 export interface ShardPlan {
   readonly config: RuntimeConfig
-  /** Data on disk may be open in one process only: the old process ends before the new one starts. */
-  readonly exclusive: boolean
+  /** Names of data on disk that the process opens: the old process ends before the new one starts. */
+  readonly owns: readonly string[]
   /** Name of the script of each socket. */
   readonly scripts: ReadonlyMap<string, string>
 }
@@ -53,6 +56,9 @@ export interface ShardDeps {
   readonly clock: Clock
   readonly log: Log
   readonly accountId: string
+  readonly locks: DataLocks
+  /** Whether calls in flight lead from this process to another shard. */
+  readonly reaches: (shard: string) => boolean
   /** Computes what has to run now, without the scripts in `failed`. */
   readonly plan: (failed: ReadonlyMap<string, string>) => ShardPlan | undefined
   readonly readModule: (module: StoredModule) => Promise<Uint8Array>
@@ -70,10 +76,12 @@ interface Generation {
   idle: (() => void) | undefined
 }
 
-/** The process that runs the scripts of one account, and its successors. */
+/** One process of an account, and its successors. */
 export class Shard {
   readonly #deps: ShardDeps
   #current: Generation | undefined
+  /** The process that ends before its successor starts. */
+  #leaving: Generation | undefined
   /** Resolves when requests may enter again. */
   #gate: { readonly opened: Promise<void>; readonly open: () => void } | undefined
   #applying: Promise<void> | undefined
@@ -98,29 +106,42 @@ export class Shard {
     return this.#failed.get(script)
   }
 
-  get pid(): number | undefined {
-    return this.#current?.process.pid
+  /** Whether requests at a socket can be reserved now, without waiting. */
+  runs(socket: string): boolean {
+    return this.#gate === undefined && this.#current?.plan.scripts.has(socket) === true
   }
 
   /**
-   * Reserves a request at a socket. A version that was just deployed is waited for. Throws or rejects with
-   * {@link RuntimeUnavailable} if nothing listens there.
+   * Reserves a request at a socket, for a script if it is not the one of the socket. A version that was just deployed is waited
+   * for. Throws or rejects with {@link RuntimeUnavailable} if nothing listens there.
    */
-  enter(socket: string): RuntimeEntry | Promise<RuntimeEntry> {
+  enter(socket: string, script?: string): RuntimeEntry | Promise<RuntimeEntry> {
     const generation = this.#gate ? undefined : this.#current
-    const script = generation?.plan.scripts.get(socket)
-    return generation && script !== undefined ? this.#entry(generation, script, socket) : this.#enterLater(socket)
+    return generation?.plan.scripts.has(socket) === true
+      ? this.#entry(generation, socket, script)
+      : this.#enterLater(socket, script)
   }
 
-  async #enterLater(socket: string): Promise<RuntimeEntry> {
+  /** Reserves a call of another process of the account. */
+  enterPeer(from: string): RuntimeEntry | Promise<RuntimeEntry> {
+    const leaving = this.#leaving
+    // Requests in flight may wait for this call.
+    if (leaving && this.#deps.reaches(from)) return this.#entry(leaving, PEER_SOCKET)
+    return this.enter(PEER_SOCKET)
+  }
+
+  async #enterLater(socket: string, script?: string): Promise<RuntimeEntry> {
     await (this.#gate?.opened ?? this.apply())
     const generation = this.#current
-    const script = generation?.plan.scripts.get(socket)
-    if (!generation || script === undefined) throw new RuntimeUnavailable('the script does not run')
-    return this.#entry(generation, script, socket)
+    if (generation?.plan.scripts.has(socket) !== true) throw new RuntimeUnavailable('the script does not run')
+    return this.#entry(generation, socket, script)
   }
 
-  #entry(generation: Generation, script: string, socket: string): RuntimeEntry {
+  #entry(
+    generation: Generation,
+    socket: string,
+    script: string = generation.plan.scripts.get(socket) ?? '',
+  ): RuntimeEntry {
     const entry: RuntimeEntry = {
       script,
       socket: generation.process.socket(socket),
@@ -189,33 +210,28 @@ export class Shard {
   async #run(plan: ShardPlan | undefined): Promise<void> {
     const old = this.#current
     if (plan?.config.text === old?.plan.config.text) return
-    if (!plan) {
-      this.#current = undefined
-      if (old) this.#drain(old)
-      return
-    }
-    await this.#writeModules(plan.config.modules)
-    if (plan.exclusive && (old || this.#draining.size > 0)) await this.#handOver(plan, old)
+    if (plan) await this.#writeModules(plan.config.modules)
+    if ([plan, old?.plan].some((one) => one !== undefined && one.owns.length > 0)) await this.#handOver(plan, old)
     else {
-      const next = await this.#start(plan)
-      this.#current = next
+      this.#current = plan && (await this.#start(plan))
       this.#openGate()
       if (old) this.#drain(old)
     }
-    await this.#removeModules(plan.config.modules)
+    if (plan) await this.#removeModules(plan.config.modules)
   }
 
   /** Requests wait while the old process ends and the new one starts. */
-  async #handOver(plan: ShardPlan, old: Generation | undefined): Promise<void> {
+  async #handOver(plan: ShardPlan | undefined, old: Generation | undefined): Promise<void> {
     this.#closeGate()
     this.#current = undefined
     try {
       if (old) {
+        this.#leaving = old
         await this.#isIdle(old, HANDOVER_DRAIN_MS)
-        await this.#retire(old, 2000)
+        this.#leaving = undefined
+        await this.#retire(old, HANDOVER_STOP_MS)
       }
-      await this.#drainedAll()
-      this.#current = await this.#start(plan)
+      this.#current = plan && (await this.#start(plan))
     } catch (error) {
       if (old) this.#current = await this.#start(old.plan)
       throw error
@@ -225,15 +241,20 @@ export class Shard {
   }
 
   async #start(plan: ShardPlan): Promise<Generation> {
-    const { binary, folder, clock, maxStallMs } = this.#deps
+    const { binary, folder, clock, locks, maxStallMs } = this.#deps
     this.#number += 1
+    const release = await locks.acquire(plan.owns)
     const process = await startRuntime({
       binary,
       config: plan.config,
       folder: join(folder, String(this.#number)),
       experimental: true,
       timeoutMs: START_TIMEOUT_MS,
+    }).catch((error: unknown) => {
+      release()
+      throw error
     })
+    void process.exited.then(release)
     const entries = new Set<RuntimeEntry>()
     const watchdog = new Watchdog({
       process,
@@ -347,12 +368,6 @@ export class Shard {
     for (const name of await readdir(this.#modules))
       if (!names.has(name)) await rm(join(this.#modules, name), { force: true })
   }
-}
-
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  const steps: (() => void)[] = []
-  const promise = new Promise<void>((resolve) => steps.push(resolve))
-  return { promise, resolve: () => steps[0]?.() }
 }
 
 const MEBIBYTE = 2 ** 20

@@ -20,6 +20,15 @@ export interface RunnableScript {
   readonly tailConsumers: readonly string[]
 }
 
+/** A script of the account that runs in another process. */
+export interface RemoteScript {
+  readonly name: string
+  /** Returns the path of the socket that leads to its process. */
+  readonly peer: () => string
+  /** Namespaces of the Durable Object classes that run there. */
+  readonly namespaces: readonly StoredNamespace[]
+}
+
 /** Socket files and folders of one process. */
 export interface RuntimePaths {
   /** Socket of the daemon that serves bindings. */
@@ -46,6 +55,9 @@ export const PRIVATE_HEADERS: ReadonlySet<string> = new Set([
   'cf-visitor',
   'x-real-ip',
 ])
+
+/** Id of the database that a request of the API is for. */
+export const DATABASE_HEADER = 'x-edged-database'
 
 /** Name of the service that secrets of stores are read from. */
 export const SECRETS_SERVICE = 'secrets'

@@ -219,7 +219,7 @@ function candidateConfig(
   }
   // Nothing listens at these paths: a script cannot do anything while it starts.
   const paths = { resources: join(folder, 'none'), outbound: join(folder, 'none'), objects: undefined }
-  return runtimeConfig({ scripts: [script], databases: [], paths, newestDate, describe })
+  return runtimeConfig({ scripts: [script], databases: { here: false }, paths, newestDate, describe })
 }
 
 function startIssue(text: string): UploadIssue {

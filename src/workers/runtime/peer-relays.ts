@@ -1,0 +1,107 @@
+import { rm } from 'node:fs/promises'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { messageOf } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import { UPGRADE_SUFFIX } from './peer-sources.js'
+import type { RuntimeEntry } from './shard.js'
+import type { WorkerCalls } from './worker-calls.js'
+
+/** Connections between the processes of one account at the same time; more are closed at once. */
+const MAX_CONNECTIONS = 4096
+const BACKLOG = 1024
+/** A handover waits so long for a connection that may stay open for hours: until its protocol is switched. */
+const SWITCH_MS = 1000
+
+export interface RelayDeps {
+  readonly folder: string
+  readonly accountId: string
+  readonly log: Log
+  /** Calls in flight from process to process. */
+  readonly calls: WorkerCalls
+  /** Reserves a call from one process to another. Waits while that one is replaced. */
+  readonly enter: (from: string, to: string) => RuntimeEntry | Promise<RuntimeEntry>
+}
+
+/**
+ * Connects the processes of one account with each other, because a process cannot know when another one is replaced. Each
+ * connection is one call: it counts as a request in flight until it ends.
+ */
+export class PeerRelays {
+  readonly #deps: RelayDeps
+  readonly #paths = new Map<string, string>()
+  readonly #servers: Server[] = []
+  readonly #open = new Set<Socket>()
+
+  constructor(deps: RelayDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns the path of the socket that leads from one process to another. */
+  path(from: string, to: string): string {
+    const name = `${from}-${to}`
+    const known = this.#paths.get(name)
+    if (known !== undefined) return known
+    const path = join(this.#deps.folder, name)
+    this.#paths.set(name, path)
+    this.#listen(path, (client) => void this.#relay(client, { from, to, mayStay: false }))
+    this.#listen(`${path}${UPGRADE_SUFFIX}`, (client) => void this.#relay(client, { from, to, mayStay: true }))
+    return path
+  }
+
+  close(): void {
+    for (const server of this.#servers) server.close()
+    for (const socket of this.#open) socket.destroy()
+  }
+
+  #listen(path: string, accept: (client: Socket) => void): void {
+    const server = createServer(accept)
+    server.on('error', (error) => {
+      const { log, accountId } = this.#deps
+      log.error({ event: 'worker_relay_failed', account: accountId, error: messageOf(error) })
+      void rm(path, { force: true })
+    })
+    server.listen({ path, backlog: BACKLOG })
+    server.unref()
+    this.#servers.push(server)
+  }
+
+  async #relay(
+    client: Socket,
+    { from, to, mayStay }: { readonly from: string; readonly to: string; readonly mayStay: boolean },
+  ): Promise<void> {
+    const { calls, enter } = this.#deps
+    client.on('error', () => client.destroy())
+    const ended = this.#open.size < MAX_CONNECTIONS ? calls.begin(from, to) : undefined
+    if (!ended) {
+      client.destroy()
+      return
+    }
+    const steps = [ended]
+    const release = (): void => {
+      for (const step of steps.splice(0)) step()
+    }
+    this.#open.add(client)
+    client.once('close', () => {
+      this.#open.delete(client)
+      release()
+    })
+    try {
+      const { socket, done } = await enter(from, to)
+      steps.push(done)
+      if (client.destroyed) release()
+      else tunnel(client, connect(socket))
+      if (mayStay) setTimeout(release, SWITCH_MS).unref()
+    } catch {
+      client.destroy()
+    }
+  }
+}
+
+function tunnel(client: Socket, peer: Socket): void {
+  client.pipe(peer)
+  peer.pipe(client)
+  peer.on('error', () => client.destroy())
+  peer.on('close', () => client.destroy())
+  client.on('close', () => peer.destroy())
+}

@@ -1,0 +1,25 @@
+/** The process of scripts without data of their own. An upload never pauses it. */
+export const STATELESS = 'm'
+/** The process of the D1 databases of an account. */
+export const DATABASES = 'd'
+/** Processes of scripts that own Durable Objects. More such scripts of an account share them. */
+const MAX_OWNERS = 16
+
+/** Decides which process of an account runs a script. A script stays where it is. */
+export class Placement {
+  /** Processes of scripts that own Durable Objects. */
+  readonly #owners = new Map<string, string>()
+
+  /** Returns the process of each script. `owners`: scripts with classes of Durable Objects. */
+  place(scripts: readonly string[], owners: ReadonlySet<string>): ReadonlyMap<string, string> {
+    for (const name of this.#owners.keys()) if (!owners.has(name)) this.#owners.delete(name)
+    for (const name of owners) if (!this.#owners.has(name)) this.#owners.set(name, this.#emptiest())
+    return new Map(scripts.map((name) => [name, this.#owners.get(name) ?? STATELESS]))
+  }
+
+  #emptiest(): string {
+    const counts = Array.from({ length: MAX_OWNERS }, () => 0)
+    for (const shard of this.#owners.values()) counts[Number(shard.slice(1))]! += 1
+    return `o${counts.indexOf(Math.min(...counts))}`
+  }
+}
