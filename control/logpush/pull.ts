@@ -24,19 +24,6 @@ const MAX_SPAN_MS = 60 * 60_000
 /** Records of the last minutes are not complete yet. */
 const MIN_AGE_MS = 60_000
 
-/** The fields without `fields`: those of the hosted service. */
-const DEFAULT_FIELDS = [
-  'ClientIP',
-  'ClientRequestHost',
-  'ClientRequestMethod',
-  'ClientRequestURI',
-  'EdgeEndTimestamp',
-  'EdgeResponseBytes',
-  'EdgeResponseStatus',
-  'EdgeStartTimestamp',
-  'RayID',
-]
-
 const FORM = {
   fields: Type.Optional(
     Type.String({
@@ -167,7 +154,7 @@ function compiled(
   { fields, timestamps = 'unixnano' }: { readonly fields?: string; readonly timestamps?: string },
   sample = 1,
 ): CompiledJob {
-  const names = fields === undefined ? DEFAULT_FIELDS : fields.split(',').map((name) => name.trim())
+  const names = fields?.split(',').map((name) => name.trim()) ?? DATASETS.get(PULLED)!.defaults
   const unknown = names.filter((name) => !DATASETS.get(PULLED)?.places.has(name))
   if (unknown.length > 0)
     throw new InvalidInput([

@@ -1,4 +1,5 @@
 import { Counter, Gauge } from 'prom-client'
+import { collectedMetrics } from '../../src/core/collected-metrics.js'
 import type { Metrics } from '../../src/core/metrics.js'
 
 /** What a job counts. Each has the job's id as its label, so that there are as many series as the quota allows jobs. */
@@ -53,15 +54,8 @@ export function logpushMetrics(registry: Metrics, lags: () => Iterable<Lag>): (j
     registers,
   })
   const lag = (unit: 'records' | 'seconds', help: string) =>
-    new Gauge({
-      name: `edged_logpush_lag_${unit}`,
-      help,
-      labelNames: ['job'],
-      registers,
-      collect() {
-        this.reset()
-        for (const each of lags()) this.set({ job: each.job }, each[unit])
-      },
+    collectedMetrics(registry).gauges(`edged_logpush_lag_${unit}`, help, ['job'], (add) => {
+      for (const each of lags()) add({ job: each.job }, each[unit])
     })
   lag('records', 'Records that a job has not delivered or passed over.')
   lag('seconds', 'Age of the oldest record that a job has read and not delivered.')

@@ -13,6 +13,7 @@ import type { Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
 import type { OutgoingTraces } from '../core/outgoing-traces.js'
+import { collectedMetrics } from '../core/collected-metrics.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
 import { configuredJobs } from './pipelines.js'
@@ -174,15 +175,13 @@ function ingestCounter(metrics: Metrics): NonNullable<LogpushServices['observeIn
 }
 
 function countLive({ counts }: LiveSessions, metrics: Metrics): void {
-  void new Counter({
-    name: 'edged_live_records_total',
-    help: 'Log records for live sessions, by outcome; dropped: the client read too slowly.',
-    labelNames: ['outcome'],
-    registers: [metrics],
-    collect() {
-      this.reset()
-      this.inc({ outcome: 'sent' }, counts.sent)
-      this.inc({ outcome: 'dropped' }, counts.dropped)
+  collectedMetrics(metrics).counters(
+    'edged_live_records_total',
+    'Log records for live sessions, by outcome; dropped: the client read too slowly.',
+    ['outcome'],
+    (add) => {
+      add({ outcome: 'sent' }, counts.sent)
+      add({ outcome: 'dropped' }, counts.dropped)
     },
-  })
+  )
 }

@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client'
+import { byLabel, collectedMetrics } from '../core/collected-metrics.js'
 import type { Metrics } from '../core/metrics.js'
 import { growForTraffic } from '../core/heap-size.js'
 import { PlainHistogram } from '../core/histogram.js'
@@ -35,75 +35,55 @@ export class ProxyMetrics {
 
   /** `bodies`: the memory for bodies that rules read; `buffers`: the memory for data that waits for a slow peer. */
   constructor(metrics: Metrics, { bodies, buffers }: { bodies: MemoryBudget; buffers: MemoryBudget }) {
-    const registers = [metrics]
-    const counted = (name: string, help: string, read: () => number) =>
-      new Counter({
-        name,
-        help,
-        registers,
-        collect() {
-          this.reset()
-          this.inc(read())
-        },
-      })
-    const gauged = (name: string, help: string, read: () => number) =>
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read())
-        },
-      })
-    const labelled = (name: string, help: string, label: string, counts: ReadonlyMap<string, number>) =>
-      new Counter({
-        name,
-        help,
-        labelNames: [label],
-        registers,
-        collect() {
-          this.reset()
-          for (const [value, count] of counts) this.inc({ [label]: value }, count)
-        },
-      })
-    gauged('edged_proxy_requests_in_flight', 'Client requests in flight.', () => this.inFlight)
-    gauged('edged_proxy_connections', 'Open client connections.', () => this.connections)
-    gauged('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
-    counted('edged_proxy_connections_rejected_total', 'Connections above a limit.', () => this.dropped)
-    counted(
+    const { counter, gauge, counters } = collectedMetrics(metrics)
+    gauge('edged_proxy_requests_in_flight', 'Client requests in flight.', () => this.inFlight)
+    gauge('edged_proxy_connections', 'Open client connections.', () => this.connections)
+    gauge('edged_proxy_tunnels', 'Open WebSocket tunnels.', () => this.tunnels)
+    counter('edged_proxy_connections_rejected_total', 'Connections above a limit.', () => this.dropped)
+    counter(
       'edged_proxy_protocol_failures_total',
       'Connections of trusted proxies without a valid PROXY header.',
       () => this.proxyHeaderFailures,
     )
-    counted(
+    counter(
       'edged_proxy_tls_handshake_failures_total',
       'TLS handshakes that failed or took longer than proxy.limits.header_timeout.',
       () => this.handshakeFailures,
     )
-    counted(
+    counter(
       'edged_proxy_http2_connections_closed_total',
       'HTTP/2 connections closed because the client cancelled too many requests or sent too many control frames.',
       () => this.http2Abuse,
     )
-    counted(
+    counter(
       'edged_proxy_requests_rejected_total',
       'Requests that reached no zone: malformed, oversized, unknown host.',
       () => this.#refused,
     )
-    counted('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
-    counted('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
-    counted('edged_proxy_response_body_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
+    counter('edged_proxy_requests_aborted_total', 'Clients that left before the end.', () => this.aborted)
+    counter('edged_proxy_origin_retries_total', 'Requests sent again on a new connection.', () => this.retries)
+    counter('edged_proxy_response_body_bytes_total', 'Body bytes sent to clients.', () => this.sentBytes)
 
-    gauged('edged_proxy_buffer_bytes', 'Bytes buffered while one side of a request is slow.', () => buffers.used)
-    gauged('edged_rule_body_buffer_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
-    counted(
+    gauge('edged_proxy_buffer_bytes', 'Bytes buffered while one side of a request is slow.', () => buffers.used)
+    gauge('edged_rule_body_buffer_bytes', 'Memory taken by request bodies that rules read.', () => bodies.used)
+    counter(
       'edged_rule_bodies_truncated_total',
       'Times that this memory was used up, so that rules saw less of a body.',
       () => bodies.refusals,
     )
 
-    labelled('edged_proxy_requests_total', 'Responses to clients by class of status.', 'class', this.#byClass)
-    labelled('edged_proxy_origin_errors_total', 'Failures of origins by kind.', 'kind', this.#originFailures)
+    counters(
+      'edged_proxy_requests_total',
+      'Responses to clients by class of status.',
+      ['class'],
+      byLabel('class', this.#byClass),
+    )
+    counters(
+      'edged_proxy_origin_errors_total',
+      'Failures of origins by kind.',
+      ['kind'],
+      byLabel('kind', this.#originFailures),
+    )
     this.#duration = new PlainHistogram(metrics, {
       name: 'edged_proxy_request_duration_seconds',
       help: 'From the head of a request to the end of its answer.',

@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client'
+import { collectedMetrics } from '../core/collected-metrics.js'
 import { headerOf } from '../http/headers.js'
 import type { Metrics } from '../core/metrics.js'
 import type { Exchange } from './exchange.js'
@@ -24,28 +24,19 @@ export class ZoneMetrics {
 
   constructor(metrics: Metrics) {
     const zones = this.#zones
+    const { counters } = collectedMetrics(metrics)
     const counted = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
-      new Counter({
-        name,
-        help,
-        labelNames: ['zone'],
-        registers: [metrics],
-        collect() {
-          this.reset()
-          for (const [zone, counts] of zones) this.inc({ zone }, read(counts))
-        },
+      counters(name, help, ['zone'], (add) => {
+        for (const [zone, counts] of zones) add({ zone }, read(counts))
       })
-    void new Counter({
-      name: 'edged_zone_requests_total',
-      help: `Finished requests by zone and class of status. Zones after the first ${MAX_ZONES} share the label "other".`,
-      labelNames: ['zone', 'class'],
-      registers: [metrics],
-      collect() {
-        this.reset()
-        for (const [zone, { requests }] of zones)
-          CLASSES.forEach((name, i) => this.inc({ zone, class: name }, requests[i]))
+    counters(
+      'edged_zone_requests_total',
+      `Finished requests by zone and class of status. Zones after the first ${MAX_ZONES} share the label "other".`,
+      ['zone', 'class'],
+      (add) => {
+        for (const [zone, { requests }] of zones) CLASSES.forEach((name, i) => add({ zone, class: name }, requests[i]!))
       },
-    })
+    )
     counted('edged_zone_markdown_responses_total', 'Responses in Markdown by zone.', ({ markdown }) => markdown)
     counted('edged_zone_cache_hits_total', 'Responses from the cache by zone.', ({ cached }) => cached)
     counted('edged_zone_response_body_bytes_total', 'Body bytes sent to clients by zone.', ({ bytes }) => bytes)

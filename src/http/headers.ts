@@ -33,3 +33,13 @@ export function withHeader(headers: RawHeaders, name: string, value: string): st
   fields.push(name, value)
   return fields
 }
+
+/** Fields that request a part of a response, or make it conditional (RFC 9110 13.1, 14.2), in lower case. */
+export const CONDITIONAL_FIELDS: readonly string[] = [
+  'range',
+  'if-range',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+]

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Counter, Histogram } from 'prom-client'
+import { collectedMetrics } from '../core/collected-metrics.js'
 import type { Metrics } from '../core/metrics.js'
 import type { DeliveryQueue } from './delivery-queue.js'
 
@@ -21,15 +22,7 @@ export function senderMetrics(
     labelNames: ['outcome'],
     registers,
   })
-  const gauge = (name: string, help: string, value: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(value())
-      },
-    })
+  const { gauge } = collectedMetrics(metrics)
   gauge('edged_webhook_deliveries_pending', 'Unfinished webhook deliveries of this daemon.', () =>
     [...queues()].reduce((sum, { owned, size }) => sum + (owned ? size : 0), 0),
   )

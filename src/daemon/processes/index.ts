@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { Counter, Gauge } from 'prom-client'
+import { Counter } from 'prom-client'
 import type { SpoolEmitter } from '../../../pipelines/logpush/emitter.js'
 import type { JobTarget } from '../../../pipelines/logpush/job-manager.js'
 import type { Config } from '../../config/schema.js'
@@ -8,6 +8,7 @@ import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
+import { collectedMetrics } from '../../core/collected-metrics.js'
 import type { StoreReader } from '../../core/store.js'
 import type { Bound } from '../../edge/client/server.js'
 import type { DiskOwner } from '../../edge/cache/files/owner.js'
@@ -110,15 +111,11 @@ export class ProxyProcesses {
       help: 'Proxy processes that ended unexpectedly and were replaced.',
       registers: [deps.metrics],
     })
-    const serving = () => this.#serving.length
-    void new Gauge({
-      name: 'edged_proxy_processes',
-      help: 'Proxy processes that accept connections.',
-      registers: [deps.metrics],
-      collect() {
-        this.set(serving())
-      },
-    })
+    collectedMetrics(deps.metrics).gauge(
+      'edged_proxy_processes',
+      'Proxy processes that accept connections.',
+      () => this.#serving.length,
+    )
     this.#unwatch = deps.store.watch((changes) => this.#changed(replicatedRows(changes)))
   }
 

@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client'
+import { byLabel, collectedMetrics } from '../../core/collected-metrics.js'
 import type { Metrics } from '../../core/metrics.js'
 import type { MemoryStore, Removal } from './memory.js'
 import { REFUSALS, type Refusal } from './policy.js'
@@ -31,90 +31,54 @@ export class CacheMetrics {
 
   constructor(metrics: Metrics, store: MemoryStore, disk?: DiskCounts) {
     this.zones = new ZoneMetrics(metrics)
-    const registers = [metrics]
-    const counted = (name: string, help: string, read: () => number) =>
-      new Counter({
-        name,
-        help,
-        registers,
-        collect() {
-          this.reset()
-          this.inc(read())
-        },
-      })
-    const labelled = (name: string, help: string, label: string, values: ReadonlyMap<string, number>) =>
-      new Counter({
-        name,
-        help,
-        labelNames: [label],
-        registers,
-        collect() {
-          this.reset()
-          for (const [value, count] of values) this.inc({ [label]: value }, count)
-        },
-      })
+    const { counter, gauges, counters } = collectedMetrics(metrics)
+    const by = (name: string, help: string, label: string, values: ReadonlyMap<string, number>) =>
+      counters(name, help, [label], byLabel(label, values))
     const tiered = (name: string, help: string, read: () => readonly [memory: number, disk: number | undefined]) =>
-      new Gauge({
-        name,
-        help,
-        labelNames: ['tier'],
-        registers,
-        collect() {
-          const [inMemory, onDisk] = read()
-          this.set({ tier: 'memory' }, inMemory)
-          if (onDisk !== undefined) this.set({ tier: 'disk' }, onDisk)
-        },
+      gauges(name, help, ['tier'], (add) => {
+        const [inMemory, onDisk] = read()
+        add({ tier: 'memory' }, inMemory)
+        if (onDisk !== undefined) add({ tier: 'disk' }, onDisk)
       })
-    labelled('edged_cache_requests_total', 'Responses by cf-cache-status.', 'status', this.#requests)
-    labelled(
-      'edged_cache_refused_total',
-      'Eligible responses that were not stored, by reason.',
-      'reason',
-      this.#refused,
-    )
-    const removed = this.#removed
-    void new Counter({
-      name: 'edged_cache_evictions_total',
-      help: 'Responses that left the cache, by tier and reason.',
-      labelNames: ['tier', 'reason'],
-      registers,
-      collect() {
-        this.reset()
-        for (const [reason, count] of removed) this.inc({ tier: 'memory', reason }, count)
-        for (const [reason, count] of disk?.evictions ?? []) this.inc({ tier: 'disk', reason }, count)
+    by('edged_cache_requests_total', 'Responses by cf-cache-status.', 'status', this.#requests)
+    by('edged_cache_refused_total', 'Eligible responses that were not stored, by reason.', 'reason', this.#refused)
+    counters(
+      'edged_cache_evictions_total',
+      'Responses that left the cache, by tier and reason.',
+      ['tier', 'reason'],
+      (add) => {
+        for (const [reason, count] of this.#removed) add({ tier: 'memory', reason }, count)
+        for (const [reason, count] of disk?.evictions ?? []) add({ tier: 'disk', reason }, count)
       },
-    })
+    )
     if (disk)
-      labelled(
+      by(
         'edged_cache_disk_errors_total',
         'Failed operations on files of the cache, by operation.',
         'operation',
         disk.errors,
       )
-    labelled(
+    by(
       'edged_cache_revalidations_total',
       'Requests to origins about stale responses, by outcome.',
       'outcome',
       this.#revalidations,
     )
-    labelled('edged_cache_purges_total', 'Purges by what they name.', 'kind', this.#purges)
-    counted('edged_cache_stored_total', 'Responses that were stored.', () => this.stored)
-    counted(
+    by('edged_cache_purges_total', 'Purges by what they name.', 'kind', this.#purges)
+    counter('edged_cache_stored_total', 'Responses that were stored.', () => this.stored)
+    counter(
       'edged_cache_coalesced_total',
       'Requests that shared the response to another request.',
       () => this.coalesced,
     )
     tiered('edged_cache_bytes', 'Bytes of the cache by tier.', () => [store.used, disk?.bytes])
     tiered('edged_cache_entries', 'Stored responses by tier.', () => [store.count, disk?.entries])
-    void new Gauge({
-      name: 'edged_cache_variant_bytes',
-      help: 'Bytes of derived representations: Markdown, and compressed forms.',
-      labelNames: ['kind'],
-      registers,
-      collect() {
-        for (const [kind, bytes] of store.variantBytes) this.set({ kind }, bytes)
-      },
-    })
+    gauges(
+      'edged_cache_variant_bytes',
+      'Bytes of derived representations: Markdown, and compressed forms.',
+      ['kind'],
+      (add) => byLabel('kind', store.variantBytes)(add),
+    )
   }
 
   responded(zone: { readonly id: string; readonly name: string }, status: CacheStatus): void {

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../../http/headers.js'
+import { CONDITIONAL_FIELDS, type RawHeaders } from '../../http/headers.js'
 
 /** The fields of a request that the cache reads. Values of repeated fields are joined with commas. */
 export class CacheRequest {
@@ -98,14 +98,7 @@ const FORWARDED = 'x-forwarded-'
 const OURS = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'])
 
 /** Fields that are evaluated here, on the whole response, and not sent to the origin. */
-const EVALUATED = new Set([
-  'range',
-  'if-range',
-  'if-match',
-  'if-none-match',
-  'if-modified-since',
-  'if-unmodified-since',
-])
+const EVALUATED = new Set(CONDITIONAL_FIELDS)
 
 /** Returns the request fields without conditions and ranges. */
 export function unconditional(headers: RawHeaders): string[] {

@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client'
+import { collectedMetrics, type AddSample } from '../../core/collected-metrics.js'
 import type { Metrics } from '../../core/metrics.js'
 import { CACHE_STATUSES, type CacheStatus } from './types.js'
 
@@ -32,41 +32,20 @@ export class ZoneMetrics {
       for (const counts of this.#zones.values()) visit(counts, counts.name)
       if (this.#zones.size === MAX_ZONES) visit(this.#other, OTHER)
     }
-    const registers = [metrics]
-    void new Counter({
-      name: 'edged_cache_zone_requests_total',
-      help: 'Responses by zone and cf-cache-status.',
-      labelNames: ['zone', 'status'],
-      registers,
-      collect() {
-        this.reset()
-        each(({ requests }, zone) => {
-          for (const [status, count] of requests) if (count > 0) this.inc({ zone, status }, count)
-        })
-      },
-    })
+    const { counters, gauges } = collectedMetrics(metrics)
+    counters('edged_cache_zone_requests_total', 'Responses by zone and cf-cache-status.', ['zone', 'status'], (add) =>
+      each(({ requests }, zone) => {
+        for (const [status, count] of requests) if (count > 0) add({ zone, status }, count)
+      }),
+    )
+    const byZone =
+      (read: (counts: ZoneCounts) => number) =>
+      (add: AddSample<'zone'>): void =>
+        each((counts, zone) => add({ zone }, read(counts)))
     const counted = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
-      new Counter({
-        name,
-        help,
-        labelNames: ['zone'],
-        registers,
-        collect() {
-          this.reset()
-          each((counts, zone) => this.inc({ zone }, read(counts)))
-        },
-      })
+      counters(name, help, ['zone'], byZone(read))
     const gauged = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
-      new Gauge({
-        name,
-        help,
-        labelNames: ['zone'],
-        registers,
-        collect() {
-          this.reset()
-          each((counts, zone) => this.set({ zone }, read(counts)))
-        },
-      })
+      gauges(name, help, ['zone'], byZone(read))
     counted('edged_cache_zone_hits_total', 'Responses from the cache by zone.', ({ hits }) => hits)
     counted(
       'edged_cache_zone_hit_age_seconds_total',

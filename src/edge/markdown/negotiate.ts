@@ -1,4 +1,5 @@
 import { mediaRanges, members } from '../../http/accept.js'
+import { CONDITIONAL_FIELDS } from '../../http/headers.js'
 import { CODINGS } from '../content-coding.js'
 
 /** `listed`: Markdown if it is listed at all. `preferred`: only if HTML does not have a higher quality. */
@@ -20,16 +21,7 @@ export function wantsMarkdown(accept: string | undefined, mode: Negotiation = 'l
 
 // Fields that request a part of the page, or whether it changed: they concern a representation that the client does not
 // have.
-const LEFT_OUT = new Set([
-  'range',
-  'if-range',
-  'if-match',
-  'if-none-match',
-  'if-modified-since',
-  'if-unmodified-since',
-  'accept',
-  'accept-encoding',
-])
+const LEFT_OUT = new Set([...CONDITIONAL_FIELDS, 'accept', 'accept-encoding'])
 
 /**
  * Returns the request header fields (name, value, name, value) that request a page to convert from the origin: all of

@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client'
+import { collectedMetrics } from '../../core/collected-metrics.js'
 import type { Metrics } from '../../core/metrics.js'
 
 /** Labels of a rule in metrics. */
@@ -24,25 +24,14 @@ export class MatchCounters {
   readonly #byRuleset = new Map<string, Map<string, MatchCount>>()
 
   constructor(metrics: Metrics) {
-    const counted = (name: string, help: string, read: (counter: MatchCount) => number) => {
-      const rulesets = () => this.#byRuleset.values()
-      metrics.registerMetric(
-        new Counter({
-          name,
-          help,
-          labelNames: ['phase', 'ruleset', 'rule', 'action'],
-          registers: [],
-          collect() {
-            this.reset()
-            for (const counters of rulesets())
-              for (const counter of counters.values()) {
-                const { phase, ruleset, rule, action } = counter
-                if (read(counter) > 0) this.inc({ phase, ruleset, rule, action }, read(counter))
-              }
-          },
-        }),
-      )
-    }
+    const counted = (name: string, help: string, read: (counter: MatchCount) => number) =>
+      collectedMetrics(metrics).counters(name, help, ['phase', 'ruleset', 'rule', 'action'], (add) => {
+        for (const counters of this.#byRuleset.values())
+          for (const counter of counters.values()) {
+            const { phase, ruleset, rule, action } = counter
+            if (read(counter) > 0) add({ phase, ruleset, rule, action }, read(counter))
+          }
+      })
     counted('edged_rule_matches_total', 'Requests that a rule acted on, by rule.', ({ matches }) => matches)
     counted(
       'edged_rule_failures_total',
