@@ -23,7 +23,12 @@ export function comparison(type: FieldType, operator: string, value: unknown): M
     if ('wrong' in made) return { ...made, at: `/${index}` }
     tests.push(made.test)
   }
-  return { test: (bytes, start, end, mark) => tests.some((test) => test(bytes, start, end, mark)) }
+  return {
+    test(bytes, start, end, mark) {
+      for (const test of tests) if (test(bytes, start, end, mark)) return true
+      return false
+    },
+  }
 }
 
 function single(type: FieldType, operator: string, value: unknown): Made {

@@ -47,22 +47,27 @@ export function writeText(
   from: number,
   doubling = false,
 ): number {
+  const close = end - 1
   let to = from
-  for (let at = start + 1; at < end - 1;) {
-    const byte = bytes[at]!
+  let at = start + 1
+  for (;;) {
+    let byte = 0
     // A quote inside of a well-formed string has a backslash in front.
-    if (byte !== BACKSLASH) {
-      out[to++] = byte
-      at++
+    for (; at < close && (byte = bytes[at]!) !== BACKSLASH; at++) out[to++] = byte
+    if (at >= close) return to
+    const escape = bytes[at + 1]!
+    if (escape !== 0x75) {
+      const code = SIMPLE[escape]!
+      if (doubling && code === QUOTE) out[to++] = QUOTE
+      out[to++] = code
+      at += 2
       continue
     }
-    const escape = bytes[at + 1]!
-    const code = escape === 0x75 ? codePoint(bytes, at) : SIMPLE[escape]!
-    at += escape !== 0x75 ? 2 : code < 0x10000 ? 6 : 12
+    const code = codePoint(bytes, at)
+    at += code < 0x10000 ? 6 : 12
     if (doubling && code === QUOTE) out[to++] = QUOTE
     to = writeCodePoint(code, out, to)
   }
-  return to
 }
 
 /** What one `\u` stands for, or two that make a surrogate pair. */

@@ -18,9 +18,9 @@ export function newOrderedUuid(nowMs: number): string {
   else if (inMs === 0xfff) [lastMs, inMs] = [lastMs + 1, 0]
   else inMs += 1
   const time = lastMs.toString(16).padStart(12, '0')
-  const random = randomBytes(8)
-  random[0] = 0x80 | ((random[0] ?? 0) & 0x3f)
-  const tail = random.toString('hex')
+  const random = pooled()
+  const variant = (0x8 | (parseInt(random[0]!, 16) & 0x3)).toString(16)
+  const tail = variant + random.slice(1)
   const count = inMs.toString(16).padStart(3, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${tail.slice(0, 4)}-${tail.slice(4)}`
 }
@@ -30,7 +30,10 @@ let pool = Buffer.alloc(0)
 let at = 0
 
 /** Returns 16 lower-case hexadecimal digits that identify one request, in its response and in its log line. */
-export function newRayId(): string {
+export const newRayId = (): string => pooled()
+
+/** Returns 8 random bytes as hexadecimal digits. One call for many of them takes a tenth of the time. */
+function pooled(): string {
   if (at + 8 > pool.length) {
     pool = randomBytes(POOL)
     at = 0

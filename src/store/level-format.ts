@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { ClassicLevel } from 'classic-level'
-import { Row } from './record.js'
+import { named, Row } from './record.js'
 
 /**
  * Keys and values in the embedded database:
@@ -43,7 +43,11 @@ export async function write(db: Database, operations: Operation[]): Promise<void
 
 /** Encodes a record and stores the checksum in it. */
 export function encodeRow(row: Row, name: string): Buffer {
-  const text = Buffer.from(`         ${row.version} ${row.json}`)
+  const { json } = row
+  const head = `         ${row.version} `
+  const text = Buffer.allocUnsafe(head.length + Buffer.byteLength(json))
+  text.write(head, 0, 'latin1')
+  text.write(json, head.length)
   const sum = checksum(name, text.subarray(9))
   text.write(sum.toString(16).padStart(8, '0'), 0, 'latin1')
   row.sum = sum | 0
@@ -55,7 +59,7 @@ export function decodeRow(name: string, bytes: Buffer): Row | undefined {
   const sum = checksum(name, bytes.subarray(9))
   if (bytes.toString('latin1', 0, 8) !== sum.toString(16).padStart(8, '0')) return undefined
   const end = bytes.indexOf(0x20, 9)
-  const row = new Row(name, Number(bytes.toString('latin1', 9, end)), bytes.subarray(end + 1))
+  const row = new Row(named(name), Number(bytes.toString('latin1', 9, end)), bytes.subarray(end + 1))
   row.sum = sum | 0
   return row
 }

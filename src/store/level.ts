@@ -24,7 +24,7 @@ import {
   type Operation,
 } from './level-format.js'
 import { LevelTrail } from './level-audit.js'
-import type { Commit, Row } from './record.js'
+import type { Commit, Row, RowChange } from './record.js'
 import type { StoreOptions } from './options.js'
 import { MemoryIndex } from './memory-index.js'
 import { createStore, type Backend } from './create-store.js'
@@ -156,19 +156,21 @@ class LevelPlace implements Backend {
   async #persist(commits: readonly Commit[]): Promise<void> {
     if (this.#recovering !== undefined && this.#failure) throw this.#failure
 
-    const sums = new Map<string, number | undefined>()
+    // The last change of each record.
+    const changed = new Map<string, RowChange>()
     const operations: Operation[] = []
-    for (const { name, row } of commits.flatMap(({ changes }) => changes)) {
-      operations.push(operation(name, row))
-      sums.set(name, row?.sum)
-    }
+    for (const { changes } of commits)
+      for (const change of changes) {
+        operations.push(operation(change.name, change.row))
+        changed.set(change.name, change)
+      }
     const entries = commits.flatMap(({ audit }) => audit)
-    const meta = this.#metaAfter(sums, commits.at(-1)!.version, entries.length)
+    const meta = this.#metaAfter(changed.values(), commits.at(-1)!.version, entries.length)
     try {
       operations.push(...(await this.#trail.append(entries, this.#meta.audit)), putMeta(meta))
       await write(this.#db, operations)
     } catch (error) {
-      this.#recovering = this.#recover(this.#undo(sums.keys(), entries.length), error)
+      this.#recovering = this.#recover(this.#undo(changed.values(), entries.length), error)
       this.#failure = isDiskFull(error)
         ? new StoreFull('cannot write to the store: its disk is full; free space on it', { cause: error })
         : new StoreUnavailable(`the store cannot write: ${messageOf(error)}`, { cause: error })
@@ -178,10 +180,11 @@ class LevelPlace implements Backend {
     this.#meta = meta
   }
 
-  #metaAfter(sums: ReadonlyMap<string, number | undefined>, version: number, entries: number): Meta {
+  #metaAfter(changed: Iterable<RowChange>, version: number, entries: number): Meta {
     let { records, sum } = this.#meta
-    for (const [name, next] of sums) {
-      const before = this.resident.row(name)?.sum
+    for (const { at, row } of changed) {
+      const next = row?.sum
+      const before = this.resident.at(at)?.sum
       records += Number(next !== undefined) - Number(before !== undefined)
       sum ^= (before ?? 0) ^ (next ?? 0)
     }
@@ -189,9 +192,9 @@ class LevelPlace implements Backend {
   }
 
   /** Returns operations that restore the state before a failed write: the disk may have stored it despite the error. */
-  #undo(names: Iterable<string>, entries: number): Operation[] {
+  #undo(changed: Iterable<RowChange>, entries: number): Operation[] {
     const operations: Operation[] = [putMeta(this.#meta)]
-    for (const name of names) operations.push(operation(name, this.resident.row(name)))
+    for (const { name, at } of changed) operations.push(operation(name, this.resident.at(at)))
     for (let index = 1; index <= entries; index += 1)
       operations.push({ type: 'del', key: auditKey(this.#meta.audit + index) })
     return operations

@@ -15,7 +15,11 @@ export class MemoryIndex {
   }
 
   row(name: string): Row | undefined {
-    return this.#find(named(name))
+    return this.at(named(name))
+  }
+
+  at({ kind, scope, id }: Named): Row | undefined {
+    return this.#kinds.get(kind)?.scopes.get(scopeKey(scope))?.rows.get(id)
   }
 
   get size(): number {
@@ -57,8 +61,8 @@ export class MemoryIndex {
   /** Makes one durable batch visible, then notifies the watchers. */
   apply(changes: readonly RowChange[]): void {
     const seen: Change[] = []
-    for (const { name, row } of changes) {
-      const old = row ? undefined : this.row(name)
+    for (const { at, row } of changes) {
+      const old = row ? undefined : this.at(at)
       if (row) this.#put(row)
       else if (old) this.#remove(old)
       if (this.#listeners.size === 0) continue
@@ -71,10 +75,13 @@ export class MemoryIndex {
   /** Replaces all rows. The watchers receive the differences as one batch. */
   replace(rows: ReadonlyMap<string, Row>): void {
     const changes: RowChange[] = []
-    for (const { name } of this.#rows()) if (!rows.has(name)) changes.push({ name, row: undefined })
+    for (const old of this.#rows()) {
+      const { name } = old
+      if (!rows.has(name)) changes.push({ name, at: old, row: undefined })
+    }
     for (const [name, row] of rows) {
-      const old = this.#find(row)
-      if (old?.version !== row.version || old.json !== row.json) changes.push({ name, row })
+      const old = this.at(row)
+      if (old?.version !== row.version || old.json !== row.json) changes.push({ name, at: row, row })
     }
     this.apply(changes)
   }
@@ -91,10 +98,6 @@ export class MemoryIndex {
 
   *#rows(): Generator<Row> {
     for (const { scopes } of this.#kinds.values()) for (const { rows } of scopes.values()) yield* rows.values()
-  }
-
-  #find({ kind, scope, id }: Named): Row | undefined {
-    return this.#kinds.get(kind)?.scopes.get(scopeKey(scope))?.rows.get(id)
   }
 
   #put(row: Row): void {

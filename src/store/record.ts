@@ -19,13 +19,14 @@ export class Row implements Named {
   #json: Buffer | string | undefined
   #stored: Stored<unknown> | undefined
 
-  constructor(name: string, version: number, json: Buffer | string) {
-    const { kind, scope, id } = named(name)
+  /** `value`: what the JSON reads to, if it is known and frozen. */
+  constructor({ kind, scope, id }: Named, version: number, json: Buffer | string, value?: unknown) {
     this.kind = kind
     this.scope = scope
     this.id = id
     this.version = version
-    this.#json = json
+    if (value === undefined) this.#json = json
+    else this.#stored = this.#with(value)
   }
 
   /** Created on use: stored, it would take as much memory as many a record. */
@@ -62,13 +63,17 @@ export class Row implements Named {
 /** A change of one record: its new row, undefined if it was removed. */
 export interface RowChange {
   readonly name: string
+  readonly at: Named
   readonly row: Row | undefined
 }
 
 /** A write whose value is serialized, so that later changes by its caller do not affect what is stored. */
 export interface Prepared {
   readonly name: string
+  readonly at: Named
   readonly json: string | undefined
+  /** The value itself if nobody can change it; otherwise undefined, and the row parses the JSON on use. */
+  readonly value: unknown
   readonly ifVersion: number | undefined
 }
 
@@ -79,7 +84,9 @@ export function prepared(writes: readonly Write[]): Prepared[] {
     const name = recordName(kind.name, scope, id)
     if (names.has(name)) throw new TypeError(`the batch names ${name} twice`)
     names.add(name)
-    return { name, json: value === undefined ? undefined : jsonOf(value, name), ifVersion }
+    const at = { kind: kind.name, scope: shared(scope.type, scope.id), id }
+    const json = value === undefined ? undefined : jsonOf(value, name)
+    return { name, at, json, value: isFrozenJson(value) ? value : undefined, ifVersion }
   })
 }
 
@@ -105,9 +112,10 @@ export interface Commit {
 /** Returns the commit of a decision that got this version. */
 export const committed = ({ writes, audit }: Decided, version: number): Commit => ({
   version,
-  changes: writes.map(({ name, json }) => ({
+  changes: writes.map(({ name, at, json, value }) => ({
     name,
-    row: json === undefined ? undefined : new Row(name, version, json),
+    at,
+    row: json === undefined ? undefined : new Row(at, version, json, value),
   })),
   audit,
 })
@@ -123,7 +131,8 @@ export function decidedBy<T>(
   const value = edit(old?.value, ifVersion)
   if (value === old?.value) return { writes: [], audit: [] }
   const json = value === undefined ? undefined : jsonOf(value, name)
-  return { writes: [{ name, json, ifVersion }], audit: auditOf ? [auditOf(old?.value, value)] : [] }
+  const write = { name, at: named(name), json, value: isFrozenJson(value) ? value : undefined, ifVersion }
+  return { writes: [write], audit: auditOf ? [auditOf(old?.value, value)] : [] }
 }
 
 export const conflict = (name: string, found: number, wanted: number): VersionConflict =>
@@ -161,6 +170,15 @@ function shared(type: Scope['type'], id: string): Scope {
     scopes.set(key, (scope = Object.freeze({ type, id })))
   }
   return scope
+}
+
+/** Returns whether a value is frozen at every level and equals what its JSON reads to. */
+function isFrozenJson(value: unknown): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
+  if (typeof value !== 'object' || !Object.isFrozen(value)) return false
+  if (Array.isArray(value)) return value.every(isFrozenJson) && Object.keys(value).length === value.length
+  return Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every(isFrozenJson)
 }
 
 /** Freezes a JSON value recursively. Uses a list of pending values instead of recursion: depth has no limit. */

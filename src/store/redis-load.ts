@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { Row, type RowChange } from './record.js'
+import { named, Row, type RowChange } from './record.js'
 import { CHANGES, META, ROW_PATTERN, rowName } from './redis-script.js'
 
 const PAGE = 256
@@ -25,12 +25,16 @@ export async function loadAll(redis: Redis): Promise<{ version: number; rows: Ma
   }
 }
 
+/** Version of an entry of the change stream. */
+export const versionOf = ([id]: readonly [id: string, ...unknown[]]): number => Number(id.split('-', 1)[0])
+
 /** Parses an entry of the change stream. */
 export function followed([id, [, json = '[]']]: [id: string, fields: string[]]): Followed {
-  const version = Number(id.split('-', 1)[0])
+  const version = versionOf([id])
   const changes = (JSON.parse(json) as [name: unknown, value?: unknown][]).map((change): RowChange => {
     const name = JSON.stringify(change[0])
-    return { name, row: change.length === 1 ? undefined : new Row(name, version, JSON.stringify(change[1])) }
+    const at = named(name)
+    return { name, at, row: change.length === 1 ? undefined : new Row(at, version, JSON.stringify(change[1])) }
   })
   return { version, changes }
 }
@@ -58,7 +62,7 @@ async function read(redis: Redis, keys: readonly string[]): Promise<Row[]> {
     if (error) throw error
     const [version, json] = response as [Buffer | null, Buffer | null]
     // Removed after the scan listed it.
-    return version && json ? [new Row(rowName(keys[index]!), Number(version.toString()), json)] : []
+    return version && json ? [new Row(named(rowName(keys[index]!)), Number(version.toString()), json)] : []
   })
 }
 

@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto'
  *
  *     meta        hash: schema, epoch (drawn when the data was new), version (of the last batch)
  *     r["zone",..]  hash per record: v (version), j (JSON)
- *     changes     stream, an entry per batch with the batch's version as its id; cut at about CHANGES_KEPT
+ *     changes     stream, an entry per batch with the batch's version as its id; cut at about CHANGES_KEPT,
+ *                 and earlier if batches are large
  *     audit       stream of audit entries
  */
 export const META = 'edged:meta'

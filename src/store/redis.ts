@@ -12,7 +12,7 @@ import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
 import { commit, identity, isRefusal, openLink, RedisUnreachable, replicated, type Link } from './redis-connection.js'
-import { followed, loadAll } from './redis-load.js'
+import { followed, loadAll, versionOf } from './redis-load.js'
 import { rewriteLog } from './redis-rewrite.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
 import { MemoryIndex } from './memory-index.js'
@@ -30,6 +30,10 @@ const TRIM_MS = 60_000
 const OWNER_MS = 2000
 const ALONE_MS = 1000
 const AUDIT_PAGE = 256
+const AVERAGED = 16
+/** About what the change stream takes in the memory of Redis if batches are large. */
+const CHANGES_BYTES = 16 * 2 ** 20
+const MIN_CHANGES_KEPT = 64
 
 /** Opens the store that several machines share: confirmed data is in Redis, and each machine follows all changes. */
 export async function openRedis(url: string, options: StoreOptions): Promise<Store> {
@@ -64,6 +68,8 @@ class RedisPlace implements Backend {
   #trimAt = 0
   #ownerAt = 0
   #aloneUntil = 0
+  /** Moving average of the bytes of a batch. */
+  #batchBytes = 0
   readonly #underWay = new Set<Promise<Commit>>()
   readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
@@ -160,9 +166,11 @@ class RedisPlace implements Backend {
   }
 
   async #send({ writes, audit }: Decided): Promise<[string, ...number[]]> {
+    const bytes = writes.reduce((sum, { json }) => sum + (json?.length ?? 0), 0)
+    this.#batchBytes += (bytes - this.#batchBytes) / AVERAGED
     const args = [
       this.#known.epoch,
-      CHANGES_KEPT,
+      Math.max(MIN_CHANGES_KEPT, Math.min(CHANGES_KEPT, Math.floor(CHANGES_BYTES / (this.#batchBytes + 1)))),
       this.#options.retention.entries,
       writes.length,
       ...writes.flatMap(({ name, ifVersion, json }) => [name, ifVersion ?? '', json ?? '']),
@@ -236,6 +244,8 @@ class RedisPlace implements Backend {
     const from = `${this.#visible.version}-0`
     const response = await this.#link.follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
     for (const entry of response?.[0]?.[1] ?? []) {
+      // Most are changes of this machine, which it knows already.
+      if (versionOf(entry) <= this.#visible.version) continue
       const { version, changes } = followed(entry)
       // The next change was already cut from the stream.
       if (version > this.#visible.version + 1) return await this.#reload()

@@ -60,7 +60,7 @@ export class GroupWriter {
     const outcomes = group.map(({ decide }) => {
       try {
         const decided = decide(row)
-        checkVersions(decided.writes, row)
+        checkVersions(decided.writes, pending, this.#resident)
         const last = this.#version + commits.length
         if (isNothing(decided)) return committed(decided, last)
         const commit = committed(decided, last + 1)
@@ -85,9 +85,14 @@ export class GroupWriter {
   }
 }
 
-function checkVersions(writes: readonly Prepared[], row: (name: string) => Row | undefined): void {
-  for (const { name, ifVersion } of writes) {
-    const found = row(name)?.version ?? 0
-    if (ifVersion !== undefined && ifVersion !== found) throw conflict(name, found, ifVersion)
+function checkVersions(
+  writes: readonly Prepared[],
+  pending: ReadonlyMap<string, Row | undefined>,
+  resident: MemoryIndex,
+): void {
+  for (const { name, at, ifVersion } of writes) {
+    if (ifVersion === undefined) continue
+    const found = (pending.has(name) ? pending.get(name) : resident.at(at))?.version ?? 0
+    if (ifVersion !== found) throw conflict(name, found, ifVersion)
   }
 }

@@ -14,10 +14,15 @@ import {
 } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
 import { timeOf } from '../core/model/finding.js'
+import { GroupedWrites } from './grouped-writes.js'
 import { VersionConflict, type Change, type Store, type Write } from '../core/store.js'
 
 /** Jobs that one batch of a bulk retry changes. */
 const MAX_IN_BATCH = 500
+/** Calls with more writes are stored in a batch of their own. */
+const MAX_GROUPED = 100
+
+const NONE: readonly [] = Object.freeze([] as const)
 
 /** Limits of the waiting deliveries of an account. */
 export interface DeliveryLimits {
@@ -49,9 +54,11 @@ export class StoredDeliveries implements Deliveries {
   readonly #countsByAccount = new Map<string, DeliveryCount>()
   #isInFlight: (scope: Scope, id: string) => boolean = () => false
   readonly #stop: () => void
+  readonly #grouped: GroupedWrites
 
   constructor(store: Store, clock: Clock, limits: () => DeliveryLimits, metrics: Metrics) {
     this.#store = store
+    this.#grouped = new GroupedWrites(store)
     this.#clock = clock
     this.#limits = limits
     this.#accepted = new Counter({
@@ -83,14 +90,29 @@ export class StoredDeliveries implements Deliveries {
   ): Promise<void> {
     const made = deliveries.flatMap((delivery): Write[] => {
       const { id, created_at } = delivery
-      const state: DeliveryState = { status: 'pending', last_updated_at: created_at, tries: [], due_at: created_at }
+      const state: DeliveryState = { status: 'pending', last_updated_at: created_at, tries: NONE, due_at: created_at }
+      // The store uses frozen values as they are, and parses others again.
+      Object.freeze(state)
       return [
-        { kind: DELIVERIES, scope, id, value: delivery, ifVersion: 0 },
+        { kind: DELIVERIES, scope, id, value: Object.freeze(delivery), ifVersion: 0 },
         { kind: DELIVERY_STATES, scope, id, value: state, ifVersion: 0 },
       ]
     })
-    await this.#store.batch([...writes, ...made], audit)
+    if (writes.length > 0 || audit.length > 0 || made.length > MAX_GROUPED)
+      await this.#store.batch([...writes, ...made], audit)
+    else await this.#storeGrouped(made)
     this.#accepted.inc(deliveries.length)
+  }
+
+  /** Stores the deliveries of concurrent calls in one batch. */
+  async #storeGrouped(made: readonly Write[]): Promise<void> {
+    try {
+      await this.#grouped.write(made)
+    } catch (error) {
+      if (!(error instanceof VersionConflict)) throw error
+      // One call of the group conflicts, and nothing of it is stored: each call is decided separately.
+      await this.#store.batch(made)
+    }
   }
 
   get(scope: Scope, id: string): Job | undefined {

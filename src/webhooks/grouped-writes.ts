@@ -2,27 +2,36 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../core/clock.js'
 import { StoreUnavailable, type Store, type Write } from '../core/store.js'
 
+/** A group takes no further call once it has so many writes. */
+const MAX_GROUP_SIZE = 1000
+
+/** Lets writes wait for an unavailable store instead of rejecting. */
+export interface Patience {
+  readonly clock: Clock
+  /** After it aborts, writes to an unavailable store reject. */
+  readonly closing: AbortSignal
+}
+
 /**
- * Batches unconditional writes: those requested while a batch is in progress form the next one, which has the last value
- * of each record. While the store is unavailable, they wait.
+ * Joins the writes of several callers: those requested while a batch is in progress form the next one, which has the last
+ * value of each record.
  */
 export class GroupedWrites {
   readonly #store: Store
-  readonly #clock: Clock
-  readonly #closing: AbortSignal
+  readonly #patience: Patience | undefined
   #gathered = new Map<string, Write>()
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
 
-  /** `closing`: after it aborts, writes to an unavailable store reject. */
-  constructor(store: Store, clock: Clock, closing: AbortSignal) {
+  /** Without `patience`, writes to an unavailable store reject. */
+  constructor(store: Store, patience?: Patience) {
     this.#store = store
-    this.#clock = clock
-    this.#closing = closing
+    this.#patience = patience
   }
 
   /** Resolves when the writes are durable. Rejects together with all writes of the same batch. */
   async write(writes: readonly Write[]): Promise<void> {
+    while (this.#gathered.size >= MAX_GROUP_SIZE) await this.#next?.catch(() => undefined)
     for (const write of writes) this.#gathered.set(`${write.kind.name}/${write.scope.id}/${write.id}`, write)
     await (this.#next ??= this.#gather())
   }
@@ -42,8 +51,9 @@ export class GroupedWrites {
         await this.#store.batch(writes)
         return
       } catch (error) {
-        if (!(error instanceof StoreUnavailable) || this.#closing.aborted) throw error
-        await this.#clock.sleep(1000, this.#closing).catch(() => undefined)
+        const patience = this.#patience
+        if (!(error instanceof StoreUnavailable) || !patience || patience.closing.aborted) throw error
+        await patience.clock.sleep(1000, patience.closing).catch(() => undefined)
       }
     }
   }

@@ -34,7 +34,7 @@ export class OutcomeStore {
   constructor(deps: LedgerDeps, metrics: SenderMetrics, closing: AbortSignal) {
     this.#deps = deps
     this.#metrics = metrics
-    this.#writes = new GroupedWrites(deps.store, deps.clock, closing)
+    this.#writes = new GroupedWrites(deps.store, { clock: deps.clock, closing })
   }
 
   /**

@@ -1,5 +1,5 @@
 // One run of the jobs of log push in a process of its own: jobs-child.mjs fill FOLDER RECORDS, or
-// run FOLDER JOBS BYTES, or differ FOLDER JOBS BYTES.
+// run FOLDER JOBS BYTES, or differ FOLDER JOBS BYTES; with `plain` behind them batches are not compressed.
 import { systemClock } from '../../dist/src/core/clock.js'
 import { holdHeap } from '../../dist/src/core/heap-size.js'
 import { silentLog as log } from '../../dist/src/core/log.js'
@@ -11,7 +11,9 @@ holdHeap()
 const { openSpools } = await import('../../dist/pipelines/logpush/spool/index.js')
 const { cursorOf, LATER, runJobs, ZONE } = await import('./run-jobs.mjs')
 
-const [what, folder, ...numbers] = process.argv.slice(2)
+const [what, folder, ...rest] = process.argv.slice(2)
+const encoding = rest.at(-1) === 'plain' ? 'identity' : 'gzip'
+const numbers = rest.filter((text) => text !== 'plain')
 const MAX_JOBS = 8
 const clock = what === 'fill' ? systemClock : LATER
 const COMMIT_BYTES = 256 * 1024
@@ -44,6 +46,7 @@ async function run(jobs, maxBytes) {
     folder,
     jobs,
     of: (id) => ({ ...settings, ...(what === 'differ' && unlike(id - 1)) }),
+    encoding,
     tick: (ms) => (late = Math.max(late, ms)),
   })
   return { perMillion: (cpu * 1e6) / spool.end, seconds, late, rss: process.resourceUsage().maxRSS / 1024, sent }

@@ -4,7 +4,7 @@
 //
 //   npm run bench -- jobs [--records 200000]
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -31,10 +31,10 @@ async function baseline() {
 
 const folder = mkdtempSync(join(tmpdir(), 'edged-jobs-'))
 const rows = []
-const run = async (name, jobs, maxBytes, what = 'run') => {
+const run = async (name, jobs, maxBytes, what = 'run', encoding = 'gzip') => {
   const copy = join(folder, 'run')
   cpSync(join(folder, 'full'), copy, { recursive: true })
-  const result = await inChild('jobs-child.mjs', [what, copy, jobs, maxBytes].map(String))
+  const result = await inChild('jobs-child.mjs', [what, copy, jobs, maxBytes, encoding].map(String))
   rmSync(copy, { recursive: true })
   if (result.failed !== undefined) throw new Error(result.failed)
   rows.push({
@@ -44,7 +44,7 @@ const run = async (name, jobs, maxBytes, what = 'run') => {
     'loop held, ms': result.late.toFixed(0),
     'k records/s': (RECORDS / result.seconds / 1000).toFixed(0),
   })
-  return result.perMillion
+  return { cpu: result.perMillion, seconds: result.seconds }
 }
 try {
   const filled = await inChild('jobs-child.mjs', ['fill', join(folder, 'full'), String(RECORDS)])
@@ -61,9 +61,17 @@ try {
   const alike = await run('8 jobs, the same', 8, 0)
   await run('8 jobs, the same, batches of up to 1 GB', 8, 1_000_000_000)
   const different = await run('8 jobs, each with its own filter and fields', 8, 0, 'differ')
+  const onePlain = await run('1 job, not compressed', 1, 0, 'run', 'plain')
+  const differentPlain = await run('8 jobs that differ, not compressed', 8, 0, 'differ', 'plain')
   table(rows)
-  const times = (cost) => `${(cost / one).toFixed(2)}x`
+  const times = (cost, of = one) => `${(cost.cpu / of.cpu).toFixed(2)}x`
   console.log(`8 jobs cost ${times(alike)} one job where they are the same, ${times(different)} where they differ`)
+  const time = (different.seconds / one.seconds).toFixed(2)
+  const gzip = (different.cpu - differentPlain.cpu) / different.cpu
+  console.log(
+    `where they differ: ${time}x the time on ${availableParallelism()} cores; ${times(differentPlain, onePlain)} without gzip, ` +
+      `which is ${(gzip * 100).toFixed(0)} % of their CPU and runs in other threads`,
+  )
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

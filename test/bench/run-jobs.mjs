@@ -1,4 +1,4 @@
-// Jobs of log push on a spool that has its records already, each with gzip batches to nowhere.
+// Jobs of log push on a spool that has its records already, each with batches to nowhere.
 import { setTimeout as wait } from 'node:timers/promises'
 import { startLogpush } from '../../dist/pipelines/logpush/job-manager.js'
 import { readConfig } from '../../dist/src/config/load.js'
@@ -16,7 +16,7 @@ export const LATER = { ...systemClock, now: () => Date.now() + 3_600_000 }
 export const cursorOf = (n) => `job-${n}`
 
 /** Runs jobs until they have delivered all of the spool. `of`: their settings by number; `tick`: called every 10 ms. */
-export async function runJobs({ spools, spool, folder, jobs, of, tick = () => {} }) {
+export async function runJobs({ spools, spool, folder, jobs, of, tick = () => {}, encoding = 'gzip' }) {
   const { logpush: options } = readConfig('{}', 'bench.yaml', {})
   const store = await openStore('memory', { folder: '', log })
   const fixed = { dataset: 'http_requests', enabled: true, kind: '', destination_conf: { sealed: 'file:///bench' } }
@@ -24,7 +24,7 @@ export async function runJobs({ spools, spool, folder, jobs, of, tick = () => {}
     await store.batch([{ kind: LOGPUSH_JOBS, scope: ZONE, id: String(id), value: { id, ...fixed, ...of(id) } }])
   const told = { records: 0, sent: 0 }
   const sink = {
-    encoding: 'gzip',
+    encoding,
     limits: {},
     daily: false,
     async write({ body, records }) {

@@ -229,6 +229,21 @@ export function storeContract(t: Test, name: string, fresh: (t: Test) => StoreUn
     t.equal(heard.length, 31)
   })
 
+  subtest('a frozen value is stored as it is; one with a member that can change is copied', async (t, store) => {
+    const value = Object.freeze({ text: 'frozen', count: 1, list: Object.freeze(['a', null, true]) })
+    const list = ['before']
+    const shallow = Object.freeze({ text: 'shallow', list })
+    await store.batch([
+      { kind: THINGS, scope: A, id: 'frozen', value },
+      { kind: THINGS, scope: A, id: 'shallow', value: shallow },
+      { kind: THINGS, scope: A, id: 'zero', value: Object.freeze({ count: -0, text: undefined }) },
+    ])
+    list.push('after')
+    t.strictSame(store.get(THINGS, A, 'frozen')?.value, { text: 'frozen', count: 1, list: ['a', null, true] })
+    t.strictSame(store.get(THINGS, A, 'shallow')?.value, { text: 'shallow', list: ['before'] })
+    t.same(JSON.stringify(store.get(THINGS, A, 'zero')?.value), '{"count":0}')
+  })
+
   subtest('what is stored cannot be changed from outside', async (t, store) => {
     const value = { list: [{ deep: 1 }] }
     const writing = store.batch([{ kind: THINGS, scope: A, id: 'x', value }])

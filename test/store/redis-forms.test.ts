@@ -134,8 +134,10 @@ for (const [name, start] of GROUPS)
 
       // The old server comes back, and finds that another one took over.
       await killed.start()
-      await write(n)
-      t.equal(confirmed.at(-1), n)
+      await until(async () => {
+        await write(n)
+        return confirmed.at(-1) === n
+      })
     },
   )
 

@@ -9,7 +9,7 @@ import { account } from '../../src/core/scope.js'
 import { kind, StoreUnavailable, type Store } from '../../src/core/store.js'
 import { openStore } from '../../src/store/index.js'
 import type { StoreOptions } from '../../src/store/options.js'
-import { recordName, Row } from '../../src/store/record.js'
+import { named, recordName, Row } from '../../src/store/record.js'
 import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
 import { MemoryIndex } from '../../src/store/memory-index.js'
 import { openVault } from '../../src/store/vault.js'
@@ -216,14 +216,15 @@ t.test('early batches of data that was deleted are dropped', async (t) => {
   const resident = new MemoryIndex(silentLog)
   const visible = new VisibleRecords(resident, 10)
   const name = recordName(THINGS.name, A, 'x')
-  const row = (n: number) => new Row(name, 12, JSON.stringify({ n }))
-  visible.deliver(12, [{ name, row: row(1) }])
+  const at = named(name)
+  const row = (n: number) => new Row(at, 12, JSON.stringify({ n }))
+  visible.deliver(12, [{ name, at, row: row(1) }])
   const lost = t.rejects(visible.reached(12), StoreUnavailable, 'nobody waits for what does not come')
   visible.replace(new Map(), 5, { anew: true })
   await lost
   for (let version = 6; version <= 11; version++) visible.deliver(version, [])
   t.equal(resident.get(THINGS, A, 'x'), undefined)
-  visible.deliver(12, [{ name, row: row(2) }])
+  visible.deliver(12, [{ name, at, row: row(2) }])
   t.same(resident.get(THINGS, A, 'x')?.value, { n: 2 })
 })
 

@@ -204,3 +204,28 @@ t.test(
     t.equal(big.room(scope), 0, 'payloads are counted as well, by their bytes')
   },
 )
+
+t.test('concurrent calls share a batch, and one that conflicts does not reject the others', async (t) => {
+  const clock = handClock()
+  const store = await openStore('embedded', { folder: testFolder(t), log: silentLog, clock })
+  t.teardown(async () => await store.close())
+  const metrics = openMetrics({ process: false })
+  const deliveries = new StoredDeliveries(store, clock, () => ({ jobs: 10_000, bytes: 1e9 }), metrics)
+  const batches: number[] = []
+  store.watch((changes) => void batches.push(changes.length))
+
+  await Promise.all(Array.from({ length: 8 }, async () => await deliveries.accept(scope, [made(clock.now())])))
+  t.same(batches, [16], 'one batch has a delivery and its state for each call')
+
+  const known = store.list(DELIVERIES, scope)[0]!.value
+  const calls = [made(clock.now()), known, made(clock.now())]
+  const results = await Promise.allSettled(calls.map(async (one) => await deliveries.accept(scope, [one])))
+  t.same(results.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']) // prettier-ignore
+  t.match(results[1], { reason: { name: 'VersionConflict' } })
+  t.equal(store.count(DELIVERIES, scope), 10)
+
+  const many = Array.from({ length: 700 }, () => made(clock.now()))
+  await Promise.all(many.map(async (one) => await deliveries.accept(scope, [one])))
+  t.equal(store.count(DELIVERY_STATES, scope), 710, 'more calls than one batch takes')
+  t.ok(Math.max(...batches) <= 1100, 'a batch is bounded')
+})

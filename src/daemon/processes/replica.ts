@@ -18,7 +18,7 @@ import type { Scope } from '../../core/scope.js'
 import type { Change, Kind, Stored, StoreReader } from '../../core/store.js'
 import { ACME_CHALLENGES, MANAGED_CERTIFICATES } from '../../tls/acme/records.js'
 import { MemoryIndex } from '../../store/memory-index.js'
-import { recordName, Row } from '../../store/record.js'
+import { named, recordName, Row } from '../../store/record.js'
 import type { RecordRow } from './protocol.js'
 
 /** The kinds of records that proxy processes read. Every other record stays in the daemon. */
@@ -81,15 +81,15 @@ export class Replica implements StoreReader {
   }
 
   load(rows: readonly RecordRow[]): void {
-    for (const [name, version, json] of rows) this.#index.load(new Row(name, version, json!))
+    for (const [name, version, json] of rows) this.#index.load(new Row(named(name), version, json!))
   }
 
   apply(rows: readonly RecordRow[]): void {
     this.#index.apply(
-      rows.map(([name, version, json]) => ({
-        name,
-        row: json === undefined ? undefined : new Row(name, version, json),
-      })),
+      rows.map(([name, version, json]) => {
+        const at = named(name)
+        return { name, at, row: json === undefined ? undefined : new Row(at, version, json) }
+      }),
     )
   }
 

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { messageOf } from '../../core/errors.js'
 import type { AuditEntry } from '../../core/store.js'
-import { Row } from '../record.js'
+import { named, Row } from '../record.js'
 import { FORMAT, MEMBERS, parseManifest, sha256, type Manifest } from './manifest.js'
 import { tarMembers, type TarMember } from './tar.js'
 
@@ -50,7 +50,7 @@ export async function openBackup(path: string): Promise<Backup> {
 
 function rowOf(line: string): Row {
   const [name, version, value] = JSON.parse(line) as [unknown, number, unknown]
-  return new Row(JSON.stringify(name), version, JSON.stringify(value))
+  return new Row(named(JSON.stringify(name)), version, JSON.stringify(value))
 }
 
 async function verified(file: FileHandle): Promise<{ manifest: Manifest; key: string | undefined }> {
