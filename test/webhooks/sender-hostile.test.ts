@@ -93,7 +93,8 @@ t.test('an untrusted certificate and a name that now resolves to a private addre
 })
 
 t.test('a response without end is read up to a limit', async (t) => {
-  const MAX_WRITTEN = 64 * 2 ** 20
+  // More than sockets buffer, and little enough to be read within the time limit of a body.
+  const MAX_WRITTEN = 16 * 2 ** 20
   const chunk = Buffer.alloc(2 ** 16, 'x')
   let written = 0
   const to = await receiver(t, (_, response) => {
