@@ -140,7 +140,10 @@ export interface EndpointSpec<P extends string, B extends TSchema, Q extends TSc
    * Called if a body does not fit the schema, with the members that do and with the whole body: returns the issues that
    * `handle` would report, so that a response has the issues of both. An ApiError that it throws is ignored.
    */
-  further?(call: Call<ParamNames<P>, Partial<Static<B>>>, given: GivenBody): readonly Issue[]
+  further?(
+    call: Call<ParamNames<P>, Partial<Static<B>>>,
+    given: GivenBody,
+  ): readonly Issue[] | Promise<readonly Issue[]>
   /** Returns `result`, alone or in a {@link ApiResponse}, or a {@link FileResponse}. */
   handle(call: Call<ParamNames<P>, Static<B>, Static<Q>>): HandlerResult<Static<R>> | Promise<HandlerResult<Static<R>>>
 }
@@ -167,28 +170,28 @@ export function endpoint<
 >(spec: EndpointSpec<P, B, Q, R>): Endpoint {
   const parse = spec.body && parser<TSchema>(spec.body)
   const optional = spec.bodyOptional ?? spec.method === 'delete'
-  const parseWhole = (call: Call): unknown => {
+  const parseWhole = async (call: Call): Promise<unknown> => {
     try {
       return parse?.(call.body)
     } catch (error) {
       if (!(error instanceof InvalidInput)) throw error
-      assertNoIssues([...error.issues, ...furtherIssues(call, error.issues)])
+      assertNoIssues([...error.issues, ...(await furtherIssues(call, error.issues))])
       throw error
     }
   }
-  const furtherIssues = (call: Call, issues: readonly Issue[]): readonly Issue[] => {
+  const furtherIssues = async (call: Call, issues: readonly Issue[]): Promise<readonly Issue[]> => {
     const { body } = call
     if (!spec.further || !isObject(body)) return []
     try {
-      return spec.further({ ...call, body: soundMembers(body, issues) as Partial<Static<B>> }, body)
+      return await spec.further({ ...call, body: soundMembers(body, issues) as Partial<Static<B>> }, body)
     } catch (error) {
       if (error instanceof InvalidInput) return error.issues
       if (error instanceof ApiError) return []
       throw error
     }
   }
-  const parseBody = (call: Call): unknown => {
-    if (call.body !== undefined) return parseWhole(call)
+  const parseBody = async (call: Call): Promise<unknown> => {
+    if (call.body !== undefined) return await parseWhole(call)
     // An empty body is first of all a body without the required members.
     const empty = parse?.({})
     if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
@@ -197,10 +200,10 @@ export function endpoint<
   const parseQuery = queryParser(spec.query ?? NO_QUERY, { ignoreUnknown: CLIENT_PATHS.test(spec.path) })
   return {
     ...spec,
-    handle: (call) =>
-      spec.handle({
+    handle: async (call) =>
+      await spec.handle({
         ...call,
-        body: parseBody(call) as Static<B>,
+        body: (await parseBody(call)) as Static<B>,
         query: parseQuery(call.query as URLSearchParams) as Static<Q>,
       }),
   }

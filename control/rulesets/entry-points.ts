@@ -36,7 +36,7 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
   }
 
   /** A new name is ignored, not rejected: clients put an entry point without knowing its name. */
-  const put = (actor: Actor, phase: Phase, body: RulesetChange): Decided => {
+  const put = async (actor: Actor, phase: Phase, body: RulesetChange): Promise<Decided> => {
     const level = levelOf(actor.scope)
     if (!phase.levels.includes(level))
       throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
@@ -44,15 +44,17 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
     const stored = repository.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
     const changed = changedFixed(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
-    const rules = check.rules(actor, fixed, body.rules, changed)
+    const rules = await check.rules(actor, fixed, body.rules, changed)
     const { name, description } = body
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, repository.making())
-      return { ...repository.created(actor, made), hints: rulesHints(made.rules, made.phase) }
+      const hints = await rulesHints(made.rules, made.phase, repository.pause)
+      return { ...repository.created(actor, made), hints }
     }
     const next = replaceRuleset(old, given, repository.making())
-    return { ...repository.changed(actor, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
+    const hints = rules ? await rulesHints(next.rules, next.phase, repository.pause) : []
+    return { ...repository.changed(actor, stored, next), hints }
   }
   return { existing, repository, check, put }
 }
@@ -81,9 +83,12 @@ function replaceEntrypoint({ repository, check, put }: Context): Endpoint {
     maxBytes: 5_000_000,
     result: WrittenRuleset,
     refusal: 'badRuleset',
-    further(call) {
+    async further(call) {
       const fixed = { kind: ENTRY_KIND[levelOf(call.scope)], phase: phaseOf(call.params.ruleset_phase).name }
-      return [...changedFixed(fixed, call.body, ['kind', 'phase']), ...check.issues(call, fixed, call.body.rules)]
+      return [
+        ...changedFixed(fixed, call.body, ['kind', 'phase']),
+        ...(await check.issues(call, fixed, call.body.rules)),
+      ]
     },
     handle: async (call) =>
       await repository.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),

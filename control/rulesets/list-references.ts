@@ -1,7 +1,7 @@
-import { LIST_NAMES } from '../../src/core/model/list.js'
+import { LIST_NAMES, type ListNamed } from '../../src/core/model/list.js'
 import { RULESET_USES, type Rule, type Ruleset } from '../../src/core/model/ruleset.js'
 import { account } from '../../src/core/scope.js'
-import type { Store, Write } from '../../src/core/store.js'
+import { VersionConflict, type Store, type Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
 import type { Actor } from '../resources/audit.js'
 
@@ -9,13 +9,15 @@ type Rules = Pick<Ruleset, 'rules'>
 
 /**
  * Returns writes that update the counts of rules that run other rulesets or use lists, between two ruleset versions.
- * A count changes in the batch that changes the rules, so no ruleset can be deleted while a new rule runs it.
+ * A count changes in the batch that changes the rules, so no ruleset can be deleted while a new rule runs it. Throws
+ * VersionConflict if a new rule uses a list that `list` does not know.
  */
 export function useWrites(
   store: Store,
   { scope, accountId }: Pick<Actor, 'scope' | 'accountId'>,
   before: Rules | undefined,
   after: Rules | undefined,
+  list?: ListNamed,
 ): Write[] {
   const home = account(accountId)
   const old = new Set(before?.rules)
@@ -29,6 +31,9 @@ export function useWrites(
   })
   const lists = [...difference(listed(changed(before)), listed(changed(after)))].flatMap(([name, step]): Write[] => {
     const found = store.get(LIST_NAMES, home, name)
+    // Lists of the configuration have no record. A list that was deleted while its rules were checked is reported by
+    // the next check.
+    if (!found && step > 0 && list && list(name) === undefined) throw new VersionConflict(`there is no list ${name}`)
     if (!found) return []
     const rules = Math.max(0, found.value.rules + step)
     return [{ kind: LIST_NAMES, scope: home, id: name, value: { ...found.value, rules }, ifVersion: found.version }]

@@ -24,14 +24,14 @@ export class RulesCheck {
   }
 
   /** Returns the rules of a body. Throws with pointers below `/rules`, together with `besides`: issues of other members. */
-  rules(
+  async rules(
     actor: Actor,
     home: RuleScope,
     rules: readonly unknown[] | undefined,
     besides: readonly Issue[] = [],
-  ): readonly RuleInput[] | undefined {
+  ): Promise<readonly RuleInput[] | undefined> {
     if (rules) this.room(rules.length, '/rules')
-    assertNoIssues([...besides, ...this.issues(actor, home, rules)])
+    assertNoIssues([...besides, ...(await this.issues(actor, home, rules))])
     if (!rules) return undefined
     const checked = rules as readonly RuleInput[]
     for (const [index, rule] of checked.entries()) this.#refuseUnlessEntitled(actor, rule, `/rules/${index}`)
@@ -39,11 +39,17 @@ export class RulesCheck {
   }
 
   /** Returns the issues of rules, also for a ruleset whose kind or phase is not valid. */
-  issues(actor: Actor, { kind, phase }: Partial<RuleScope>, rules: readonly unknown[] | undefined): readonly Issue[] {
+  async issues(
+    actor: Actor,
+    { kind, phase }: Partial<RuleScope>,
+    rules: readonly unknown[] | undefined,
+  ): Promise<readonly Issue[]> {
     if (!rules) return []
-    if (phase === undefined) return unplacedRulesIssues(rules, { list: listNamed(this.#deps, actor.accountId) })
+    const { pause } = this.#repository
+    if (phase === undefined)
+      return await unplacedRulesIssues(rules, { list: listNamed(this.#deps, actor.accountId) }, pause)
     const home = { kind: kind ?? ENTRY_KIND[levelOf(actor.scope)], phase }
-    return rulesIssues(rules, this.#context(actor, home))
+    return await rulesIssues(rules, this.#context(actor, home), pause)
   }
 
   /** Returns one rule; pointers are relative to it. */

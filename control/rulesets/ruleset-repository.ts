@@ -1,3 +1,4 @@
+import { EventLoopYield } from '../../src/core/event-loop-yield.js'
 import { newId } from '../../src/core/ids.js'
 import {
   ENTRY_POINTS,
@@ -12,12 +13,14 @@ import { account, type Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
 import { ENTRY_KIND, type Level } from '../../src/rules/phases.js'
 import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
+import { forgetExpressions } from '../../src/rules/parsed.js'
 import type { Hint } from '../../src/rules/rulesets/hints.js'
 import { audit, type Actor } from '../resources/audit.js'
 import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
+import { listNamed } from '../lists/list-by-name.js'
 import { useWrites } from './list-references.js'
 
 /** A decided write: its records and its response. */
@@ -36,10 +39,14 @@ export type Written = ApiResponse<Ruleset | null>
 export class RulesetRepository {
   readonly #deps: ControlDeps
   readonly #turns = new KeyedEdits('rulesetsBusy')
+  readonly #slices = new EventLoopYield()
 
   constructor(deps: ControlDeps) {
     this.#deps = deps
   }
+
+  /** Called between the steps of long work on rules, so that other requests are served. */
+  readonly pause = (): Promise<void> => this.#slices.yieldToEventLoop()
 
   /** Returns a ruleset. Throws `rulesetNotFound`. */
   get(scope: Scope, id: string): Stored<StoredRuleset> {
@@ -79,13 +86,19 @@ export class RulesetRepository {
    * Runs `decide` on the current state and stores its result; a dry run stores nothing and returns null. Writes of one
    * account are serialized. If another machine changed the state, it is read again.
    */
-  async write(actor: Actor, dryRun: boolean | undefined, decide: () => Decided): Promise<Written> {
-    if (dryRun) return written(null, decide())
-    return await this.#turns.run(actor.accountId, async () => {
-      const decided = decide()
-      if (decided.writes.length > 0) await this.#deps.store.batch(decided.writes, decided.audit)
-      return written(decided.result, decided)
-    })
+  async write(actor: Actor, dryRun: boolean | undefined, decide: () => Decided | Promise<Decided>): Promise<Written> {
+    try {
+      if (dryRun) return written(null, await decide())
+      return await this.#turns.run(actor.accountId, async () => {
+        const decided = await decide()
+        await this.pause()
+        if (decided.writes.length > 0) await this.#deps.store.batch(decided.writes, decided.audit)
+        await this.pause()
+        return written(decided.result, decided)
+      })
+    } finally {
+      forgetExpressions()
+    }
   }
 
   /** Creates a ruleset. Throws `tooManyRulesets`. */
@@ -99,7 +112,7 @@ export class RulesetRepository {
     if (kind === ENTRY_KIND[levelOf(scope)])
       writes.push({ kind: ENTRY_POINTS, scope, id: phase, value: { ruleset_id: id }, ifVersion: 0 })
     else writes.push({ kind: RULESET_USES, scope, id, value: { rules: 0 }, ifVersion: 0 })
-    writes.push(...useWrites(this.#deps.store, actor, undefined, ruleset))
+    writes.push(...useWrites(this.#deps.store, actor, undefined, ruleset, listNamed(this.#deps, actor.accountId)))
     return { result: ruleset, writes, audit: [this.#entry(actor, id, undefined, ruleset)] }
   }
 
@@ -114,7 +127,7 @@ export class RulesetRepository {
     const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: all }, ifVersion }]
     if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), value: before })
     for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
-    writes.push(...useWrites(this.#deps.store, actor, before, ruleset))
+    writes.push(...useWrites(this.#deps.store, actor, before, ruleset, listNamed(this.#deps, actor.accountId)))
     return { result: ruleset, writes, audit: [this.#entry(actor, id, before, ruleset)] }
   }
 

@@ -76,20 +76,21 @@ function postRuleset({ repository, check }: Context): Endpoint {
     maxBytes: 5_000_000,
     result: WrittenRuleset,
     refusal: 'badRuleset',
-    further: (call) => [
+    further: async (call) => [
       ...placementIssues(call.body, levelOf(call.scope)),
-      ...check.issues(call, call.body, call.body.rules),
+      ...(await check.issues(call, call.body, call.body.rules)),
     ],
     handle: async (call) =>
-      await repository.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, async () => {
         const { scope, body } = call
         const level = levelOf(scope)
         const misplaced = placementIssues(body, level)
         if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && repository.entryPoint(scope, body.phase))
           throw new ApiError('entryPointExists', '/phase', `the ${level} has an entry point for ${body.phase} already`)
-        const rules = check.rules(call, body, body.rules, misplaced)
+        const rules = await check.rules(call, body, body.rules, misplaced)
         const made = createRuleset({ ...body, rules: rules ?? [] }, repository.making())
-        return { ...repository.created(call, made), hints: rulesHints(made.rules, made.phase) }
+        const hints = await rulesHints(made.rules, made.phase, repository.pause)
+        return { ...repository.created(call, made), hints }
       }),
   })
 }
@@ -118,20 +119,21 @@ function putRuleset({ repository, check }: Context): Endpoint {
     maxBytes: 5_000_000,
     result: WrittenRuleset,
     refusal: 'badRuleset',
-    further(call) {
+    async further(call) {
       const old = repository.get(call.scope, call.params.ruleset_id).value.ruleset
-      return [...changedFixed(old, call.body, FIXED), ...check.issues(call, old, call.body.rules)]
+      return [...changedFixed(old, call.body, FIXED), ...(await check.issues(call, old, call.body.rules))]
     },
     handle: async (call) =>
-      await repository.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, async () => {
         const { scope, params, body } = call
         const stored = repository.get(scope, params.ruleset_id)
         const old = stored.value.ruleset
-        const rules = check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
+        const rules = await check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
         const { description } = body
         const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
         const next = replaceRuleset(old, change, repository.making())
-        return { ...repository.changed(call, stored, next), hints: rules ? rulesHints(next.rules, next.phase) : [] }
+        const hints = rules ? await rulesHints(next.rules, next.phase, repository.pause) : []
+        return { ...repository.changed(call, stored, next), hints }
       }),
   })
 }

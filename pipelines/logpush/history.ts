@@ -2,7 +2,7 @@
 import { BatchText } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { Frame, Position, Spool } from './spool/types.js'
-import { EventLoopYield } from './yielding.js'
+import { EventLoopYield } from '../../src/core/event-loop-yield.js'
 
 type Retained = Pick<Spool, 'start' | 'end' | 'frame'>
 

@@ -11,7 +11,7 @@ import type { Cursor, ReadableSpool } from './spool/types.js'
 import type { JobStatus } from './status.js'
 import type { Tap } from './tap.js'
 import type { Uploads } from './uploads.js'
-import type { EventLoopYield } from './yielding.js'
+import type { EventLoopYield } from '../../src/core/event-loop-yield.js'
 
 /** What all jobs share. */
 export interface SessionDeps {

@@ -198,6 +198,11 @@ export class Edge {
     this.#config = next
   }
 
+  /** Resolves when all changes of the store so far are in force; undefined if that is so now. */
+  get applied(): Promise<void> | undefined {
+    return this.#configured.applied
+  }
+
   /** Removes cached responses that another process or machine found to be outdated. */
   async invalidate(invalidated: readonly Invalidated[]): Promise<void> {
     await Promise.all(invalidated.map(async (one) => await this.#cache.invalidate(one)))

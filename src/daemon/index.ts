@@ -132,10 +132,6 @@ async function start(
   const files = await openCacheDisk(first, { store, clock, log })
   if (files) stack.use(files)
   const cacheDisk = files && { start: files.owner.start, owner: files.owner, counts: files.owner }
-  store.applied = () => {
-    const pending = [processes?.applied(), files?.owner.recorded].filter((promise) => promise !== undefined)
-    return pending.length === 0 ? undefined : Promise.all(pending)
-  }
   // Undefined: no other machine uses the store.
   const machine = first.store.startsWith('redis') ? logpush.machine : undefined
   let machines: MachineInvalidations | undefined
@@ -144,6 +140,12 @@ async function start(
     return undefined
   }
   const edge = stack.use(await Edge.open(first, { ...shared, egress, resolve, counts, cacheDisk, spread }))
+  store.applied = () => {
+    const pending = [edge.applied, processes?.applied(), files?.owner.recorded].filter(
+      (promise) => promise !== undefined,
+    )
+    return pending.length === 0 ? undefined : Promise.all(pending)
+  }
   logpush.traced(edge.tracer)
   const apply = (invalidated: readonly Invalidated[]) => void (processes ?? edge).invalidate(invalidated)
   if (machine !== undefined) machines = stack.use(new MachineInvalidations(machine, { store, clock, log, apply }))

@@ -79,6 +79,11 @@ export class ZoneRegistry implements Zones {
     }
   }
 
+  /** Resolves when all changes of rules are in force; undefined if they are. */
+  get applied(): Promise<void> | undefined {
+    return this.#rules.applied
+  }
+
   close(): void {
     this.#unwatch()
   }
@@ -86,9 +91,8 @@ export class ZoneRegistry implements Zones {
   #changed(changes: readonly Change[]): void {
     for (const change of changes)
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
-    const rules = this.#rules.changed(changes)
+    this.#rules.changed(changes, () => (this.current = this.#withRules()))
     if (changes.some(({ kind }) => KINDS.has(kind))) this.current = this.#table()
-    else if (rules) this.current = this.#withRules()
   }
 
   #hostname({ scope, id, value }: Stored<Hostname | undefined>): void {

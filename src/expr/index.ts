@@ -6,11 +6,12 @@ import type { Logical, Path, Span } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
 import { ExprError, ExprSpanError, locate } from './error.js'
 import type { Expression, ValueExpression } from './expression.js'
+import type { ExpressionCache } from './expression-cache.js'
 import { FIELDS } from './fields/index.js'
 import { FUNCTIONS } from './functions/index.js'
 import { lint, type Lint } from './lint.js'
 import { NO_LISTS, type Lists } from './lists.js'
-import { parseFilter, parseValue as parseValueTree, type Parsed } from './parser.js'
+import { parseFilter, parseValue as parseValueText } from './parser.js'
 import { survey, type ExpressionPlace, type Uses } from './usage.js'
 import { Scheme } from './scheme.js'
 import { toBytes } from './value.js'
@@ -18,6 +19,7 @@ import { toBytes } from './value.js'
 export { BUDGET_EXCEEDED, REQUEST_STEPS, UNLIMITED, type Budget } from './budget.js'
 export { Context, contextOf, Getters, type Getter } from './context.js'
 export { ExprError, type ExprErrorClass } from './error.js'
+export { ExpressionCache } from './expression-cache.js'
 export { FIELDS, type FieldInfo } from './fields/index.js'
 export { FUNCTIONS } from './functions/index.js'
 export { formatIp, parseIp, parseIpRange, plainAddress } from './ip.js'
@@ -49,23 +51,28 @@ export const SCHEME = new Scheme(
 export interface ParseOptions extends ExpressionPlace {
   /** The allowed names. Default: the documented language. */
   readonly scheme?: Scheme
+  /** Trees of texts that were parsed before. Default: none. */
+  readonly cache?: ExpressionCache
 }
 
 /** Parses a filter. Throws an ExprError. */
 export function parse(text: string, options: ParseOptions = {}): Expression {
-  return parsed(text, options, parseFilter)
+  return parsed(text, options, filterTree)
 }
 
 /** Parses a value expression, as in the values of rewrites and redirects. Throws an ExprError. */
 export function parseValue(text: string, options: ParseOptions = {}): ValueExpression {
-  const expression = parsed(text, options, parseValueTree)
+  const expression = parsed(text, options, valueTree)
   return { ...expression, type: expression.root.type }
 }
 
+const filterTree = (text: string, scheme: Scheme): Logical => parseFilter(text, scheme).root
+const valueTree = (text: string, scheme: Scheme): Path => parseValueText(text, scheme).root
+
 function parsed<T extends Logical | Path>(
   text: string,
-  { scheme = SCHEME, ...place }: ParseOptions,
-  read: (text: string, scheme: Scheme) => Parsed<T>,
+  { scheme = SCHEME, cache, ...place }: ParseOptions,
+  read: (text: string, scheme: Scheme) => T,
 ) {
   // Callers of the library may have no types.
   if (typeof text !== 'string') throw new TypeError(`expected a string, but got a value of type ${typeof text}`)
@@ -76,7 +83,7 @@ function parsed<T extends Logical | Path>(
       const reason = `an expression has at most ${MAX_LENGTH} characters, found ${length}`
       throw new ExprSpanError('ExpressionTooLong', reason, 0, source.length)
     }
-    const { root } = read(text, scheme)
+    const root = cache?.tree(text, scheme, read) ?? read(text, scheme)
     return { text, scheme, root, uses: survey(root, place) }
   } catch (error) {
     throw error instanceof ExprSpanError ? locate(source, error) : error

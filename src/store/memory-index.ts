@@ -66,7 +66,7 @@ export class MemoryIndex {
       if (row) this.#put(row)
       else if (old) this.#remove(old)
       if (this.#listeners.size === 0) continue
-      if (row) seen.push(row.stored)
+      if (row) seen.push(row.change)
       else if (old) seen.push(old.removed)
     }
     if (seen.length > 0) this.#tell(Object.freeze(seen))

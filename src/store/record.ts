@@ -44,6 +44,21 @@ export class Row implements Named {
     return this.#stored
   }
 
+  /** What watchers receive. Most records have no watcher: their JSON is parsed at the first use. */
+  get change(): Stored<unknown> {
+    const { kind, scope, id, version } = this
+    const valueOf = () => this.stored.value
+    return Object.freeze({
+      kind,
+      scope,
+      id,
+      version,
+      get value() {
+        return valueOf()
+      },
+    })
+  }
+
   /** Value that watchers receive after its removal. */
   get removed(): Stored<undefined> {
     return this.#with(undefined)

@@ -50,7 +50,10 @@ export class ServingProcess {
     load: (rows) => this.#state.replica.load(rows),
     open: async () => await this.#open(),
     listen: async () => await this.#listen(),
-    changes: (rows) => this.#state.replica.apply(rows),
+    changes: async (rows) => {
+      this.#state.replica.apply(rows)
+      await this.#edge?.applied
+    },
     want: async (wanted) => await this.#state.emitter.want(wanted),
     invalidate: async (invalidated) => await this.#edge?.invalidate(invalidated),
     useCounts: (path) => this.#state.counts.use(path),

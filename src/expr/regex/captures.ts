@@ -1,6 +1,6 @@
 import type { Budget } from '../budget.js'
 import { stepHolds } from './look.js'
-import { acceptTables, type Program, type Step } from './program.js'
+import { CLASS, LOOK, MATCH, SAVE, SPLIT, type LookStep, type Program } from './program.js'
 
 /** Cost of following one thread, in steps of the budget. */
 const THREAD_STEPS = 8
@@ -11,12 +11,10 @@ const THREAD_STEPS = 8
  */
 export class Captures {
   readonly #program: Program
-  readonly #accepts: readonly (Uint8Array | undefined)[]
   readonly #none: readonly number[]
 
   constructor(program: Program, groups: number) {
     this.#program = program
-    this.#accepts = acceptTables(program.steps)
     this.#none = Array.from({ length: (groups + 1) * 2 }, () => -1)
   }
 
@@ -25,10 +23,10 @@ export class Captures {
    * if the group did not take part.
    */
   exec(text: string, budget: Budget): number[] | undefined {
-    const { steps, start, anchored } = this.#program
+    const { kinds, next: nexts, other, accepts, start, anchored } = this.#program
     let current: Thread[] = []
     let next: Thread[] = []
-    const seen = new Int32Array(steps.length).fill(-1)
+    const seen = new Int32Array(kinds.length).fill(-1)
     let found: number[] | undefined
     for (let at = 0; at <= text.length; at++) {
       // Threads of an earlier beginning are first, so a new one is added last and only until a match is found.
@@ -39,13 +37,12 @@ export class Captures {
       const byte = at < text.length ? text.charCodeAt(at) : -1
       next.length = 0
       for (const { step: id, slots } of current) {
-        const step = steps[id] as Step
-        if (step.kind === 'match') {
+        if (kinds[id] === MATCH) {
           found = slots.with(1, at)
           break
         }
-        if (step.kind === 'class' && byte !== -1 && this.#accepts[id]?.[byte] === 1) {
-          this.#follow({ step: step.next, slots }, { text, at: at + 1, budget }, seen, next)
+        if (kinds[id] === CLASS && byte !== -1 && accepts[other[id] as number]?.[byte] === 1) {
+          this.#follow({ step: nexts[id] as number, slots }, { text, at: at + 1, budget }, seen, next)
         }
       }
       ;[current, next] = [next, current]
@@ -55,6 +52,7 @@ export class Captures {
 
   /** Adds every step that a thread reaches without a byte, in order of preference. */
   #follow(from: Thread, { text, at, budget }: Point, seen: Int32Array, into: Thread[]): void {
+    const { kinds, next, other, looks } = this.#program
     const stack = [from]
     let followed = 0
     for (let thread = stack.pop(); thread !== undefined; thread = stack.pop()) {
@@ -62,17 +60,17 @@ export class Captures {
       followed++
       if (seen[id] === at) continue
       seen[id] = at
-      const step = this.#program.steps[id] as Step
-      switch (step.kind) {
-        case 'split':
-          stack.push({ step: step.other, slots }, { step: step.next, slots })
+      const [after, detail] = [next[id] as number, other[id] as number]
+      switch (kinds[id]) {
+        case SPLIT:
+          stack.push({ step: detail, slots }, { step: after, slots })
           break
-        case 'save':
+        case SAVE:
           followed += slots.length >> 2
-          stack.push({ step: step.next, slots: slots.with(step.slot, at) })
+          stack.push({ step: after, slots: slots.with(detail, at) })
           break
-        case 'look':
-          if (stepHolds(step, text, at)) stack.push({ step: step.next, slots })
+        case LOOK:
+          if (stepHolds(looks[detail] as LookStep, text, at)) stack.push({ step: after, slots })
           break
         default:
           into.push(thread)

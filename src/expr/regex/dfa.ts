@@ -1,6 +1,6 @@
 import type { Budget } from '../budget.js'
 import { holds } from './look.js'
-import { acceptTables, type Program, type Step } from './program.js'
+import { CLASS, MATCH as MATCHED, SAVE, SPLIT, type LookStep, type Program } from './program.js'
 import type { Simulation } from './simulate.js'
 
 /** Limits of the cache: table entries and steps in states, about 200 KiB together. A full cache is emptied. */
@@ -26,7 +26,6 @@ const MATCH = 2
 export class LazyDfa {
   readonly #program: Program
   readonly #simulation: () => Simulation
-  readonly #accepts: (Uint8Array | undefined)[]
   readonly #width: number
   /** One byte of each class, to evaluate the steps with. */
   readonly #sample: Int32Array
@@ -39,7 +38,6 @@ export class LazyDfa {
   constructor(program: Program, simulation: () => Simulation) {
     this.#program = program
     this.#simulation = simulation
-    this.#accepts = acceptTables(program.steps)
     this.#width = program.classCount + 1
     this.#sample = new Int32Array(program.classCount)
     for (let byte = 255; byte >= 0; byte--) this.#sample[program.classes[byte] as number] = byte
@@ -126,7 +124,8 @@ export class LazyDfa {
 
   /** Finds and stores the transition of a state for a class of bytes. The last class is the end of the text. */
   #step(from: number, byteClass: number, budget: Budget): number {
-    const { steps, anchored, start, looks } = this.#program
+    const { next, other, accepts, anchored, start, looks } = this.#program
+    const hasLooks = looks.length > 0
     const end = byteClass === this.#width - 1
     const byte = end ? -1 : (this.#sample[byteClass] as number)
     const { members, before } = this.#states[from] as State
@@ -134,7 +133,7 @@ export class LazyDfa {
 
     // First the conditions between the last byte and this one, which may lead to the end of the pattern.
     let settled = members
-    if (looks) {
+    if (hasLooks) {
       const kernel = new Kernel(this.#program)
       for (const member of members) kernel.add(member, { before, after: byte })
       if (kernel.matched) return this.#note(from, byteClass, MATCH)
@@ -143,12 +142,13 @@ export class LazyDfa {
     if (end) return this.#note(from, byteClass, DEAD)
     const kernel = new Kernel(this.#program)
     for (const member of settled) {
-      if (this.#accepts[member]?.[byte] === 1) kernel.add((steps[member] as Step & { kind: 'class' }).next, undefined)
+      // Only steps of classes are left: conditions are settled above.
+      if (accepts[other[member] as number]?.[byte] === 1) kernel.add(next[member] as number, undefined)
     }
     if (!anchored) kernel.add(start, undefined)
     if (kernel.matched) return this.#note(from, byteClass, MATCH)
     budget.spend(kernel.members.length * MEMBER_STEPS)
-    return this.#note(from, byteClass, this.#state(kernel.members, looks ? kindOf(byte) : 0))
+    return this.#note(from, byteClass, this.#state(kernel.members, hasLooks ? kindOf(byte) : 0))
   }
 
   #note(from: number, byteClass: number, to: number): number {
@@ -174,26 +174,28 @@ function kindOf(byte: number): number {
 
 /** Collects the steps that are reached without a byte. Conditions remain in it unless both of their sides are known. */
 class Kernel {
-  readonly #steps: readonly Step[]
+  readonly #program: Program
   readonly #seen = new Set<number>()
   readonly #found: number[] = []
   matched = false
 
   constructor(program: Program) {
-    this.#steps = program.steps
+    this.#program = program
   }
 
   add(entry: number, sides: { before: number; after: number } | undefined): void {
+    const { kinds, next, other, looks } = this.#program
     const stack = [entry]
     for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
       if (this.#seen.has(id)) continue
       this.#seen.add(id)
-      const step = this.#steps[id] as Step
-      if (step.kind === 'match') this.matched = true
-      else if (step.kind === 'split') stack.push(step.other, step.next)
-      else if (step.kind === 'save') stack.push(step.next)
-      else if (step.kind === 'class' || sides === undefined) this.#found.push(id)
-      else if (holds(step.look, sides.before, sides.after)) stack.push(step.next)
+      const kind = kinds[id]
+      if (kind === MATCHED) this.matched = true
+      else if (kind === SPLIT) stack.push(other[id] as number, next[id] as number)
+      else if (kind === SAVE) stack.push(next[id] as number)
+      else if (kind === CLASS || sides === undefined) this.#found.push(id)
+      else if (holds((looks[other[id] as number] as LookStep).look, sides.before, sides.after))
+        stack.push(next[id] as number)
     }
   }
 

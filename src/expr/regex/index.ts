@@ -34,8 +34,7 @@ export interface Regex {
 
 /** Parses and compiles a pattern (a byte string of UTF-8). Throws RegexSyntaxError. */
 export function parseRegex(pattern: Bytes): Regex {
-  const text = Buffer.from(pattern, 'latin1').toString('utf8')
-  const parsed = parse(text)
+  const parsed = parse(utf8Of(pattern))
   checkSize(parsed.hir)
   const source = linearSource(parsed.hir)
   const own = ownEngine(pattern, parsed)
@@ -64,13 +63,18 @@ function backtracking(own: Regex, { source, perText, perByte }: LinearSource): R
   }
 }
 
-/** Our own engines. They are built late, because many rules are checked but never run. */
+const utf8Of = (pattern: Bytes): string => Buffer.from(pattern, 'latin1').toString('utf8')
+
+/**
+ * Our own engines. They are built late, because many rules are checked but never run. The pattern is parsed again for
+ * that: a parsed expression is kept in memory, and Unicode classes are large.
+ */
 function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
   let automaton: LazyDfa | undefined
   let simulation: Simulation | undefined
   let capturing: Captures | undefined
   const make = (): LazyDfa => {
-    const program = compileProgram(hir, false)
+    const program = compileProgram(parse(utf8Of(pattern)).hir, false)
     // Few texts need the simulation.
     return new LazyDfa(program, () => (simulation ??= new Simulation(program)))
   }
@@ -89,7 +93,7 @@ function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
       return ascii && NOT_ASCII.test(text) ? automaton.fallback.test(text, budget) : automaton.test(text, budget)
     },
     exec(text, budget = UNLIMITED) {
-      capturing ??= new Captures(compileProgram(hir, true), groups.length)
+      capturing ??= new Captures(compileProgram(parse(utf8Of(pattern)).hir, true), groups.length)
       return capturing.exec(text, budget)
     },
   }

@@ -36,9 +36,17 @@ function wordHolds(look: Look, before: boolean, after: boolean): boolean {
 /** Returns whether a pattern has a Unicode word edge, which one byte on each side cannot decide. */
 export function unicodeLooks(hir: Hir): boolean {
   if (hir.kind === 'look') return hir.unicode && isWordLook(hir.look)
-  if (hir.kind === 'concat' || hir.kind === 'alt') return hir.items.some(unicodeLooks)
+  if (hir.kind === 'concat') return hir.items.some(unicodeLooks)
+  if (hir.kind === 'alt') {
+    const known = searched.get(hir) ?? hir.items.some(unicodeLooks)
+    searched.set(hir, known)
+    return known
+  }
   return (hir.kind === 'group' || hir.kind === 'repeat') && unicodeLooks(hir.item)
 }
+
+/** Results for alternatives, which Unicode classes consist of and share. */
+const searched = new WeakMap<Hir, boolean>()
 
 const WORD_LOOKS: ReadonlySet<Look> = new Set([
   'word',
@@ -51,9 +59,13 @@ const WORD_LOOKS: ReadonlySet<Look> = new Set([
 const isWordLook = (look: Look): boolean => WORD_LOOKS.has(look)
 
 /** Returns whether a condition of a program holds at a position of a text. */
-export function stepHolds(step: { readonly look: Look; readonly unicode: boolean }, text: string, at: number): boolean {
-  if (step.unicode && isWordLook(step.look)) return holdsUnicode(step.look, text, at)
-  return holds(step.look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
+export function stepHolds(
+  { look, unicode }: { readonly look: Look; readonly unicode: boolean },
+  text: string,
+  at: number,
+): boolean {
+  if (unicode && isWordLook(look)) return holdsUnicode(look, text, at)
+  return holds(look, at === 0 ? -1 : text.charCodeAt(at - 1), at === text.length ? -1 : text.charCodeAt(at))
 }
 
 /** Returns whether a Unicode word condition holds. Next to bytes that are not UTF-8 nothing is a word. */

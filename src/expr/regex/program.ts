@@ -1,26 +1,39 @@
 import type { Hir, Look } from './hir.js'
-import { contains, type Ranges } from './ranges.js'
+import type { Ranges } from './ranges.js'
 import { RegexSyntaxError } from './syntax-error.js'
 
-/** One step of a pattern. Steps are numbered; `next` and `other` are numbers of steps. */
-export type Step =
-  | { readonly kind: 'class'; readonly set: Ranges; readonly next: number }
-  | { kind: 'split'; next: number; other: number }
-  | { readonly kind: 'look'; readonly look: Look; readonly unicode: boolean; readonly next: number }
-  | { readonly kind: 'save'; readonly slot: number; readonly next: number }
-  | { readonly kind: 'match' }
+/** Kinds of steps. */
+export const CLASS = 0
+export const SPLIT = 1
+export const LOOK = 2
+export const SAVE = 3
+export const MATCH = 4
 
-/** A pattern as a list of steps, without any state: a nondeterministic automaton. */
+/** A condition on the position, without a byte. */
+export interface LookStep {
+  readonly look: Look
+  readonly unicode: boolean
+}
+
+/**
+ * A pattern as numbered steps, without any state: a nondeterministic automaton. Unicode classes have thousands of
+ * steps, so a step is one entry of each array and no object.
+ */
 export interface Program {
-  readonly steps: readonly Step[]
+  readonly kinds: Uint8Array
+  /** The step after each step. */
+  readonly next: Int32Array
+  /** By kind, SPLIT: the second choice; CLASS: index in `accepts`; LOOK: index in `looks`; SAVE: the slot. */
+  readonly other: Int32Array
+  /** For each set of bytes: one byte per byte value, 1 if it is in the set. */
+  readonly accepts: readonly Uint8Array[]
+  readonly looks: readonly LookStep[]
   readonly start: number
   /** True if a match can begin only at the first byte. */
   readonly anchored: boolean
   /** The class of each byte. All steps treat bytes of one class alike. */
   readonly classes: Uint8Array
   readonly classCount: number
-  /** True if there are conditions on positions. */
-  readonly looks: boolean
 }
 
 /** Maximum size of a compiled pattern, as in the reference; a step counts with its size there. */
@@ -73,6 +86,9 @@ export function checkSize(hir: Hir): void {
 /** Returns the message that a pattern, or a part of it, is too large. */
 export const tooManySteps = (steps: number): string => `compiled pattern has ${steps} steps, ${MAX_STEPS} are allowed`
 
+/** Sizes of alternatives, which Unicode classes consist of and share. */
+const sized = new WeakMap<Hir, number>()
+
 function sizeOf(hir: Hir, depth: number): number {
   if (depth > MAX_DEPTH) throw new RegexSyntaxError('exceeded the maximum number of nested repetitions', 0)
   switch (hir.kind) {
@@ -86,17 +102,41 @@ function sizeOf(hir: Hir, depth: number): number {
       return STEP_BYTES * 2 + sizeOf(hir.item, depth + 1)
     case 'repeat':
       return (STEP_BYTES + sizeOf(hir.item, depth + 1)) * Math.max(1, hir.max === Infinity ? hir.min + 1 : hir.max)
-    default:
-      return hir.items.reduce((sum, item) => sum + STEP_BYTES + sizeOf(item, depth + 1), 0)
+    case 'concat':
+      return sizeOfItems(hir.items, depth)
+    case 'alt': {
+      const size = sized.get(hir) ?? sizeOfItems(hir.items, depth)
+      sized.set(hir, size)
+      return size
+    }
   }
 }
 
+const sizeOfItems = (items: readonly Hir[], depth: number): number =>
+  items.reduce((sum, item) => sum + STEP_BYTES + sizeOf(item, depth + 1), 0)
+
 /** Builds the steps of a pattern of checked size, with captures or without. */
 export function compileProgram(hir: Hir, captures: boolean): Program {
-  const steps: Step[] = []
-  const add = (step: Step): number => steps.push(step) - 1
+  const most = stepCount(hir) + 1
+  const kinds = new Uint8Array(most)
+  const nexts = new Int32Array(most)
+  const others = new Int32Array(most)
+  const sets = new Map<Ranges, number>()
+  const looks: LookStep[] = []
+  let size = 0
+  const add = (kind: number, next: number, other = 0): number => {
+    kinds[size] = kind
+    nexts[size] = next
+    others[size] = other
+    return size++
+  }
   const split = (first: number, second: number, greedy: boolean): number =>
-    add({ kind: 'split', next: greedy ? first : second, other: greedy ? second : first })
+    greedy ? add(SPLIT, first, second) : add(SPLIT, second, first)
+  const setNumber = (set: Ranges): number => {
+    const known = sets.get(set)
+    if (known === undefined) sets.set(set, sets.size)
+    return known ?? sets.size - 1
+  }
 
   /** Adds `node` before the step `next`. Returns the step to begin at. */
   function emit(node: Hir, next: number): number {
@@ -104,17 +144,20 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
       case 'empty':
         return next
       case 'class':
-        return add({ kind: 'class', set: node.set, next })
+        return add(CLASS, next, setNumber(node.set))
       case 'look':
-        return add({ kind: 'look', look: node.look, unicode: node.unicode, next })
-      case 'concat':
-        return node.items.reduceRight((after, item) => emit(item, after), next)
+        return add(LOOK, next, looks.push({ look: node.look, unicode: node.unicode }) - 1)
+      case 'concat': {
+        let entry = next
+        for (let at = node.items.length - 1; at >= 0; at--) entry = emit(node.items[at] as Hir, entry)
+        return entry
+      }
       case 'alt':
         return node.items.map((item) => emit(item, next)).reduceRight((after, entry) => split(entry, after, true))
       case 'group': {
         if (!captures) return emit(node.item, next)
-        const end = add({ kind: 'save', slot: node.index * 2 + 1, next })
-        return add({ kind: 'save', slot: node.index * 2, next: emit(node.item, end) })
+        const end = add(SAVE, next, node.index * 2 + 1)
+        return add(SAVE, emit(node.item, end), node.index * 2)
       }
       case 'repeat':
         return emitRepeat(node, next)
@@ -124,11 +167,10 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
   function emitRepeat({ item, min, max, greedy }: Hir & { kind: 'repeat' }, next: number): number {
     let entry = next
     if (max === Infinity) {
-      entry = split(next, next, greedy)
-      const loop = steps[entry] as Step & { kind: 'split' }
-      const body = emit(item, entry)
-      if (greedy) loop.next = body
-      else loop.other = body
+      const loop = (entry = split(next, next, greedy))
+      const body = emit(item, loop)
+      if (greedy) nexts[loop] = body
+      else others[loop] = body
     } else {
       for (let count = min; count < max; count++) entry = split(emit(item, entry), next, greedy)
     }
@@ -136,14 +178,18 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
     return entry
   }
 
-  const match = add({ kind: 'match' })
+  const match = add(MATCH, 0)
   const start = emit(hir, match)
   return {
-    steps,
+    // Copies: groups without captures need fewer steps than counted.
+    kinds: kinds.slice(0, size),
+    next: nexts.slice(0, size),
+    other: others.slice(0, size),
+    accepts: [...sets.keys()].map(acceptTable),
+    looks,
     start,
     anchored: isAnchored(hir),
-    ...byteClasses(steps),
-    looks: steps.some((step) => step.kind === 'look'),
+    ...byteClasses(sets.keys(), looks),
   }
 }
 
@@ -159,18 +205,15 @@ export function isAnchored(hir: Hir): boolean {
 const WORD_EDGES = [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b]
 
 /** Splits the 256 bytes between neighbors that any step distinguishes. */
-function byteClasses(steps: readonly Step[]): { classes: Uint8Array; classCount: number } {
+function byteClasses(sets: Iterable<Ranges>, looks: readonly LookStep[]): { classes: Uint8Array; classCount: number } {
   const cuts = new Uint8Array(257)
-  for (const step of steps) {
-    if (step.kind === 'class') {
-      for (let at = 0; at < step.set.length; at += 2) {
-        cuts[step.set[at] as number] = 1
-        cuts[(step.set[at + 1] as number) + 1] = 1
-      }
-    } else if (step.kind === 'look') {
-      for (const cut of /ord/.test(step.look) ? WORD_EDGES : [10, 11, 13, 14]) cuts[cut] = 1
+  for (const set of sets) {
+    for (let at = 0; at < set.length; at += 2) {
+      cuts[set[at] as number] = 1
+      cuts[(set[at + 1] as number) + 1] = 1
     }
   }
+  for (const { look } of looks) for (const cut of /ord/.test(look) ? WORD_EDGES : [10, 11, 13, 14]) cuts[cut] = 1
   const classes = new Uint8Array(256)
   let count = 0
   for (let byte = 0; byte < 256; byte++) {
@@ -180,18 +223,14 @@ function byteClasses(steps: readonly Step[]): { classes: Uint8Array; classCount:
   return { classes, classCount: count + 1 }
 }
 
-/** Tables of sets; copies of one part of a pattern have the same set. */
+/** Tables of sets; copies of one part of a pattern, and the same parts of several patterns, have the same set. */
 const tables = new WeakMap<Ranges, Uint8Array>()
 
-/** Returns for each step of type class: one byte per byte value, 1 if it accepts. */
-export function acceptTables(steps: readonly Step[]): (Uint8Array | undefined)[] {
-  return steps.map((step) => {
-    if (step.kind !== 'class') return undefined
-    let table = tables.get(step.set)
-    if (table === undefined) {
-      table = Uint8Array.from({ length: 256 }, (_, byte) => (contains(step.set, byte) ? 1 : 0))
-      tables.set(step.set, table)
-    }
-    return table
-  })
+function acceptTable(set: Ranges): Uint8Array {
+  const known = tables.get(set)
+  if (known !== undefined) return known
+  const table = new Uint8Array(256)
+  for (let at = 0; at < set.length; at += 2) table.fill(1, set[at], (set[at + 1] as number) + 1)
+  tables.set(set, table)
+  return table
 }

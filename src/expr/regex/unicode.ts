@@ -84,18 +84,26 @@ export const unicodeSpace = (): Ranges => named('\\p{White_Space}')
 /** Returns whether a plane is uniform, except for its last two code points: unassigned and private ones. */
 const isUniform = (plane: number): boolean => (plane > 3 && plane !== 14) || plane > 14
 
+/** More than all code units of the samples: four planes that are not uniform outside of the first, of pairs. */
+const UNITS = 0x10000 * 10
+
 let sampled: string | undefined
 
 /** Returns every code point that a set could distinguish from its neighbors, in order. UTF-8 contains no surrogates. */
 function samples(): string {
   if (sampled !== undefined) return sampled
-  const points: string[] = []
+  // Code units, which take a tenth of the time of as many strings.
+  const units = new Uint16Array(UNITS)
+  let size = 0
   for (let point = 0; point <= MAX_CODE_POINT; point++) {
     if (point === 0xd800) point = 0xe000
-    points.push(String.fromCodePoint(point))
+    if (point > 0xffff) {
+      units[size++] = 0xd7c0 + (point >> 10)
+      units[size++] = 0xdc00 | (point & 0x3ff)
+    } else units[size++] = point
     if ((point & 0xffff) === 0 && isUniform(point >> 16)) point += 0xfffd
   }
-  sampled = points.join('')
+  sampled = new TextDecoder('utf-16le', { ignoreBOM: true }).decode(units.subarray(0, size))
   return sampled
 }
 
@@ -119,6 +127,8 @@ function named(body: string): Ranges {
 const single = (text: string) => (Array.from(text).length === 1 ? text.codePointAt(0) : undefined)
 
 let folds: Map<number, readonly number[]> | undefined
+/** Two characters that are equal if case is ignored. */
+const SAME = /^(.)\1$/isu
 
 /** Returns for each code point with another case: all that are equal if case is ignored (simple folding). */
 function foldTable(): Map<number, readonly number[]> {
@@ -132,7 +142,7 @@ function foldTable(): Map<number, readonly number[]> {
       const to = single(other)
       // Case mappings contain more than folding does (for example the dotless i): pairs that `i` does not equate are
       // omitted.
-      if (to === undefined || to === point || !new RegExp(`^\\u{${point.toString(16)}}$`, 'iu').test(other)) continue
+      if (to === undefined || to === point || !SAME.test(char + other)) continue
       const both = [...new Set([...(table.get(point) ?? [point]), ...(table.get(to) ?? [to])])]
       for (const member of both) table.set(member, both)
     }

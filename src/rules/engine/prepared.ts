@@ -6,7 +6,6 @@ import {
   compileValue,
   indexedRule,
   parse,
-  parseValue,
   RuleIndex,
   type Filter,
   type IndexedRule,
@@ -15,6 +14,7 @@ import {
 } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
 import { hasScore, needsBody } from '../fields/index.js'
+import { parsedFilter, parsedValue } from '../parsed.js'
 import { phaseNamed, type Level } from '../phases.js'
 import type { MatchCounters } from './match-counters.js'
 import type { ActionContext, Condition, Effect, PreparedRule, PreparedRuleset, RuleDeps } from '../types.js'
@@ -42,10 +42,19 @@ const IDLE: Effect = () => false
  * Compiles a ruleset. Rules that `previous` contains are reused. A rule that cannot be compiled never matches, which is
  * logged and counted: data of an older version must not prevent the others from running.
  */
-export function prepareRuleset(
+export function prepareRuleset(ruleset: Ruleset, options: PrepareOptions): PreparedRuleset {
+  const steps = preparation(ruleset, options)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/** {@link prepareRuleset} in steps of one rule that has to be compiled, between which other work can be done. */
+export function* preparation(
   { id, name: title, description, version, kind, phase: phaseName, rules }: Ruleset,
   { level, accountId, parts, counters, log, previous }: PrepareOptions,
-): PreparedRuleset {
+): Generator<undefined, PreparedRuleset> {
   if (rules.length >= MANY_RULES) letHeapGrow()
   const phase = phaseNamed(phaseName)
   if (!phase) throw new TypeError(`there is no phase ${phaseName}`)
@@ -62,11 +71,11 @@ export function prepareRuleset(
     lists,
     parts,
     value(text) {
-      const expression = parseValue(text)
+      const expression = parsedValue(text)
       note(expression.uses)
       return compileValue(expression, lists)
     },
-    isScored: () => rule.ratelimit?.score_per_period !== undefined || hasScore(parse(rule.expression).uses),
+    isScored: () => rule.ratelimit?.score_per_period !== undefined || hasScore(parsedFilter(rule.expression).uses),
   })
   const effect = (name: string, rule: Rule, params = NOTHING): Effect => {
     const action = ACTIONS.get(name)
@@ -105,7 +114,7 @@ export function prepareRuleset(
       logged,
     })
     try {
-      const expression = parse(rule.expression)
+      const expression = parsedFilter(rule.expression)
       const condition = parts.condition(rule, contextOf(rule))
       const own = effect(action, rule, rule.action_parameters)
       const indexed = indexedRule(expression, lists)
@@ -121,7 +130,12 @@ export function prepareRuleset(
     }
   }
 
-  const prepared = rules.map(prepare)
+  const prepared: PreparedRule[] = []
+  for (const rule of rules) {
+    const ready = prepare(rule)
+    prepared.push(ready)
+    if (ready !== known.get(rule.id)) yield undefined
+  }
   const facts = { id, name: title, description, version, kind, phase: phase.name, level }
   return {
     ...facts,
@@ -134,6 +148,15 @@ export function prepareRuleset(
     readsScore: prepared.some(({ readsScore }) => readsScore),
     effect,
   }
+}
+
+/** Returns how many rules of a ruleset are not in its previous version, and have to be compiled. */
+export function rulesToPrepare({ rules }: Ruleset, previous: PreparedRuleset | undefined): number {
+  const known = new Map(previous?.rules.map((prepared) => [prepared.rule.id, prepared]))
+  return rules.filter((rule) => {
+    const same = known.get(rule.id)
+    return same?.loaded !== true || !isSame(same.rule, rule)
+  }).length
 }
 
 /**

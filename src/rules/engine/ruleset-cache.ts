@@ -1,10 +1,13 @@
+import { messageOf } from '../../core/errors.js'
+import { EventLoopYield } from '../../core/event-loop-yield.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
 import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../core/model/ruleset.js'
 import { account, zone, type Scope } from '../../core/scope.js'
 import type { Change, StoreReader } from '../../core/store.js'
+import { forgetExpressions } from '../parsed.js'
 import type { Level } from '../phases.js'
-import { prepareRuleset } from './prepared.js'
+import { preparation, prepareRuleset, rulesToPrepare, type PrepareOptions } from './prepared.js'
 import { MatchCounters } from './match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../types.js'
 import { ZoneRules } from './zone-rules.js'
@@ -22,16 +25,25 @@ export interface RulesetCacheOptions {
   readonly log: Log
 }
 
+/** Changes of fewer rules are compiled at once; others in steps, while the previous rules stay in force. */
+const MAX_AT_ONCE = 16
+
 /** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
 export class RulesetCache {
   readonly #store: StoreReader
   readonly #parts: RuleDeps
   readonly #log: Log
   readonly #counters: MatchCounters
+  readonly #slices = new EventLoopYield()
   /** By ruleset id. */
   readonly #prepared = new Map<string, PreparedRuleset>()
   /** By zone id. */
   readonly #zones = new Map<string, ZoneRules | undefined>()
+  /** The account of each zone that was asked for. */
+  readonly #accounts = new Map<string, string>()
+  /** Changed rulesets and entry points that are not in force yet. */
+  #outdated: Pick<Change, 'kind' | 'scope' | 'id'>[] = []
+  #applying: Promise<void> | undefined
 
   constructor({ store, parts, metrics, log }: RulesetCacheOptions) {
     this.#store = store
@@ -40,26 +52,89 @@ export class RulesetCache {
     this.#counters = new MatchCounters(metrics)
   }
 
+  /** Resolves when all changes are in force; undefined if they are. */
+  get applied(): Promise<void> | undefined {
+    return this.#applying
+  }
+
   /** Returns the current rules of a zone; undefined if there are none. */
   rulesOf(site: Site): ZoneRules | undefined {
     const known = this.#zones.get(site.id)
     if (known || this.#zones.has(site.id)) return known
     const rules = this.#link(site)
     this.#zones.set(site.id, rules)
+    this.#accounts.set(site.id, site.accountId)
     return rules
   }
 
-  /** Processes changes of the store. Returns true if the rules of any zone may have changed. */
-  changed(changes: readonly Change[]): boolean {
+  /**
+   * Processes changes of the store. Calls `refresh` if the rules of any zone may have changed: at once, or after many
+   * rules are compiled.
+   */
+  changed(changes: readonly Change[], refresh: () => void): void {
     const relevant = changes.filter(({ kind }) => kind === RULESETS.name || kind === ENTRY_POINTS.name)
+    if (relevant.length === 0) return
     for (const { kind, id, value } of relevant) {
       if (kind !== RULESETS.name || value !== undefined) continue
       this.#prepared.delete(id)
       this.#counters.retain(id, new Set())
     }
-    if (relevant.some(({ scope }) => scope.type === 'account')) this.#zones.clear()
-    for (const { scope } of relevant) this.#zones.delete(scope.id)
-    return relevant.length > 0
+    this.#outdated.push(...relevant)
+    // A build in progress finds these changes too.
+    if (this.#applying) return
+    if (this.#unprepared().reduce((sum, { rules }) => sum + rules, 0) < MAX_AT_ONCE) return this.#apply(refresh)
+    this.#applying = this.#build()
+      .catch((error: unknown) => this.#log.error({ event: 'rules_failed', error: messageOf(error) }))
+      .then(() => {
+        this.#applying = undefined
+        this.#apply(refresh)
+      })
+  }
+
+  /** Compiles the changed rulesets, and those that change meanwhile. */
+  async #build(): Promise<void> {
+    for (let next = this.#unprepared()[0]; next !== undefined; next = this.#unprepared()[0]) {
+      const { ruleset, level, accountId } = next
+      const steps = preparation(ruleset, this.#options(ruleset.id, level, accountId))
+      for (;;) {
+        const { done, value } = steps.next()
+        await this.#slices.yieldToEventLoop()
+        if (done !== true) continue
+        this.#keep(ruleset, value)
+        break
+      }
+    }
+  }
+
+  #apply(refresh: () => void): void {
+    const outdated = this.#outdated
+    this.#outdated = []
+    if (outdated.some(({ scope }) => scope.type === 'account')) this.#zones.clear()
+    for (const { scope } of outdated) this.#zones.delete(scope.id)
+    refresh()
+    forgetExpressions()
+  }
+
+  /** Returns the changed rulesets that zones run and that are not compiled, with their number of new rules. */
+  #unprepared(): { ruleset: Ruleset; level: Level; accountId: string; rules: number }[] {
+    const found = new Map<string, { ruleset: Ruleset; level: Level; accountId: string; rules: number }>()
+    const visit = (scope: Scope, id: string): void => {
+      const level: Level = scope.type === 'account' ? 'account' : 'zone'
+      const accountId = level === 'account' ? scope.id : this.#accounts.get(scope.id)
+      const stored = this.#store.get(RULESETS, scope, id)?.value.ruleset
+      if (accountId === undefined || found.has(id)) return
+      if (stored === undefined) return level === 'zone' ? visit(account(accountId), id) : undefined
+      const known = this.#prepared.get(id)
+      if (known?.version === stored.version) return
+      found.set(id, { ruleset: stored, level, accountId, rules: rulesToPrepare(stored, known) })
+      for (const { action, action_parameters: params } of stored.rules)
+        if (action === 'execute') visit(scope, String(params?.['id']))
+    }
+    for (const { kind, scope, id } of this.#outdated) {
+      const changed = kind === ENTRY_POINTS.name ? this.#store.get(ENTRY_POINTS, scope, id)?.value.ruleset_id : id
+      if (changed !== undefined && (kind === ENTRY_POINTS.name || this.#prepared.has(changed))) visit(scope, changed)
+    }
+    return [...found.values()]
   }
 
   #link({ id, accountId }: Site): ZoneRules | undefined {
@@ -83,8 +158,15 @@ export class RulesetCache {
   #prepare(ruleset: Ruleset, level: Level, accountId: string): PreparedRuleset {
     const known = this.#prepared.get(ruleset.id)
     if (known?.version === ruleset.version) return known
-    const options = { level, accountId, parts: this.#parts, counters: this.#counters, log: this.#log, previous: known }
-    const prepared = prepareRuleset(ruleset, options)
+    return this.#keep(ruleset, prepareRuleset(ruleset, this.#options(ruleset.id, level, accountId)))
+  }
+
+  #options(id: string, level: Level, accountId: string): PrepareOptions {
+    const previous = this.#prepared.get(id)
+    return { level, accountId, parts: this.#parts, counters: this.#counters, log: this.#log, previous }
+  }
+
+  #keep(ruleset: Ruleset, prepared: PreparedRuleset): PreparedRuleset {
     this.#prepared.set(ruleset.id, prepared)
     this.#counters.retain(ruleset.id, new Set(ruleset.rules.map((rule) => rule.id)))
     return prepared

@@ -1,12 +1,11 @@
 import type { ListKind, ListNamed } from '../../core/model/list.js'
 import type { ExpressionType } from '../action.js'
 import { KEY_SCHEME } from '../limits/key.js'
+import { parsedFilter, parsedValue } from '../parsed.js'
 import type { PhaseName } from '../phases.js'
 import {
   ExprError,
   MAX_LENGTH,
-  parse,
-  parseValue,
   refusalAt,
   SCHEME,
   type Expression,
@@ -51,8 +50,8 @@ function parseFor(text: string, { phase, pointer, gives }: ExpressionPurpose): E
   const steps = pointer.split('/')
   const member = MEMBERS.find((name) => steps.includes(name))
   const options: ParseOptions = { ...(phase !== undefined && { phase }), ...(member !== undefined && { member }) }
-  if (gives === 'filter') return parse(text, options)
-  return parseValue(text, { ...options, scheme: gives === 'key' ? KEY_SCHEME : SCHEME })
+  if (gives === 'filter') return parsedFilter(text, options)
+  return parsedValue(text, { ...options, scheme: gives === 'key' ? KEY_SCHEME : SCHEME })
 }
 
 /** Counts characters. One outside the basic plane counts once. */

@@ -1,8 +1,10 @@
 import type { Issue } from '../../core/errors.js'
+import type { Pause } from '../../core/event-loop-yield.js'
 import type { Rule } from '../../core/model/ruleset.js'
-import { ExprError, lint, lintRules, parse, parseValue, type Expression } from '../../expr/index.js'
+import { ExprError, lint, lintRules, parse, type Expression } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
 import { KEY_SCHEME } from '../limits/key.js'
+import { parsedFilter, parsedValue } from '../parsed.js'
 import { phaseNamed } from '../phases.js'
 import { expressionsOf } from './validate.js'
 
@@ -29,9 +31,10 @@ const TERMINATING = new Set([
 ])
 
 /** Returns hints about the rules of a ruleset, at most 100; pointers as `/rules/0/expression`. */
-export function rulesHints(rules: readonly Rule[], phase?: string): Hint[] {
+export async function rulesHints(rules: readonly Rule[], phase: string | undefined, pause: Pause): Promise<Hint[]> {
   const hints: Hint[] = []
   for (const [index, rule] of rules.entries()) {
+    await pause()
     const at = `/rules/${index}`
     hints.push(...ownHints(rule, phase).map((hint) => ({ ...hint, pointer: `${at}${hint.pointer}` })))
     if (hints.length >= MAX_HINTS) break
@@ -59,7 +62,7 @@ function ownHints(rule: Rule, phase: string | undefined): Hint[] {
   const action = ACTIONS.get(rule.action)
   const doubtful = expressionsOf(rule, action).flatMap(({ pointer, text, gives }): Hint[] => {
     const expression = parsed(() =>
-      gives === 'filter' ? parse(text) : parseValue(text, gives === 'key' ? { scheme: KEY_SCHEME } : {}),
+      gives === 'filter' ? parsedFilter(text) : parsedValue(text, gives === 'key' ? { scheme: KEY_SCHEME } : {}),
     )
     return (expression ? lint(expression) : []).map(({ message }) => ({ code: DOUBTFUL, pointer, message }))
   })
@@ -80,7 +83,8 @@ function hiddenRules(rules: readonly Rule[]): readonly { readonly hidden: number
   for (const [index, rule] of rules.entries()) {
     if (!rule.enabled) continue
     // Only an expression with the word can be true for every request; the others need no parsing.
-    const expression = ends(rule) && rule.expression.includes('true') ? parsed(() => parse(rule.expression)) : NEVER
+    const expression =
+      ends(rule) && rule.expression.includes('true') ? parsed(() => parsedFilter(rule.expression)) : NEVER
     if (expression !== undefined) running.push({ expression, terminating: ends(rule), index })
   }
   return lintRules(running).map(({ hidden, hider }) => ({

@@ -1,4 +1,5 @@
 import type { Issue } from '../../core/errors.js'
+import type { Pause } from '../../core/event-loop-yield.js'
 import type { Rule } from '../../core/model/ruleset.js'
 import { issuesOf, soundMembers } from '../../core/schema.js'
 import type { Action, ExpressionUse } from '../action.js'
@@ -18,9 +19,10 @@ const MAX_VALUES = 20_000
 const shape = issuesOf(RuleInput)
 
 /** Returns the issues of the rules of a ruleset, below `/rules`. */
-export function rulesIssues(rules: readonly unknown[], context: RuleContext): Issue[] {
+export async function rulesIssues(rules: readonly unknown[], context: RuleContext, pause: Pause): Promise<Issue[]> {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
+    await pause()
     for (const { pointer, message } of ruleIssues(rule, context))
       issues.push({ pointer: `/rules/${index}${pointer}`, message })
     if (issues.length >= MAX_ISSUES) break
@@ -58,9 +60,14 @@ export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
 }
 
 /** Returns the issues of rules that are the same in every phase, below `/rules`: for a ruleset whose phase is wrong. */
-export function unplacedRulesIssues(rules: readonly unknown[], { list }: Pick<RuleContext, 'list'>): Issue[] {
+export async function unplacedRulesIssues(
+  rules: readonly unknown[],
+  { list }: Pick<RuleContext, 'list'>,
+  pause: Pause,
+): Promise<Issue[]> {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
+    await pause()
     const wrong = shape(rule)
     const sound = typeof rule === 'object' && rule !== null ? soundMembers(rule as Partial<RuleInput>, wrong) : {}
     for (const { pointer, message } of [...wrong, ...expressionIssues(sound, undefined, { list })])

@@ -5,7 +5,8 @@ import { RulesetRepository } from '../../../control/rulesets/ruleset-repository.
 import { RULESETS } from '../../../src/core/model/ruleset.js'
 import { account } from '../../../src/core/scope.js'
 import { ZONES } from '../../../src/core/model/zone.js'
-import type { Store } from '../../../src/core/store.js'
+import { VersionConflict, type Store } from '../../../src/core/store.js'
+import { useWrites } from '../../../control/rulesets/list-references.js'
 import { ACCOUNT, ADMIN, client, OTHER_ACCOUNT, OTHER_ZONE, ZONE, type Client } from '../client.js'
 import { AT, custom, LOG, names } from './helper.js'
 
@@ -370,4 +371,23 @@ t.test('a write that would wait behind a thousand others is refused', async (t) 
   await Promise.all(writes)
   t.strictSame(order, [...order.keys()], 'in turn')
   t.equal(await turns.run('account', async () => 'again'), 'again')
+})
+
+t.test('a list that is deleted while rules that use it are checked makes the check run again', async (t) => {
+  const { deps } = await client(t)
+  const at = '2026-01-01T00:00:00.000000Z'
+  const use = { id: 'a'.repeat(32), version: '1', last_updated: at, ref: 'r', action: 'log', description: '' }
+  const after = { rules: [{ ...use, enabled: true, expression: 'ip.src in $gone' }] }
+  const actor = { scope: account(ACCOUNT), accountId: ACCOUNT }
+  t.throws(() => useWrites(deps.store, actor, undefined, after, () => undefined), VersionConflict)
+  t.same(
+    useWrites(deps.store, actor, after, undefined, () => undefined),
+    [],
+    'a rule that is removed',
+  )
+  t.same(
+    useWrites(deps.store, actor, undefined, after, () => 'ip'),
+    [],
+    'a list of the configuration',
+  )
 })

@@ -1,8 +1,11 @@
-/** A job works for this long before others have their turn. */
+/** Work continues for this long before other work has its turn. */
 const SLICE_MS = 4
 
+/** Called between the steps of long work: resolves at once, or in a later turn of the event loop. */
+export type Pause = () => Promise<void>
+
 /**
- * Shares the thread: jobs work in slices of a few milliseconds, one slice in each turn of the event loop, so that a
+ * Shares the thread: tasks work in slices of a few milliseconds, one slice in each turn of the event loop, so that a
  * request of the proxy never waits for more than one of them.
  */
 export class EventLoopYield {

@@ -1,0 +1,99 @@
+import t, { type Test } from 'tap'
+import { silentLog } from '../../src/core/log.js'
+import { openMetrics } from '../../src/core/metrics.js'
+import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../src/core/model/ruleset.js'
+import { SETTING } from '../../src/core/model/setting.js'
+import { zone } from '../../src/core/scope.js'
+import type { Store } from '../../src/core/store.js'
+import { ZoneRegistry } from '../../src/daemon/zone-registry.js'
+import { defaultRuleDeps } from '../../src/rules/engine/default-deps.js'
+import { RulesetCache } from '../../src/rules/engine/ruleset-cache.js'
+import { openStore } from '../../src/store/index.js'
+import { rulesetOf } from '../helpers/rules.js'
+import { CONFIG, handClock, ZONE } from '../control/client.js'
+
+const PHASE = 'http_request_firewall_custom'
+const SCOPE = zone(ZONE)
+
+const many = (count: number, text: string): Ruleset =>
+  rulesetOf({
+    phase: PHASE,
+    rules: Array.from({ length: count }, (_, i) => ({ action: 'log', expression: `http.host eq "${text}-${i}"` })),
+  })
+
+async function registry(t: Test) {
+  const store = await openStore('memory', { folder: '', log: silentLog, clock: handClock() })
+  const metrics = openMetrics({ process: false })
+  const rules = new RulesetCache({ store, parts: defaultRuleDeps, metrics, log: silentLog })
+  const zones = new ZoneRegistry(store, CONFIG, { rules })
+  t.teardown(async () => {
+    zones.close()
+    await store.close()
+  })
+  const current = () => zones.current.zones.find(({ id }) => id === ZONE)!
+  const first = () => current().rules?.request[0]?.entries[0]?.rules
+  return { store, zones, current, first }
+}
+
+async function put(store: Store, ruleset: Ruleset): Promise<void> {
+  await store.batch([
+    { kind: RULESETS, scope: SCOPE, id: ruleset.id, value: { ruleset, older: [] } },
+    { kind: ENTRY_POINTS, scope: SCOPE, id: PHASE, value: { ruleset_id: ruleset.id } },
+  ])
+}
+
+t.test('few rules are in force when the store has them', async (t) => {
+  const { store, zones, first } = await registry(t)
+  await put(store, many(3, 'a'))
+  t.equal(zones.applied, undefined)
+  t.equal(first()?.length, 3)
+})
+
+t.test('while many rules are compiled, the previous ones stay in force and other changes are applied', async (t) => {
+  const { store, zones, current, first } = await registry(t)
+  const old = many(3, 'old')
+  await put(store, old)
+  const seen: unknown[] = []
+  const unwatch = store.watch(() => seen.push([zones.applied !== undefined, first()?.[0]?.rule.expression]))
+  t.teardown(unwatch)
+  await put(store, { ...many(400, 'new'), id: old.id, version: '2' })
+  t.same(seen, [[true, 'http.host eq "old-0"']])
+  await zones.applied
+  t.equal(first()?.length, 400)
+  t.equal(first()?.[0]?.rule.expression, 'http.host eq "new-0"')
+
+  // Each watcher below runs in the turn of its change: nothing can be compiled in between.
+  seen.length = 0
+  const next = many(400, 'newer')
+  const changes = [
+    put(store, { ...next, id: old.id, version: '3' }),
+    store.batch([
+      {
+        kind: SETTING,
+        scope: SCOPE,
+        id: 'content_converter',
+        value: { value: 'on', modified_on: '2026-01-01T00:00:00Z' },
+      },
+    ]),
+    put(store, { ...next, id: old.id, version: '4', rules: next.rules.slice(1) }),
+  ]
+  await Promise.all(changes)
+  t.equal(current().settings.content_converter, true)
+  await zones.applied
+  t.equal(first()?.length, 399, 'the last version')
+  t.equal(zones.applied, undefined)
+})
+
+t.test('a custom ruleset that an entry point begins to run is compiled in steps too', async (t) => {
+  const { store, zones, current } = await registry(t)
+  const custom: Ruleset = { ...many(300, 'c'), kind: 'custom' }
+  await store.batch([{ kind: RULESETS, scope: SCOPE, id: custom.id, value: { ruleset: custom, older: [] } }])
+  t.equal(zones.applied, undefined, 'no zone runs it')
+  let compiling: boolean | undefined
+  t.teardown(store.watch(() => (compiling ??= zones.applied !== undefined)))
+  await put(store, rulesetOf({ phase: PHASE, rules: [{ action: 'execute', action_parameters: { id: custom.id } }] }))
+  t.equal(compiling, true)
+  await zones.applied
+  const entry = current().rules!.request[0]!.entries[0]!.rules[0]!
+  t.equal(current().rules!.linked(entry.rule.action_parameters!)?.rules.length, 300)
+})
