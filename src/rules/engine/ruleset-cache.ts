@@ -83,12 +83,18 @@ export class RulesetCache {
     // A build in progress finds these changes too.
     if (this.#applying) return
     if (this.#unprepared().reduce((sum, { rules }) => sum + rules, 0) < MAX_AT_ONCE) return this.#apply(refresh)
-    this.#applying = this.#build()
-      .catch((error: unknown) => this.#log.error({ event: 'rules_failed', error: messageOf(error) }))
-      .then(() => {
-        this.#applying = undefined
-        this.#apply(refresh)
-      })
+    this.#applying = this.#buildAndApply(refresh)
+  }
+
+  async #buildAndApply(refresh: () => void): Promise<void> {
+    try {
+      await this.#build()
+      this.#applying = undefined
+      this.#apply(refresh)
+    } catch (error) {
+      this.#applying = undefined
+      this.#log.error({ event: 'rules_failed', error: messageOf(error) })
+    }
   }
 
   /** Compiles the changed rulesets, and those that change meanwhile. */
