@@ -5,7 +5,8 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { ACCESS_FORMATS, AccessLog } from '../edge/records/access-log.js'
-import { LineFile, StandardOutput, type LineWriter } from './line-file.js'
+import { LineFile, type LineWriter } from './line-file.js'
+import { LineOutput } from './line-output.js'
 
 /** Minimum time between two log lines about a file that cannot be written. */
 const REPORT_MS = 60_000
@@ -29,7 +30,7 @@ export class DaemonAccessLog {
     this.#deps = deps
     this.#dropped = new Counter({
       name: 'edged_access_log_lines_dropped_total',
-      help: 'Lines of the access log that were dropped because the file could not be written.',
+      help: 'Lines of the access log that were dropped because the file, or the reader of standard output, was too slow.',
       registers: [deps.metrics],
     })
   }
@@ -68,12 +69,13 @@ export class DaemonAccessLog {
   }
 
   async #open(file: string): Promise<LineWriter> {
-    if (file === '-') return new StandardOutput()
+    const events = {
+      dropped: (lines: number) => this.#dropped.inc(lines),
+      failed: (error: unknown) => this.#failed(error),
+    }
+    if (file === '-') return new LineOutput(events)
     try {
-      return await LineFile.open(file, {
-        dropped: () => this.#dropped.inc(),
-        failed: (error) => this.#failed(error),
-      })
+      return await LineFile.open(file, events)
     } catch (error) {
       throw new Error(
         `access_log.file: cannot open ${file}: ${messageOf(error)}; create its folder or change access_log.file`,

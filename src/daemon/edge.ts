@@ -24,6 +24,7 @@ import { defaultRuleDeps } from '../rules/engine/default-deps.js'
 import { RulesetCache } from '../rules/engine/ruleset-cache.js'
 import { watchPurges } from './cache-purges.js'
 import { DaemonAccessLog } from './access-log.js'
+import { BusyHeap } from './busy-heap.js'
 import { dialGuard } from './dial-guard.js'
 import { ListRegistry } from './list-registry.js'
 import { RateLimits, type RateLimitOptions } from './rate-limits.js'
@@ -156,7 +157,7 @@ export class Edge {
   /** Starts the proxy in this process. */
   async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
     const { egress, resolve, emitter, ticketKeys, ports, clock, log, metrics } = this.#deps
-    this.#proxy = await listenProxy(this.#config.proxy, {
+    const proxy = await listenProxy(this.#config.proxy, {
       zones: this.zones,
       stages: [markdownStage({ memory: this.#markdownMemory, metrics, log })],
       challenges: this.#challenges,
@@ -174,8 +175,10 @@ export class Edge {
       metrics,
       ...more,
     })
-    this.#addPorts(this.#proxy)
-    return this.#proxy
+    this.#stack.use(new BusyHeap(() => proxy.responses))
+    this.#addPorts(proxy)
+    this.#proxy = proxy
+    return proxy
   }
 
   /** Applies a reloaded configuration without a dropped request. Rejects, and changes nothing, if it is not usable. */

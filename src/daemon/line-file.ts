@@ -1,15 +1,14 @@
 import { open, type FileHandle } from 'node:fs/promises'
+import { LineBlocks } from './line-blocks.js'
 
 /** Lines are written after at most this time. */
-const DELAY_MS = 200
-/** Lines are written earlier if they have this many characters. */
-const WRITE_LENGTH = 65_536
-/** Maximum characters that wait for a slow or full disk; further lines are dropped. */
-const MAX_WAITING = 8 * 1024 * 1024
+export const DELAY_MS = 200
+/** Lines are written earlier if they have this many bytes. */
+const BLOCK_BYTES = 262_144
 
 /** Receives lines of text. */
 export interface LineWriter {
-  /** Writes one line, which ends in a line feed. Never throws and never waits. */
+  /** Writes one line of ASCII characters, which ends in a line feed. Never throws and never waits. */
   write(line: string): void
   /** Opens the file again, for a log rotation that renamed it. */
   reopen(): Promise<void>
@@ -17,9 +16,9 @@ export interface LineWriter {
   close(): Promise<void>
 }
 
-export interface LineFileDeps {
-  /** Called for each line that was dropped, because too many were waiting. */
-  dropped(): void
+export interface LineWriterDeps {
+  /** Called when lines were dropped, because too many were waiting. */
+  dropped(lines: number): void
   /** Called when the file cannot be written. The lines are written again later. */
   failed(error: unknown): void
 }
@@ -27,106 +26,86 @@ export interface LineFileDeps {
 /** Appends lines to a file. Several processes may append to the same file: each write consists of whole lines. */
 export class LineFile implements LineWriter {
   readonly #path: string
-  readonly #deps: LineFileDeps
+  readonly #deps: LineWriterDeps
+  readonly #waiting = new LineBlocks(BLOCK_BYTES)
   #file: FileHandle
-  #waiting = ''
-  /** The part of the last write that failed. */
+  /** A block of which a part could not be written. */
   #rest: Buffer | undefined
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
-  private constructor(path: string, file: FileHandle, deps: LineFileDeps) {
+  private constructor(path: string, file: FileHandle, deps: LineWriterDeps) {
     this.#path = path
     this.#file = file
     this.#deps = deps
   }
 
   /** Opens the file, and creates it if it does not exist. Rejects if that is not possible. */
-  static async open(path: string, deps: LineFileDeps): Promise<LineFile> {
+  static async open(path: string, deps: LineWriterDeps): Promise<LineFile> {
     return new LineFile(path, await openForAppend(path), deps)
   }
 
   write(line: string): void {
-    if (this.#waiting.length > MAX_WAITING) {
-      this.#deps.dropped()
-      return
-    }
-    this.#waiting += line
-    if (this.#waiting.length >= WRITE_LENGTH) this.#flush()
-    else this.#timer ??= setTimeout(() => this.#flush(), DELAY_MS).unref()
+    if (this.#waiting.isFull) this.#deps.dropped(1)
+    else if (this.#waiting.add(line)) this.#start()
+    else this.#flushLater()
   }
 
   async reopen(): Promise<void> {
     const file = await openForAppend(this.#path)
     // Lines of before belong into the renamed file.
-    this.#flush()
-    await this.#running
+    await this.#flush()
     const replaced = this.#file
     this.#file = file
     await replaced.close()
   }
 
   async close(): Promise<void> {
-    await this.#running
-    this.#flush()
-    await this.#running
+    do await this.#flush()
+    while (!this.#rest && !this.#waiting.isEmpty)
     clearTimeout(this.#timer)
     await this.#file.close()
   }
 
-  #flush(): void {
+  get #isEmpty(): boolean {
+    return !this.#rest && this.#waiting.isEmpty
+  }
+
+  #flushLater(): void {
+    this.#timer ??= setTimeout(() => void this.#flush(), DELAY_MS).unref()
+  }
+
+  /** Writes all lines that wait now. */
+  async #flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#waiting === '' && !this.#rest) return
-    this.#running ??= this.#writeAll().finally(() => {
+    await this.#running
+    this.#waiting.seal()
+    this.#start()
+    await this.#running
+  }
+
+  /** Writes the blocks that are full. Lines that do not fill one wait, so that a busy log makes few writes. */
+  #start(): void {
+    this.#running ??= this.#writeBlocks().finally(() => {
       this.#running = undefined
-      // A failed write is repeated after the usual delay.
-      if (this.#rest || this.#waiting !== '') this.#timer ??= setTimeout(() => this.#flush(), DELAY_MS).unref()
+      if (!this.#isEmpty) this.#flushLater()
     })
   }
 
-  async #writeAll(): Promise<void> {
+  async #writeBlocks(): Promise<void> {
     try {
-      while (this.#rest || this.#waiting !== '') {
-        this.#rest ??= this.#take()
-        const { bytesWritten } = await this.#file.write(this.#rest)
-        this.#rest = bytesWritten < this.#rest.length ? this.#rest.subarray(bytesWritten) : undefined
+      for (;;) {
+        const block = this.#rest ?? this.#waiting.take()
+        if (!block) return
+        this.#rest = block
+        const { bytesWritten } = await this.#file.write(block)
+        this.#rest = bytesWritten < block.length ? block.subarray(bytesWritten) : undefined
+        if (!this.#rest) this.#waiting.release(block)
       }
     } catch (error) {
       this.#deps.failed(error)
     }
-  }
-
-  #take(): Buffer {
-    const text = this.#waiting
-    this.#waiting = ''
-    return Buffer.from(text)
-  }
-}
-
-/** Writes lines to standard output, which is synchronous on Linux: so they never mix with those of the log. */
-export class StandardOutput implements LineWriter {
-  #waiting = ''
-  #timer: NodeJS.Timeout | undefined
-
-  write(line: string): void {
-    this.#waiting += line
-    if (this.#waiting.length >= WRITE_LENGTH) this.#flush()
-    else this.#timer ??= setTimeout(() => this.#flush(), DELAY_MS).unref()
-  }
-
-  async reopen(): Promise<void> {}
-
-  async close(): Promise<void> {
-    this.#flush()
-  }
-
-  #flush(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    if (this.#waiting === '') return
-    process.stdout.write(this.#waiting)
-    this.#waiting = ''
   }
 }
 

@@ -1,12 +1,8 @@
 import { byLabel, collectedMetrics } from '../core/collected-metrics.js'
 import type { Metrics } from '../core/metrics.js'
-import { growForTraffic } from '../core/heap-size.js'
 import { PlainHistogram } from '../core/histogram.js'
 import type { MemoryBudget } from '../core/memory-budget.js'
 import { ORIGIN_FAILURES, type OriginFailureKind } from './origin-errors.js'
-
-/** A proxy that has sent so many responses gets more memory for the garbage of requests. */
-const BUSY_RESPONSES = 20_000
 
 const CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
@@ -27,7 +23,8 @@ export class ProxyMetrics {
   aborted = 0
   retries = 0
   #refused = 0
-  #responses = 0
+  /** Finished requests whose zone was found. */
+  responses = 0
   sentBytes = 0
   readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
   readonly #originFailures = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
@@ -94,7 +91,7 @@ export class ProxyMetrics {
   /** Counts a finished request whose zone was found. */
   responded(status: number, milliseconds: number, bytes: number): void {
     this.#count(status)
-    if (++this.#responses === BUSY_RESPONSES) growForTraffic()
+    this.responses++
     this.sentBytes += bytes
     this.#duration.observe(milliseconds / 1000)
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js'
-import { withHeader } from '../http/headers.js'
+import { headerOf, withHeader } from '../http/headers.js'
 import { CLIENT, SERVER } from '../telemetry/span.js'
 import { newSpanId, traceparent } from '../telemetry/trace-context.js'
 import type { ExchangeTrace, Tracer } from '../telemetry/tracer.js'
@@ -8,8 +8,8 @@ import type { Exchange } from './exchange.js'
 const FIELD = 'traceparent'
 
 /** Traces a request if it is sampled: its origin or Worker gets a field that continues the trace. */
-export function beginTrace(exchange: Exchange, tracer: Tracer, field: string | undefined, trusted: boolean): void {
-  const trace = tracer.sample(field, trusted)
+export function beginTrace(exchange: Exchange, tracer: Tracer, isTrusted: () => boolean): void {
+  const trace = tracer.sample(headerOf(exchange.rawHeaders, FIELD), isTrusted)
   if (!trace) return
   const originSpanId = newSpanId()
   exchange.trace = { ...trace, originSpanId }

@@ -14,7 +14,6 @@ import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
 import { expectationIssue, hostIssue, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { beginTrace } from './request-traces.js'
-import { headerOf } from '../http/headers.js'
 import { applyRules } from './rules/apply.js'
 import { OriginRoute } from './origins/route.js'
 import { originTarget } from './rules/origin-target.js'
@@ -56,10 +55,7 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
     return
   }
   const exchange = arrival(request, connection, fields, { method, target, served, context })
-  if (context.tracer?.enabled) {
-    const field = headerOf(request.rawHeaders, 'traceparent')
-    beginTrace(exchange, context.tracer, field, context.trusted(connection.address))
-  }
+  if (context.tracer?.enabled) beginTrace(exchange, context.tracer, () => context.trusted(connection.address))
   const client = new ClientResponse(
     connection,
     exchange,

@@ -33,6 +33,7 @@ export class Exporter {
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | undefined
   #warnedAt = -Infinity
+  #closed = false
 
   constructor(resource: Attributes, deps: ExporterDeps) {
     this.#resource = resource
@@ -52,30 +53,38 @@ export class Exporter {
   }
 
   add(span: Span): void {
-    if (!this.#url) return
+    if (!this.#url || this.#closed) return
     if (this.#queue.length >= MAX_QUEUE) {
       this.#spans.inc({ outcome: 'dropped' })
       return
     }
     this.#queue.push(span)
-    this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref()
+    if (this.#queue.length === MAX_BATCH) this.#flush()
+    else this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref()
   }
 
-  /** Sends what waits, once, and releases the connections. */
+  /** Sends the oldest batch that waits, once; drops the others and releases the connections. */
   async close(): Promise<void> {
+    this.#closed = true
     clearTimeout(this.#timer)
     await this.#sending
-    if (this.#queue.length > 0) await this.#send(this.#queue.splice(0, MAX_BATCH), 1)
+    const last = this.#queue.splice(0, MAX_BATCH)
+    this.#spans.inc({ outcome: 'dropped' }, this.#queue.length)
+    this.#queue = []
+    if (last.length > 0) await this.#send(last, 1)
     this.#agents.http.destroy()
     this.#agents.https.destroy()
   }
 
   #flush(): void {
+    clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#sending || this.#queue.length === 0) return
     this.#sending = this.#send(this.#queue.splice(0, MAX_BATCH), MAX_ATTEMPTS).finally(() => {
       this.#sending = undefined
-      if (this.#queue.length > 0) this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref()
+      if (this.#closed) return
+      if (this.#queue.length >= MAX_BATCH) this.#flush()
+      else if (this.#queue.length > 0) this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref()
     })
   }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { newRayId } from '../core/ids.js'
 
 /** The trace that a request belongs to (W3C Trace Context, level 1). Ids are lower-case hexadecimal. */
 export interface TraceParent {
@@ -22,5 +22,5 @@ export function readTraceparent(text: string | undefined): TraceParent | undefin
 /** Returns the field for a request that is part of a sampled trace. */
 export const traceparent = (traceId: string, spanId: string): string => `00-${traceId}-${spanId}-01`
 
-export const newTraceId = (): string => randomBytes(16).toString('hex')
-export const newSpanId = (): string => randomBytes(8).toString('hex')
+export const newTraceId = (): string => newRayId() + newRayId()
+export const newSpanId = newRayId

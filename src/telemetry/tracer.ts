@@ -49,11 +49,11 @@ export class Tracer implements OutgoingTraces {
     this.#sample = sample
   }
 
-  /** Returns the trace of a request, or undefined if it is not sampled. `trusted`: the caller decides without limit. */
-  sample(field: string | undefined, trusted: boolean): RequestTrace | undefined {
-    const parent = readTraceparent(field)
+  /** Returns the trace of a request, or undefined if it is not sampled. A trusted caller decides without limit. */
+  sample(field: string | undefined, isTrusted: () => boolean): RequestTrace | undefined {
+    const parent = field === undefined ? undefined : readTraceparent(field)
     if (!parent) return Math.random() < this.#sample ? newTrace() : undefined
-    if (!parent.sampled || (!trusted && !this.#mayAsk())) return undefined
+    if (!parent.sampled || (!isTrusted() && !this.#mayAsk())) return undefined
     return { traceId: parent.traceId, spanId: newSpanId(), parentId: parent.spanId }
   }
 

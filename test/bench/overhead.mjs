@@ -1,20 +1,24 @@
-// What watching costs: metrics with labels, access log and traces at 1 %, as a share of the CPU of a request (10 KB page). The
-// processes take turns within each round, and the lower quartile of the rounds counts: other work on the machine only adds CPU.
+// What watching costs: metrics with labels, access log and traces at 1 %, as a share of the CPU of a request (10 KB page). One
+// daemon, whose configuration is reloaded between measurements: two processes differ by more than what is measured. The lower
+// quartile of the rounds counts, since other work on the machine only adds CPU.
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cpuOf } from './cpu-of.mjs'
+import { setTimeout as wait } from 'node:timers/promises'
 import { load, LOADER } from './load.mjs'
 import { table } from './measure.mjs'
 import { startOrigin } from './origin.mjs'
 import { startEdged } from './proxies.mjs'
 
 const ROUNDS = Number(process.argv[2] ?? 16)
-const SECONDS = 2
+const WARM_UP_ROUNDS = 2
+const SECONDS = 1
 const CONNECTIONS = 32
 const SCRAPE_MS = 1000
+/** Until a reload is in force, and until buffered lines are written. */
+const SETTLE_MS = 400
 const MAX_SHARE = 0.05
 
 const lowerQuartile = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 4)]
@@ -28,18 +32,31 @@ const ROWS = [
   ['access log', accessLog, false],
   ['traces at 1 %', traces, false],
   ['access log, traces, /metrics read every second', accessLog + traces, true],
-]
+].map(([name, more, isScraped]) => ({ name, more, isScraped, samples: [] }))
 
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
 const origin = await startOrigin(folder)
-const running = []
+const proxy = await startEdged(origin.port, folder)
 try {
-  for (const [name, more, isScraped] of ROWS)
-    running.push({ name, isScraped, proxy: await startEdged(origin.port, folder, more), samples: [] })
-  for (const each of running) await measure(each)
-  for (let round = 0; round < ROUNDS; round++) for (const each of running) each.samples.push(await measure(each))
+  const file = join(
+    folder,
+    readdirSync(folder).find((name) => name.startsWith('edged-')),
+    'edged.yaml',
+  )
+  const base = readFileSync(file, 'utf8')
+  const measureWith = async (row) => {
+    writeFileSync(file, base + row.more)
+    process.kill(proxy.pid, 'SIGHUP')
+    await wait(SETTLE_MS)
+    return await measure(row)
+  }
+  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++)
+    for (const row of ROWS) {
+      const sample = await measureWith(row)
+      if (round >= 0) row.samples.push(sample)
+    }
 
-  const [plain] = running
+  const [plain] = ROWS
   const shareOf = ({ samples }) => lowerQuartile(samples) / lowerQuartile(plain.samples) - 1
   const counting = (await countingMicroseconds()) / lowerQuartile(plain.samples)
   console.log(
@@ -47,31 +64,41 @@ try {
   )
   const percent = (share) => `${(100 * share).toFixed(1)} %`
   table([
-    ...running.map((each) => ({
-      'switched on': each.name,
-      'CPU us per request': lowerQuartile(each.samples).toFixed(1),
-      'more than nothing': percent(shareOf(each)),
+    ...ROWS.map((row) => ({
+      'switched on': row.name,
+      'CPU us per request': lowerQuartile(row.samples).toFixed(1),
+      'more than nothing': percent(shareOf(row)),
     })),
     { 'switched on': 'counts by zone (always on)', 'more than nothing': percent(counting) },
   ])
-  const all = shareOf(running.at(-1)) + counting
+  const all = shareOf(ROWS.at(-1)) + counting
   console.log(`\ntogether ${percent(all)}, ${all <= MAX_SHARE ? 'within' : 'above'} ${percent(MAX_SHARE)}`)
 } finally {
-  for (const { proxy } of running) await proxy.stop()
+  await proxy.stop()
   origin.stop()
   collector.close()
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Microseconds of CPU per request. */
-async function measure({ proxy: { port, pid, admin }, isScraped }) {
-  const scrape = async () => await (await fetch(`${admin}/metrics`)).text()
+/** Microseconds of CPU per request, all threads, with the writes that follow. */
+async function measure({ isScraped }) {
+  const scrape = async () => await (await fetch(`${proxy.admin}/metrics`)).text()
   const timer = isScraped ? setInterval(() => void scrape().catch(() => undefined), SCRAPE_MS) : undefined
-  const before = cpuOf(pid)
-  const { requests } = await load(port, { connections: CONNECTIONS, seconds: SECONDS, headers: [] })
-  const used = cpuOf(pid) - before
+  const before = threadsCpu()
+  const { requests } = await load(proxy.port, { connections: CONNECTIONS, seconds: SECONDS, headers: [] })
+  if (isScraped) await scrape()
+  await wait(SETTLE_MS)
+  const used = threadsCpu() - before
   clearInterval(timer)
-  return (used * 1e6) / requests
+  return used / requests
+}
+
+/** Microseconds of CPU of all threads of the daemon: finer than the ticks of `/proc/PID/stat`. */
+function threadsCpu() {
+  const nanoseconds = readdirSync(`/proc/${proxy.pid}/task`).map((thread) =>
+    Number(readFileSync(`/proc/${proxy.pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  )
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
 }
 
 /** Microseconds to count one finished request by zone: in a loop, since the daemon cannot leave it out. */

@@ -1,7 +1,10 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { LineFile } from '../../src/daemon/line-file.js'
+import { LineOutput } from '../../src/daemon/line-output.js'
 import { testFolder } from '../helpers/folder.js'
 
 const none = { dropped: () => {}, failed: () => {} }
@@ -9,7 +12,7 @@ const none = { dropped: () => {}, failed: () => {} }
 t.test('every line is in a file after close, in order', async (t) => {
   const path = join(testFolder(t), 'access.log')
   const file = await LineFile.open(path, none)
-  const lines = Array.from({ length: 20_000 }, (_, i) => `line ${i} é\n`)
+  const lines = Array.from({ length: 20_000 }, (_, i) => `line ${i} ${'x'.repeat(i % 300)}\n`)
   for (const line of lines) file.write(line)
   await file.close()
   t.equal(await readFile(path, 'utf8'), lines.join(''))
@@ -46,4 +49,57 @@ t.test('a disk that is full loses lines beyond a limit, counts them and stops no
 
 t.test('a file that cannot be created rejects', async (t) => {
   await t.rejects(LineFile.open(join(testFolder(t), 'missing', 'access.log'), none), { code: 'ENOENT' })
+})
+
+/** A pipe: its writing end, and a function that reads what is in it. */
+function pipe(t: Test): { fd: number; read: () => string } {
+  const path = join(testFolder(t), 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  const fd = openSync(path, 'w')
+  t.teardown(() => [reader, fd].forEach((one) => closeSync(one)))
+  const space = Buffer.alloc(1024 * 1024)
+  const read = (): string => {
+    try {
+      return space.toString('latin1', 0, readSync(reader, space))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return ''
+      throw error
+    }
+  }
+  return { fd, read }
+}
+
+t.test('a reader of standard output that stops makes nothing wait and loses no line within the limit', async (t) => {
+  const { fd, read } = pipe(t)
+  const output = new LineOutput(none, fd)
+  const lines = Array.from({ length: 5000 }, (_, i) => `line ${i} ${'x'.repeat(i % 300)}\n`)
+  for (const line of lines) output.write(line)
+  let found = ''
+  let isClosed = false
+  const closed = output.close().then(() => (isClosed = true))
+  while (!isClosed) {
+    found += read()
+    await new Promise(setImmediate)
+  }
+  await closed
+  t.ok(found + read() === lines.join(''))
+})
+
+t.test('lines beyond the limit are dropped and counted, and the others are whole', async (t) => {
+  const { fd, read } = pipe(t)
+  let dropped = 0
+  const output = new LineOutput({ ...none, dropped: (lines) => (dropped += lines) }, fd)
+  const line = `${'x'.repeat(9999)}\n`
+  for (let i = 0; i < 2000; i++) output.write(line)
+  t.ok(dropped > 500 && dropped < 2000, `${dropped} lines dropped`)
+  let found = ''
+  let isClosed = false
+  const closed = output.close().then(() => (isClosed = true))
+  while (!isClosed) {
+    found += read()
+    await new Promise(setImmediate)
+  }
+  await closed
+  t.ok(found + read() === line.repeat(2000 - dropped))
 })

@@ -82,6 +82,8 @@ export interface Bound {
 export interface Proxy extends Bound {
   /** The HTTPS listener; undefined without the section `proxy.tls`. */
   readonly tls: Bound | undefined
+  /** Number of finished requests whose zone was found. */
+  readonly responses: number
   /**
    * Applies new options without dropping a request. Rejects, and retains the old ones, if a new address is not free.
    */
@@ -195,6 +197,10 @@ class ReverseProxy implements Proxy {
 
   get tls(): Bound | undefined {
     return this.#tls
+  }
+
+  get responses(): number {
+    return this.#context.metrics.responses
   }
 
   async listen(): Promise<void> {
