@@ -70,19 +70,22 @@ function pipe(t: Test): { fd: number; read: () => string } {
   return { fd, read }
 }
 
+/** Returns what is read from a pipe until a promise is settled. */
+async function readUntil(settled: Promise<void>, read: () => string): Promise<string> {
+  let found = ''
+  const turn = (): Promise<'turn'> => new Promise((resolve) => setImmediate(resolve, 'turn'))
+  const end = settled.then(() => 'end' as const)
+  do found += read()
+  while ((await Promise.race([end, turn()])) === 'turn')
+  return found
+}
+
 t.test('a reader of standard output that stops makes nothing wait and loses no line within the limit', async (t) => {
   const { fd, read } = pipe(t)
   const output = new LineOutput(none, fd)
   const lines = Array.from({ length: 5000 }, (_, i) => `line ${i} ${'x'.repeat(i % 300)}\n`)
   for (const line of lines) output.write(line)
-  let found = ''
-  let isClosed = false
-  const closed = output.close().then(() => (isClosed = true))
-  while (!isClosed) {
-    found += read()
-    await new Promise(setImmediate)
-  }
-  await closed
+  const found = await readUntil(output.close(), read)
   t.ok(found + read() === lines.join(''))
 })
 
@@ -93,13 +96,6 @@ t.test('lines beyond the limit are dropped and counted, and the others are whole
   const line = `${'x'.repeat(9999)}\n`
   for (let i = 0; i < 2000; i++) output.write(line)
   t.ok(dropped > 500 && dropped < 2000, `${dropped} lines dropped`)
-  let found = ''
-  let isClosed = false
-  const closed = output.close().then(() => (isClosed = true))
-  while (!isClosed) {
-    found += read()
-    await new Promise(setImmediate)
-  }
-  await closed
+  const found = await readUntil(output.close(), read)
   t.ok(found + read() === line.repeat(2000 - dropped))
 })
