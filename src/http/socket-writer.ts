@@ -16,12 +16,15 @@ const stage: { space: Buffer; used: number; owner: SocketWriter | undefined } = 
 /** Writes to a socket: data staged in one turn of the event loop is sent in one piece, with one system call. */
 export class SocketWriter {
   readonly #socket: Socket
+  /** Every write is finished in a later turn, even if the system has accepted all data. */
+  readonly #finishesLater: boolean
   /** Staged text; nothing is staged before it. */
   #text = ''
   #flushing = false
 
   constructor(socket: Socket) {
     this.#socket = socket
+    this.#finishesLater = socket instanceof TLSSocket
   }
 
   /** Whether the peer keeps up. If not, the socket's `drain` event follows when it does. */
@@ -59,25 +62,45 @@ export class SocketWriter {
 
   /** Sends the staged data. */
   flush(): void {
+    this.#send(undefined)
+  }
+
+  /** Sends the staged data. Calls `accepted` when the system has accepted everything written so far. */
+  end(accepted: () => void): void {
+    const socket = this.#socket
+    const done = this.#finishesLater ? unlessFailed(accepted) : undefined
+    // The last write itself reports it: an empty one after it would cost TLS a system call.
+    if (this.#send(done) && done) return
+    if (socket.destroyed) return
+    if (socket.writableLength === 0) accepted()
+    else socket.write('', done ?? unlessFailed(accepted))
+  }
+
+  /** Returns whether there was data to send, and the socket calls `done`. */
+  #send(done: ((error?: Error | null) => void) | undefined): boolean {
     const text = this.#text
     this.#text = ''
     if (stage.owner === this) {
       const buffered = stage.space.subarray(0, stage.used)
       stage.owner = undefined
       stage.used = 0
-      this.#write(buffered)
-    } else if (text !== '' && !this.#socket.destroyed) this.#socket.write(text, 'latin1')
+      this.#write(buffered, done)
+      return true
+    }
+    if (text === '') return false
+    if (!this.#socket.destroyed) this.#socket.write(text, 'latin1', done)
+    return true
   }
 
-  #write(buffered: Buffer): void {
+  #write(buffered: Buffer, done: ((error?: Error | null) => void) | undefined): void {
     const socket = this.#socket
     if (socket.destroyed) return
-    // A TLS socket, and one with unsent data, use the bytes after `write` has returned.
-    if (socket.writableLength > 0 || socket instanceof TLSSocket) socket.write(Buffer.from(buffered))
+    // A socket that is not connected, or has unsent data, uses the bytes after `write` has returned.
+    if (socket.writableLength > 0 || socket.connecting) socket.write(Buffer.from(buffered), done)
     else {
-      socket.write(buffered)
-      // The system has not accepted all of it: the buffer belongs to the socket now.
-      if (socket.writableLength > 0) stage.space = Buffer.allocUnsafeSlow(ROOM)
+      socket.write(buffered, done)
+      // The system has not accepted all of it: the buffer belongs to the socket now. TLS has encrypted or copied all.
+      if (socket.writableLength > 0 && !this.#finishesLater) stage.space = Buffer.allocUnsafeSlow(ROOM)
     }
   }
 
@@ -107,5 +130,10 @@ export class SocketWriter {
     this.flush()
   }
 }
+
+const unlessFailed =
+  (accepted: () => void) =>
+  (error?: Error | null): void =>
+    error ? undefined : accepted()
 
 const flushNow = (writer: SocketWriter): void => writer.turn()

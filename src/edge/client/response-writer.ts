@@ -22,7 +22,6 @@ export class ResponseWriter implements MessageWriter {
   begun = false
   ended = false
   bytes = 0
-  readonly #socket: Socket
   readonly #socketWriter: SocketWriter
   readonly #delivered: (last: boolean) => void
   #framing = NONE
@@ -32,7 +31,6 @@ export class ResponseWriter implements MessageWriter {
 
   /** `delivered` is called when the system has accepted the whole response; `last`: no other may follow. */
   constructor(socket: Socket, delivered: (last: boolean) => void) {
-    this.#socket = socket
     this.#socketWriter = new SocketWriter(socket)
     this.#delivered = delivered
   }
@@ -110,8 +108,7 @@ export class ResponseWriter implements MessageWriter {
       this.bytes += text.length
     }
     this.ended = true
-    this.#socketWriter.flush()
-    this.#settle()
+    this.#socketWriter.end(() => this.#delivered(this.#last))
     return true
   }
 
@@ -127,12 +124,6 @@ export class ResponseWriter implements MessageWriter {
     else if (length !== undefined) this.#framing = LENGTH
     else this.#framing = httpVersion === '1.0' ? CLOSE : CHUNKED
     this.#last = close || !keepAlive || this.#framing === CLOSE
-  }
-
-  #settle(): void {
-    if (this.#socket.destroyed) return
-    if (this.#socket.writableLength === 0) this.#delivered(this.#last)
-    else this.#socket.write('', (error) => (error ? undefined : this.#delivered(this.#last)))
   }
 }
 

@@ -146,3 +146,21 @@ t.test('a new configuration opens, changes and closes the listener; open connect
   t.equal(proxy.tls, undefined)
   t.match(await exchange(socket, GET), /200 OK/)
 })
+
+t.test('responses to several slow readers over HTTPS never mix', async (t) => {
+  const bytes = 300_000
+  const letter = (path: string): string => String.fromCharCode(97 + (Number(path.slice(1)) % 26))
+  const { url } = await startOrigin(t, (request, response) =>
+    response.writeHead(200, { 'content-length': bytes }).end(letter(request.url!).repeat(bytes)),
+  )
+  const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }` })
+  const paths = Array.from({ length: 24 }, (_, i) => `/${i}`)
+  const sockets = await Promise.all(paths.map(async () => await secure(t, proxy.tls!.port)))
+  const bodies = paths.map(async (path, i) => {
+    const first = `GET ${path} HTTP/1.1\r\nHost: example.test\r\n\r\n`
+    const last = `GET ${path} HTTP/1.1\r\nHost: example.test\r\nConnection: close\r\n\r\n`
+    return await exchange(sockets[i]!, first + last)
+  })
+  for (const [i, text] of (await Promise.all(bodies)).entries())
+    t.ok(text.endsWith(letter(paths[i]!).repeat(bytes)) && text.split(letter(paths[i]!).repeat(bytes)).length === 3)
+})
