@@ -21,10 +21,14 @@ t.test('links between pages lead to files', async (t) => {
   }
 })
 
+/** Returns an environment with the variables that a text names. */
+const namedIn = (text: string) =>
+  Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'x']))
+
 t.test('configuration in the documentation is YAML', async (t) => {
   for (const page of PAGES)
     for (const [, text = ''] of readFileSync(page, 'utf8').matchAll(/^```yaml\n(.*?)^```$/gms))
-      t.doesNotThrow(() => readYaml(text, page, {}), `${page}: ${text.slice(0, 60)}`)
+      t.doesNotThrow(() => readYaml(text, page, namedIn(text)), `${page}: ${text.slice(0, 60)}`)
 })
 
 t.test('the documentation has the reference of pipelines that the schemas print', async (t) => {
