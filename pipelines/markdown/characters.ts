@@ -7,6 +7,8 @@ const { charCodeAt, includes, indexOf, search, slice } = String.prototype
 /**
  * `text.charCodeAt(at)`, for positions inside it. An engine has a dozen types of strings (short ones, parts and sums of
  * others). If a call site sees many of them, finding the method takes longer than calling it.
+ *
+ * One call with a position outside of the text makes the engine call a function here instead of reading the character.
  */
 export const codeAt = (text: string, at: number): number => charCodeAt.call(text, at)
 

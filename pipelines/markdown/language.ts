@@ -16,7 +16,16 @@ export function languageOf(tag: Tag): string | undefined {
   const data = tag.attribute('data-lang') ?? tag.attribute('data-language')
   if (data !== undefined && isInfo(data)) return data
   const classes = tag.attribute('class')
-  if (classes === undefined) return undefined
+  return (classes === undefined ? undefined : languageIn(classes)) ?? languageOfPre(tag)
+}
+
+/** Returns the language that renderers of Markdown write as `<pre lang="ts">`. Other values are human languages. */
+function languageOfPre(tag: Tag): string | undefined {
+  const language = tag.name === 'pre' ? tag.attribute('lang') : undefined
+  return language !== undefined && LANGUAGES.has(language.toLowerCase()) ? language : undefined
+}
+
+function languageIn(classes: string): string | undefined {
   let plain: string | undefined
   let brush = false
   for (const name of classes.split(/[\t\n\f\r ]+/)) {

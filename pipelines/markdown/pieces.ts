@@ -104,7 +104,7 @@ export class Pieces {
     let markdown = this.#done + this.previous + this.last
     if (bracket) markdown = withoutDefinition(markdown)
     if (isInvisible(this.#first) && /^[\s\u200b-\u200d\u2060]+$/.test(markdown)) markdown = ''
-    if (this.#first === NBSP) markdown = withFirstSpace(markdown)
+    else if (this.#first === NBSP) markdown = withFirstSpace(markdown)
     if (mayEndInSpace) markdown = withLastSpace(markdown)
     this.#done = this.previous = this.last = ''
     this.empty = true

@@ -135,9 +135,17 @@ export const frames: Family = {
 
 /** Returns whether an image is one pixel in size: such images count visits or add space. One with a `srcset` is enlarged by its style. */
 const isPixel = (tag: Tag) =>
-  tag.attribute('srcset') === undefined &&
-  /^[01](?:px)?$/.test(tag.attribute('width') ?? '') &&
-  /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
+  tag.attribute('srcset') === undefined && isOnePixel(tag, 'width', ONE_WIDE) && isOnePixel(tag, 'height', ONE_HIGH)
+
+/** Properties of a style that make an element at most one pixel wide or high. `max-width` is not one of them. */
+const ONE_WIDE = /(?:^|[;\s])width\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)/i
+const ONE_HIGH = /(?:^|[;\s])height\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)/i
+
+/** Returns whether an attribute gives a size of at most one pixel, or the style if the attribute is missing. */
+function isOnePixel(tag: Tag, name: string, inStyle: RegExp): boolean {
+  const size = tag.attribute(name)
+  return size === undefined ? inStyle.test(tag.attribute('style') ?? '') : /^[01](?:px)?$/.test(size)
+}
 
 /** Returns whether a frame has no size: such frames count visits. */
 export const isTiny = (tag: Tag) =>
