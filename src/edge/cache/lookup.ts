@@ -337,7 +337,7 @@ export class Lookup implements CachedResponse, Waiter {
     if (isPlain && entry.hitFields?.second === second) return entry.hitFields.fields
     const fields = this.#fieldsOf(entry, { status: 'HIT' }, now)
     fields.push('content-length', String(entry.body.length))
-    if (isPlain) entry.hitFields = { second, fields }
+    if (isPlain) entry.hitFields = { second, fields: Object.freeze(fields) }
     return fields
   }
 

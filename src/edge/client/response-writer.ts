@@ -36,29 +36,10 @@ export class ResponseWriter implements MessageWriter {
   }
 
   head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void {
-    let text = ''
-    let names = ''
-    let values = ''
-    let dated = false
-    let length: number | undefined
-    for (let i = 0; i + 1 < fields.length; i += 2) {
-      const name = fields[i]!
-      const value = fields[i + 1]!
-      const kind = kindOf(name)
-      if (kind === 'connection') continue
-      if (kind === 'date') dated = true
-      else if (kind === 'length') {
-        if (status === RESET_CONTENT) continue
-        length = Number(value)
-      }
-      names += name
-      values += value
-      text += `${name}: ${value}\r\n`
-    }
-    if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the answer is not safe')
+    const { text, isDated, length } = status === RESET_CONTENT ? render(fields, true) : linesOf(fields)
     this.ended = false
     this.#frame(asked, status, length, extras.close)
-    const date = dated ? '' : `date: ${httpDate(extras.now)}\r\n`
+    const date = isDated ? '' : `date: ${httpDate(extras.now)}\r\n`
     const end = this.#last ? 'connection: close\r\n' : keepAliveLines(extras.keepAliveMs)
     const coding = this.#framing === CHUNKED ? 'transfer-encoding: chunked\r\n' : ''
     const empty = status === RESET_CONTENT ? 'content-length: 0\r\n' : ''
@@ -125,6 +106,48 @@ export class ResponseWriter implements MessageWriter {
     else this.#framing = httpVersion === '1.0' ? CLOSE : CHUNKED
     this.#last = close || !keepAlive || this.#framing === CLOSE
   }
+}
+
+/** The lines of fields, and what the framing needs of them. */
+interface Lines {
+  readonly text: string
+  readonly isDated: boolean
+  readonly length: number | undefined
+}
+
+const rendered = new WeakMap<RawHeaders, Lines>()
+
+/** Returns the lines of fields; those of an array that cannot change, as hits of the cache have it, are rendered once. */
+function linesOf(fields: RawHeaders): Lines {
+  const known = rendered.get(fields)
+  if (known) return known
+  const lines = render(fields, false)
+  if (Object.isFrozen(fields)) rendered.set(fields, lines)
+  return lines
+}
+
+function render(fields: RawHeaders, withoutLength: boolean): Lines {
+  let text = ''
+  let names = ''
+  let values = ''
+  let isDated = false
+  let length: number | undefined
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i]!
+    const value = fields[i + 1]!
+    const kind = kindOf(name)
+    if (kind === 'connection') continue
+    if (kind === 'date') isDated = true
+    else if (kind === 'length') {
+      if (withoutLength) continue
+      length = Number(value)
+    }
+    names += name
+    values += value
+    text += `${name}: ${value}\r\n`
+  }
+  if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the answer is not safe')
+  return { text, isDated, length }
 }
 
 function kindOf(name: string): 'connection' | 'date' | 'length' | undefined {
