@@ -14,7 +14,7 @@ const STALLED_MS = 100
 const PAUSE_MS = 60_000
 
 /** A block of a file does not have its checksum. */
-export class DamagedFile extends Error {
+class DamagedFile extends Error {
   override readonly name = 'DamagedFile'
 }
 
