@@ -1,5 +1,5 @@
 // Log push: CPU seconds per million of 2.2 KB http_requests, NDJSON in, two of five hosts kept, 12 fields as CSV, gzip 6,
-// files out. `edged run` and, from the spool, a job of the daemon, against JSON.parse and string formatting, and against
+// files out. `edged run`, the same with reshaping, and, from the spool, a job of the daemon, against JSON.parse and string formatting, and against
 // Miller, syslog-ng and rsyslog where installed. Each run is a process of its own, start included; rounds take turns.
 // Then once: a million records through `edged run`, with the peak of its memory; and 100,000 records in batches of 1,000 to
 // a receiver that responds after 200 ms, with one batch in flight and with four.
@@ -44,6 +44,15 @@ const CHILD = fileURLToPath(new URL('./logpush-child.mjs', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
 const input = join(folder, 'requests.ndjson')
 const pipeline = join(folder, 'pipeline.yaml')
+const reshaping = join(folder, 'reshaping.yaml')
+/** Stages that most records pass: two values changed, one added, one left out, and repeated ones recognized. */
+const STAGES = {
+  redact: { ClientIP: 'address', ClientRequestURI: 'query' },
+  set: { service: 'shop' },
+  drop: ['ClientCountry'],
+  dedupe: { field: 'RayID', window: '10m' },
+  output_options: { output_type: 'csv', field_names: [...FIELDS.slice(0, -1), 'service'], timestamp_format: 'rfc3339' },
+}
 const out = join(folder, 'out')
 
 async function generate(path, records) {
@@ -206,6 +215,7 @@ ruleset(name="r") {
 try {
   await generate(input, RECORDS)
   writePipeline(pipeline, input)
+  writePipeline(reshaping, input, STAGES)
   const text = await expected()
   const check = (paths) => {
     const found = paths.map((path) => gunzipSync(readFileSync(path)).toString()).join('')
@@ -214,6 +224,7 @@ try {
   const RUNS = {
     'JSON.parse, strings': () => ours('baseline', input, join(folder, 'baseline.gz')),
     'edged run': () => ours('run', pipeline),
+    'edged run, reshaping': () => ours('run', reshaping),
     'spool, 1 job': () => ours('spool', input, join(folder, 'spool-1'), '1'),
     'spool, 8 jobs, the same': () => ours('spool', input, join(folder, 'spool-8'), '8'),
     'spool, 8 jobs, all different': () => ours('spool', input, join(folder, 'spool-8'), '8', 'differ'),
