@@ -9,7 +9,14 @@ export type ZoneOptions = Pick<Config, 'accounts' | 'zones'>
 /** The zones of the configuration and those created through the API. */
 export class AllZones {
   readonly #store: Pick<StoreReader, 'list'>
-  #cached: { options: ZoneOptions; stored: readonly unknown[]; zones: readonly ZoneConfig[] } | undefined
+  #cached:
+    | {
+        options: ZoneOptions
+        stored: readonly unknown[]
+        zones: readonly ZoneConfig[]
+        places: ReadonlyMap<string, number>
+      }
+    | undefined
 
   constructor(store: Pick<StoreReader, 'list'>) {
     this.#store = store
@@ -30,8 +37,13 @@ export class AllZones {
     const created = stored.filter(({ id, value }) => accounts.has(value.account) && !taken.has(id))
     const zones =
       created.length === 0 ? options.zones : [...options.zones, ...created.map(({ value }) => storedZoneConfig(value))]
-    this.#cached = { options, stored, zones }
+    this.#cached = { options, stored, zones, places: new Map(zones.map(({ id }, place) => [id, place])) }
     return zones
+  }
+
+  /** Returns the place of a zone in the list that `of` returned last. */
+  placeOf(zone: string): number | undefined {
+    return this.#cached?.places.get(zone)
   }
 
   /** Returns a function with the configuration of `read` that has all zones. */

@@ -5,7 +5,7 @@ import { DEVELOPMENT_MS, SETTING, type Setting } from '../core/model/setting.js'
 import { MANAGED_TRANSFORMS, TRANSFORM_ID, URL_NORMALIZATION } from '../core/model/transforms.js'
 import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../core/model/zone.js'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
-import { zone as zoneScope } from '../core/scope.js'
+import { zone as zoneScope, type Scope } from '../core/scope.js'
 import { loadClientAuthority, type ClientAuthority } from '../tls/client-authority.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { CacheOptions } from '../edge/cache/types.js'
@@ -19,8 +19,8 @@ import {
   zoneOf,
   zoneTable,
   type Zone,
+  type ZoneList,
   type Zones,
-  type ZoneTable,
 } from '../edge/zones.js'
 import { AllZones, type ZoneOptions } from './all-zones.js'
 
@@ -34,7 +34,7 @@ const KINDS: ReadonlySet<string> = new Set(
  * from any machine applies to the next request.
  */
 export class ZoneRegistry implements Zones {
-  current: ZoneTable
+  current: ZoneList
   readonly #store: StoreReader
   readonly #rules: RulesetCache
   readonly #demoOrigin: string | undefined
@@ -45,6 +45,8 @@ export class ZoneRegistry implements Zones {
   readonly #unwatch: () => void
   readonly #all: AllZones
   #config: ZoneOptions
+  /** The zones of the table. */
+  #listed: readonly ZoneConfig[] = []
   /** CA certificates by their files, read with the configuration and not with every change of a setting. */
   #authorities: Authorities
 
@@ -91,8 +93,33 @@ export class ZoneRegistry implements Zones {
   #changed(changes: readonly Change[]): void {
     for (const change of changes)
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
-    this.#rules.changed(changes, () => (this.current = this.#withRules()))
-    if (changes.some(({ kind }) => KINDS.has(kind))) this.current = this.#table()
+    this.#rules.changed(changes, (scopes) => this.#refresh(scopes))
+    const others = changes.filter(({ kind }) => KINDS.has(kind))
+    if (others.length > 0) this.#refresh(others.map(({ scope }) => scope))
+  }
+
+  /** Applies changed records of these scopes; the whole table is built again only if the list of zones changed. */
+  #refresh(scopes: readonly Scope[]): void {
+    this.current =
+      this.#all.of(this.#config) === this.#listed ? this.current.with(this.#changedZones(scopes)) : this.#table()
+  }
+
+  /** Creates the zones again that records of these scopes belong to. */
+  #changedZones(scopes: readonly Scope[]): Zone[] {
+    const accounts = new Set<string>()
+    const places = new Set<number>()
+    for (const { type, id } of scopes) {
+      const place = type === 'zone' ? this.#all.placeOf(id) : undefined
+      if (type === 'account') accounts.add(id)
+      if (place !== undefined) places.add(place)
+    }
+    if (accounts.size > 0)
+      for (const [place, { account }] of this.#listed.entries()) if (accounts.has(account)) places.add(place)
+    return [...places].map((place) => this.#zoneAt(place))
+  }
+
+  #zoneAt(place: number): Zone {
+    return this.#zone(this.#listed[place]!, place >= this.#config.zones.length)
   }
 
   #hostname({ scope, id, value }: Stored<Hostname | undefined>): void {
@@ -114,18 +141,10 @@ export class ZoneRegistry implements Zones {
     }
   }
 
-  #table(): ZoneTable {
-    const configs = this.#all.of(this.#config)
-    const zones = configs.map((config, index) => this.#zone(config, index >= this.#config.zones.length))
-    this.#balancers.retain(new Set(configs.map(({ id }) => id)))
-    return zoneTable(zones, this.#customHostnames)
-  }
-
-  /** Returns the same zones with the current rules. */
-  #withRules(): ZoneTable {
-    const zones = this.current.zones.map((zone) =>
-      zone.isPaused ? zone : { ...zone, rules: this.#rules.rulesOf(zone) },
-    )
+  #table(): ZoneList {
+    this.#listed = this.#all.of(this.#config)
+    const zones = this.#listed.map((_config, place) => this.#zoneAt(place))
+    this.#balancers.retain(new Set(this.#listed.map(({ id }) => id)))
     return zoneTable(zones, this.#customHostnames)
   }
 

@@ -85,6 +85,15 @@ export interface ZoneTable {
   find(host: string): Served | undefined
 }
 
+/** A table in which single zones can change. */
+export interface ZoneList extends ZoneTable {
+  /**
+   * Returns the table with some zones replaced, which keep their id and host names. Costs the same however many zones
+   * there are, because both tables share their names: `find` of either returns the new zones.
+   */
+  with(changed: readonly Zone[]): ZoneList
+}
+
 /** The active table. Replaced as a whole; a request uses the zone that it found at its beginning. */
 export interface Zones {
   current: ZoneTable
@@ -228,47 +237,86 @@ export function pausedZone(
 }
 
 /** Creates a table of these zones. A host name of two zones belongs to the first. */
-export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHostnames()): ZoneTable {
-  const byId = new Map(zones.map((zone) => [zone.id, zone]))
-  const exact = new Map<string, Served>()
-  const below = new Map<string, Zone>()
-  let other: Zone | undefined
-  for (const zone of zones) {
-    for (const hostname of zone.hostnames) {
-      if (hostname === '*') other ??= zone
-      else if (hostname.startsWith('*.')) {
-        const parent = hostname.slice(2)
-        if (!below.has(parent)) below.set(parent, zone)
-      } else if (!exact.has(hostname)) exact.set(hostname, { zone, host: hostname, custom: undefined })
+export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHostnames()): ZoneList {
+  return tableOf(zones, new ZoneNames(zones, customHostnames))
+}
+
+const tableOf = (zones: readonly Zone[], names: ZoneNames): ZoneList => ({
+  zones,
+  find: (host) => names.find(host),
+  with(changed) {
+    const next = [...zones]
+    for (const zone of changed) next[names.replace(zone)] = zone
+    return tableOf(next, names)
+  },
+})
+
+/** The zones by host name. */
+class ZoneNames {
+  readonly #customHostnames: CustomHostnames
+  /** Zones by id, with their place in the list. */
+  readonly #byId = new Map<string, { place: number; zone: Zone }>()
+  readonly #exact = new Map<string, Served>()
+  readonly #below = new Map<string, Zone>()
+  #other: Zone | undefined
+
+  constructor(zones: readonly Zone[], customHostnames: CustomHostnames) {
+    this.#customHostnames = customHostnames
+    for (const [place, zone] of zones.entries()) {
+      this.#byId.set(zone.id, { place, zone })
+      for (const hostname of zone.hostnames) {
+        if (hostname === '*') this.#other ??= zone
+        else if (hostname.startsWith('*.')) {
+          const parent = hostname.slice(2)
+          if (!this.#below.has(parent)) this.#below.set(parent, zone)
+        } else if (!this.#exact.has(hostname)) this.#exact.set(hostname, { zone, host: hostname, custom: undefined })
+      }
     }
   }
 
-  return {
-    zones,
-    find(field) {
-      const known = exact.get(field)
-      if (known) return known
-      if (field.length > MAX_FIELD) return undefined
-      const host = normalHost(field)
-      return (
-        exact.get(host) ?? ofCustomer(host) ?? ofParent(host) ?? (other && { zone: other, host, custom: undefined })
-      )
-    },
+  /** Replaces the zone with the same id. Returns its place in the list. */
+  replace(zone: Zone): number {
+    const known = this.#byId.get(zone.id)
+    if (!known) throw new Error(`zone ${zone.id} is not in the table`)
+    known.zone = zone
+    for (const hostname of zone.hostnames) {
+      if (hostname === '*') {
+        if (this.#other?.id === zone.id) this.#other = zone
+      } else if (hostname.startsWith('*.')) {
+        const parent = hostname.slice(2)
+        if (this.#below.get(parent)?.id === zone.id) this.#below.set(parent, zone)
+      } else if (this.#exact.get(hostname)?.zone.id === zone.id)
+        this.#exact.set(hostname, { zone, host: hostname, custom: undefined })
+    }
+    return known.place
   }
 
-  function ofCustomer(host: string): Served | undefined {
-    const custom = customHostnames.get(host)
-    const zone = custom && byId.get(custom.zoneId)
+  find(field: string): Served | undefined {
+    const known = this.#exact.get(field)
+    if (known) return known
+    if (field.length > MAX_FIELD) return undefined
+    const host = normalHost(field)
+    return (
+      this.#exact.get(host) ??
+      this.#ofCustomer(host) ??
+      this.#ofParent(host) ??
+      (this.#other && { zone: this.#other, host, custom: undefined })
+    )
+  }
+
+  #ofCustomer(host: string): Served | undefined {
+    const custom = this.#customHostnames.get(host)
+    const zone = custom && this.#byId.get(custom.zoneId)?.zone
     return zone && { zone, host, custom }
   }
 
-  function ofParent(host: string): Served | undefined {
+  #ofParent(host: string): Served | undefined {
     for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
       const parent = host.slice(dot + 1)
-      const zone = below.get(parent)
+      const zone = this.#below.get(parent)
       if (zone) return { zone, host, custom: undefined }
-      const custom = customHostnames.above(parent)
-      const owner = custom && byId.get(custom.zoneId)
+      const custom = this.#customHostnames.above(parent)
+      const owner = custom && this.#byId.get(custom.zoneId)?.zone
       if (owner) return { zone: owner, host, custom }
     }
     return undefined

@@ -1,10 +1,15 @@
 // Keep-alive load on one URL: a bounded number of connections for a bounded time. Sends { requests, seconds, p50, p99 }.
+// With a number of hosts, requests go to z0.bench.test, z1.bench.test and so on in turn.
 import { connect } from 'node:net'
 
-const [port, connections, seconds, path, ...headers] = process.argv.slice(2)
-const request = Buffer.from(
-  `GET ${path} HTTP/1.1\r\nHost: bench.test\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`,
-)
+const [port, connections, seconds, hosts, path, ...headers] = process.argv.slice(2)
+const requestTo = (host) =>
+  Buffer.from(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`)
+const requests =
+  Number(hosts) === 0
+    ? [requestTo('bench.test')]
+    : Array.from({ length: Number(hosts) }, (_, n) => requestTo(`z${n}.bench.test`))
+let turn = 0
 const END_OF_CHUNKS = Buffer.from('0\r\n\r\n')
 const until = performance.now() + Number(seconds) * 1000
 const times = []
@@ -20,7 +25,7 @@ for (let i = 0; i < Number(connections); i++) {
     wanted = -1
     had = 0
     began = performance.now()
-    socket.write(request)
+    socket.write(requests[turn++ % requests.length])
   }
   socket.on('connect', next)
   socket.on('data', (chunk) => {

@@ -8,13 +8,17 @@ const run = promisify(execFile)
 /** Who sends the requests: wrk where it is installed, because it is much faster than what it measures. */
 export const LOADER = installed('wrk') ? 'wrk' : 'node:net'
 
-/** Keep-alive load on one URL of bench.test for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a failed request. */
-export async function load(port, { connections, seconds, headers, path = '/' }) {
-  if (LOADER !== 'wrk') {
+/**
+ * Keep-alive load on one URL of bench.test for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a
+ * failed request. With `hosts`, node:net sends to that number of names below bench.test in turn.
+ */
+export async function load(port, { connections, seconds, headers = [], path = '/', hosts = 0 }) {
+  if (LOADER !== 'wrk' || hosts > 0) {
     const response = await inChild('./load-child.mjs', [
       String(port),
       String(connections),
       String(seconds),
+      String(hosts),
       path,
       ...headers,
     ])

@@ -20,6 +20,7 @@ const BENCHMARKS = {
   webhooks: 'durable accepts and deliveries of webhooks against BullMQ with got, where redis-server is installed',
   'webhooks-hostile': 'webhooks to receivers that send 1 GB, trickle, hang or reset: memory, delay of healthy ones',
   logpush: 'files and spools to CSV files, against JSON.parse, and syslog-ng, rsyslog, Miller where installed',
+  scale: 'processes, machines, 10,000 zones, changes on another machine, spools on NATS; parts by name',
   control: 'the API at 10 and at 10,000 stored rulesets',
   rulesets: 'writes of a ruleset of 1,000 rules: time, and the longest turn of the event loop',
   workers: 'a hello Worker beside workerd alone and miniflare; uploads; start and memory of 1, 100, 300 scripts',

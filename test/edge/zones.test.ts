@@ -91,3 +91,26 @@ t.test('a name that is longer than any name can be is not looked up', async (t) 
   t.equal(table.find(`${'a.'.repeat(8000)}example.test`), undefined)
   t.equal(normalHost('[::1'), '')
 })
+
+t.test('a changed zone replaces itself in the table, and takes no name of another one', async (t) => {
+  const names = new CustomHostnames()
+  names.set({ id: '1', hostname: 'shop.customer.test', zoneId: 'b', metadata: {} })
+  const before = zoneTable([zone('a', 'one.test', '*.one.test'), zone('b', 'one.test', '*.two.test', '*')], names)
+  const table = before.with([{ ...zone('b', 'one.test', '*.two.test', '*'), plan: 'enterprise' }])
+  t.strictSame(
+    table.zones.map(({ id, plan }) => [id, plan]),
+    [
+      ['a', base.plan],
+      ['b', 'enterprise'],
+    ],
+  )
+  t.equal(before.zones[1]?.plan, base.plan)
+  t.not(before.zones, table.zones, 'the list is another one, so that readers of it see the change')
+  for (const host of ['x.two.test', 'else.test', 'shop.customer.test'])
+    t.match(table.find(host)?.zone, { id: 'b', plan: 'enterprise' }, host)
+  t.match(table.find('one.test')?.zone, { id: 'a' })
+  const next = table.with([{ ...zone('a', 'one.test', '*.one.test'), plan: 'free' }])
+  t.match(next.find('one.test')?.zone, { id: 'a', plan: 'free' })
+  t.match(next.find('x.one.test')?.zone, { id: 'a', plan: 'free' })
+  t.throws(() => next.with([zone('c', 'three.test')]), /zone c is not in the table/)
+})

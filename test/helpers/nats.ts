@@ -14,6 +14,8 @@ export const NO_NATS: string | false =
 /** A NATS server with JetStream for one test, on 127.0.0.1. */
 export interface NatsServer {
   readonly url: string
+  /** Id of the process; undefined after a kill. */
+  readonly pid: number | undefined
   /** Starts the process, again after a kill, on the same port and data. */
   start(): Promise<void>
   /** Ends the process with SIGKILL. */
@@ -38,7 +40,14 @@ export async function natsServer(folder: string, ...more: string[]): Promise<Nat
     await once(own, 'exit')
   }
   await start()
-  return { url: `nats://127.0.0.1:${port}`, start, kill }
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    get pid() {
+      return child?.pid
+    },
+    start,
+    kill,
+  }
 }
 
 /** Starts servers that are one cluster, named `s0`, `s1` and so on, with their data in `folder`. */

@@ -11,6 +11,8 @@ export const NO_REDIS: string | false =
 export interface RedisServer {
   readonly url: string
   readonly port: number
+  /** Id of the process; undefined after a kill. */
+  readonly pid: number | undefined
   /** Starts the process, again after a kill, on the same port and data. */
   start(): Promise<void>
   /** Ends the process with SIGKILL, as a crash would. */
@@ -52,7 +54,15 @@ export async function redisServer(
   }
 
   await start()
-  return { url: `redis://127.0.0.1:${port}/0`, port, start, kill }
+  return {
+    url: `redis://127.0.0.1:${port}/0`,
+    port,
+    get pid() {
+      return child?.pid
+    },
+    start,
+    kill,
+  }
 }
 
 async function responding(port: number, child: ChildProcess): Promise<void> {

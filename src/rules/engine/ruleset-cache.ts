@@ -69,9 +69,9 @@ export class RulesetCache {
 
   /**
    * Processes changes of the store. Calls `refresh` if the rules of any zone may have changed: at once, or after many
-   * rules are compiled.
+   * rules are compiled. It gets the scopes of these rules: zones or whole accounts.
    */
-  changed(changes: readonly Change[], refresh: () => void): void {
+  changed(changes: readonly Change[], refresh: (scopes: readonly Scope[]) => void): void {
     const relevant = changes.filter(({ kind }) => kind === RULESETS.name || kind === ENTRY_POINTS.name)
     if (relevant.length === 0) return
     for (const { kind, id, value } of relevant) {
@@ -86,7 +86,7 @@ export class RulesetCache {
     this.#applying = this.#buildAndApply(refresh)
   }
 
-  async #buildAndApply(refresh: () => void): Promise<void> {
+  async #buildAndApply(refresh: (scopes: readonly Scope[]) => void): Promise<void> {
     try {
       await this.#build()
       this.#applying = undefined
@@ -112,12 +112,12 @@ export class RulesetCache {
     }
   }
 
-  #apply(refresh: () => void): void {
+  #apply(refresh: (scopes: readonly Scope[]) => void): void {
     const outdated = this.#outdated
     this.#outdated = []
     if (outdated.some(({ scope }) => scope.type === 'account')) this.#zones.clear()
     for (const { scope } of outdated) this.#zones.delete(scope.id)
-    refresh()
+    refresh(outdated.map(({ scope }) => scope))
     forgetExpressions()
   }
 
