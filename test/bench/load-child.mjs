@@ -2,7 +2,7 @@
 // With a number of hosts, requests go to z0.bench.test, z1.bench.test and so on in turn.
 import { connect } from 'node:net'
 
-const [port, connections, seconds, hosts, path, ...headers] = process.argv.slice(2)
+const [port, connections, seconds, hosts, status, path, ...headers] = process.argv.slice(2)
 const requestTo = (host) =>
   Buffer.from(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`)
 const requests =
@@ -32,7 +32,7 @@ for (let i = 0; i < Number(connections); i++) {
     if (had === 0) {
       const head = chunk.toString('latin1')
       const end = head.indexOf('\r\n\r\n') + 4
-      if (!head.startsWith('HTTP/1.1 200')) throw new Error(head.slice(0, 200))
+      if (!head.startsWith(`HTTP/1.1 ${status}`)) throw new Error(head.slice(0, 200))
       const length = /content-length: (\d+)/i.exec(head.slice(0, end))
       wanted = length ? end + Number(length[1]) : -2
     }
