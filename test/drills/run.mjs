@@ -4,6 +4,7 @@ const DRILLS = {
   attacks: 'slow and stalled clients over HTTP, HTTPS and HTTP/2; what another client sees (default)',
   kill: 'kill -9 of a proxy process every second under load; --seconds N, --max-replace-ms N',
   machines: 'kill -9 of two daemons, Redis and NATS in turn under load: nothing is lost, and the times; --kills N',
+  soak: 'mixed traffic of every kind: memory, handles and latency at its beginning and end; --minutes N',
   cache: 'kill -9 and a full disk while files of the cache are written: no wrong byte; --objects N, --full-objects N',
   rotation:
     'edged run over a file that is rotated every second under load, with kill -9; --seconds N, --rate N, --kill-every N',
@@ -27,7 +28,8 @@ const option = (wanted, otherwise) => {
   return at < 0 ? otherwise : Number(options[at + 1])
 }
 
-const limit = Math.max(MAX_SECONDS, option('seconds', 0) + END_SECONDS)
+const asked = Math.max(option('seconds', 0), option('minutes', name === 'soak' ? 30 : 0) * 60)
+const limit = Math.max(MAX_SECONDS, asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0))
 setTimeout(() => {
   console.error(`not finished after ${limit} s`)
   process.exit(1)
