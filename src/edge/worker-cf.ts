@@ -4,11 +4,35 @@ import type { Exchange } from './exchange.js'
 /** Countries of the European Union have this mark in `request.cf`. */
 const IN_UNION = '1'
 
+/** The text for connections without TLS of clients at unknown places, by version of HTTP. */
+const plain = new Map<string, string>()
+/** The text for the last place of each connection with TLS. */
+const secure = new WeakMap<
+  object,
+  { readonly place: GeoLocation; readonly httpVersion: string; readonly text: string }
+>()
+
+/** Returns `request.cf` as JSON. Requests that have it in common share one text. */
+export function requestCf(exchange: Pick<Exchange, 'httpVersion' | 'tls'>, place: GeoLocation): string {
+  const { httpVersion, tls } = exchange
+  if (tls) {
+    const known = secure.get(tls)
+    if (known?.place === place && known.httpVersion === httpVersion) return known.text
+    const text = cfText(exchange, place)
+    secure.set(tls, { place, httpVersion, text })
+    return text
+  }
+  if (place.city || place.asn) return cfText(exchange, place)
+  const text = plain.get(httpVersion) ?? cfText(exchange, place)
+  plain.set(httpVersion, text)
+  return text
+}
+
 /**
  * Returns `request.cf` as JSON, with the names of the runtime's `IncomingRequestCfProperties`: only what the proxy knows.
  * A member that is not known is absent.
  */
-export function requestCf({ httpVersion, tls }: Pick<Exchange, 'httpVersion' | 'tls'>, place: GeoLocation): string {
+function cfText({ httpVersion, tls }: Pick<Exchange, 'httpVersion' | 'tls'>, place: GeoLocation): string {
   const { city, asn } = place
   const region = city?.subdivisions?.[0]
   const { latitude, longitude } = city?.location ?? {}

@@ -74,7 +74,7 @@ export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun
       ended('ok')
       entry.done()
     }
-    cancel = sendTo(`unix:${encodeURI(entry.socket)}`, response, { switched })
+    cancel = sendTo(urlOf(entry.socket), response, { switched })
   }
   const begin = (attempt: number): void => {
     let entered: EnteredWorker | Promise<EnteredWorker>
@@ -102,6 +102,19 @@ export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun
     cancel?.()
     sink.fail(CLIENT_LEFT)
   }
+}
+
+const MAX_URLS = 1024
+const urls = new Map<string, string>()
+
+/** Returns the URL of a socket. */
+function urlOf(socket: string): string {
+  const known = urls.get(socket)
+  if (known !== undefined) return known
+  const url = `unix:${encodeURI(socket)}`
+  if (urls.size >= MAX_URLS) urls.clear()
+  urls.set(socket, url)
+  return url
 }
 
 /** The response of the runtime. Its own error response becomes an error page. */

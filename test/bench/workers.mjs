@@ -95,6 +95,8 @@ async function throughput() {
       'p99 ms': of(samples, 'p99').toFixed(2),
     })),
   )
+  const memory = runtimeProcesses(daemon.child.pid).map(({ mebibytes }) => `${Math.round(mebibytes)} MiB`)
+  console.log(`\nruntime processes of edged afterwards: ${memory.join(', ')}`)
   await miniflare?.dispose()
   alone.stop()
   await daemon.stop()

@@ -62,7 +62,7 @@ export class RuntimeProcess {
   }
 
   socket(name: string): string {
-    return join(this.folder, name)
+    return `${this.folder}/${name}`
   }
 
   /** Ends the process after requests in flight, or after `ms`. */
