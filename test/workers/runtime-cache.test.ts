@@ -41,6 +41,12 @@ t.test('the Cache API keeps what a shared cache may keep', { skip: SKIP }, async
     text: 'xxxxx',
     headers: { 'cf-cache-status': 'HIT', age: '0', 'x-own': 'yes', etag: '"a"' },
   })
+  const { headers: fields } = (await call('/match')) as { headers: object }
+  t.same(
+    Object.keys(fields).toSorted(),
+    ['age', 'cache-control', 'cf-cache-status', 'content-length', 'content-type', 'etag', 'x-own'],
+    'no field of the connection',
+  )
   t.match(await call('/match', {}, 'neighbour'), { text: 'xxxxx' }, 'scripts of one account share it')
   t.equal(await call('/match', { named: '1' }), null, 'a named cache is another one')
   t.match(await call('/match', { headers: '{"if-none-match":"\\"a\\""}' }), { status: 304, text: '' })

@@ -98,6 +98,8 @@ async function respond(
   const { status, message, headers = {}, body } = sent
   // Scripts see some headers of these responses.
   response.sendDate = false
+  // Connections stay open without this field.
+  response.removeHeader('connection')
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const size = bytes === undefined ? 0 : 'size' in bytes ? bytes.size : bytes.length
   const head = { ...headers, 'content-length': String(size) }
