@@ -69,7 +69,7 @@ export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun
         : () => {
             timer = setTimeout(() => begin(attempt + 1), delay)
           }
-    const response = new WorkerResponse(exchange, sink, { entry, retry: again, ended })
+    const response = new WorkerResponse(exchange, sink, { entry, retry: again, isRepeated: attempt > 0, ended })
     const switched = (): void => {
       ended('ok')
       entry.done()
@@ -125,6 +125,7 @@ class WorkerResponse implements ResponseSink {
   readonly #entry: EnteredWorker
   /** Sends the request again. Undefined if that is not safe. */
   readonly #retry: (() => void) | undefined
+  readonly #isRepeated: boolean
   readonly #ended: (outcome: WorkerOutcome) => void
   #isBegun = false
   #isOver = false
@@ -135,14 +136,21 @@ class WorkerResponse implements ResponseSink {
     {
       entry,
       retry,
+      isRepeated,
       ended,
-    }: { entry: EnteredWorker; retry: (() => void) | undefined; ended: (outcome: WorkerOutcome) => void },
+    }: {
+      entry: EnteredWorker
+      retry: (() => void) | undefined
+      isRepeated: boolean
+      ended: (outcome: WorkerOutcome) => void
+    },
   ) {
     this.#exchange = exchange
     this.#sink = sink
     this.copies = sink.copies ?? false
     this.#entry = entry
     this.#retry = retry
+    this.#isRepeated = isRepeated
     this.#ended = ended
   }
 
@@ -191,9 +199,17 @@ class WorkerResponse implements ResponseSink {
 
   #failed(error: unknown, isCut: boolean): void {
     this.#entry.done()
-    if (!isCut && !this.#isBegun && this.#retry && isLost(error)) {
-      this.#retry()
-      return
+    if (!isCut && !this.#isBegun && isLost(error)) {
+      // Accepted by a running process and closed again: the script lost its connection to another process.
+      if (this.#isRepeated && error instanceof ConnectionLost && !error.stale) {
+        this.#ended('exception')
+        this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry.script} lost a connection`))
+        return
+      }
+      if (this.#retry) {
+        this.#retry()
+        return
+      }
     }
     this.#ended(isCut ? 'limit' : 'failed')
     this.#sink.fail(

@@ -144,6 +144,22 @@ t.test('calls that requests in flight wait for pass a handover', skip, async (t)
   t.match(await circle, { status: 200, text: '42' })
 })
 
+t.test('an object that does not return stops no script of another process', skip, async (t) => {
+  const daemon = await workersDaemon(t, { more: 'workers: { max_stall: 1s }' })
+  const bindings = [...COUNTER_BINDINGS, { name: 'CALLER', type: 'service', service: 'caller' }]
+  const owner = COUNTER.replace('async back() {', 'async back() { for (;;);')
+  await daemon.upload('owner', owner, { bindings, migrations: MIGRATIONS })
+  const code = CALLER.replace('const calls = {', 'const calls = { loop: (env) => env.COUNTER.getByName("one").back(),')
+  await daemon.upload('caller', code, { bindings: CALLER_BINDINGS })
+  await daemon.domain('caller')
+  t.equal((await daemon.get('caller.example.test', '/next')).text, '1')
+  const looping = daemon.get('caller.example.test', '/loop', { headers: { accept: 'application/json' } })
+  t.equal((await daemon.get('caller.example.test', '/')).text, '"stateless"')
+  const { status, text } = await looping
+  t.match([status, JSON.parse(text)], [500, { error_code: 1101 }])
+  t.equal((await daemon.get('caller.example.test', '/next')).text, '2', 'the object is back with its data')
+})
+
 t.test('databases, and trace events for other processes', skip, async (t) => {
   const daemon = await workersDaemon(t)
   const { body: db } = await daemon.api('POST', '/d1/database', { name: 'db' })
