@@ -8,6 +8,9 @@ const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 
 const MAX_ISSUES = 10
 
+/** Returns whether a JSON text without escapes can have such names. */
+export const isSuspect = (bytes: Buffer): boolean => [...FORBIDDEN].some((name) => bytes.includes(name))
+
 /** Throws InvalidInput for more than 64 nested lists and objects, and for member names that reach into prototypes. */
 export function assertNotHostile(value: unknown): void {
   const issues: Issue[] = []
