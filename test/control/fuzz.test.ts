@@ -80,7 +80,8 @@ t.test(`${BODIES} hostile bodies: no internal error, and an envelope each time`,
     const { id, name } = (result ?? {}) as { id?: unknown; name?: unknown }
     // A name may have half a character, which no URL can have.
     for (const one of [id, name])
-      if (typeof one === 'string' && one.isWellFormed()) remember(path.replace(/\/\{[a-z_]+\}$/, ''), one)
+      if (typeof one === 'string' && Buffer.from(one).toString() === one)
+        remember(path.replace(/\/\{[a-z_]+\}$/, ''), one)
   }
   t.same(failures, [], 'nothing was logged as an error')
   t.comment(`${writes.length} endpoints, ${reached.size} with success; ${JSON.stringify([...codes])}`)

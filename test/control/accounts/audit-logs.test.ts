@@ -1,5 +1,6 @@
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
+import { MAX_EXAMINED } from '../../../control/resources/audit-entries.js'
 import { all } from '../../helpers/all.js'
 import { ACCOUNT, ADMIN, client, handClock, OTHER_ACCOUNT, OTHER_ZONE, ZONE } from '../client.js'
 
@@ -96,6 +97,55 @@ t.test('filters of the second version can name what is wanted', async (t) => {
   t.same(await ids(`zone_id=${ZONE}&resource_id.not=http2`), ['websockets', 'always_use_https'])
   t.same(await ids('raw_method=POST'), [listId])
 })
+
+t.test('of a long record, the newest entries are examined, and no more than allowed', async (t) => {
+  const { call, store } = await client(t)
+  const SIZE = MAX_EXAMINED + 500
+  const start = Date.parse('2026-11-20T00:00:00Z')
+  const at = (number: number): string => new Date(start + number * 1000).toISOString()
+  const entry = (number: number) => ({
+    at: at(number),
+    actor: { type: 'token', id: 'a'.repeat(32), name: 'admin' },
+    action: 'update',
+    resource: { kind: 'setting', scope: { type: 'zone' as const, id: ZONE }, id: `s${number}` },
+    requestId: String(number),
+    before: null,
+    after: null,
+  })
+  for (let from = 0; from < SIZE; from += 5000)
+    await store.batch(
+      [],
+      Array.from({ length: Math.min(5000, SIZE - from) }, (_, n) => entry(from + n)),
+    )
+  let examined = 0
+  const { audit } = store
+  store.audit = (...given) => counted(audit(...given), () => examined++)
+  const list = async (query: string) => {
+    examined = 0
+    const { status, body } = await call('GET', `/accounts/${ACCOUNT}/audit_logs?${query}`)
+    t.equal(status, 200)
+    t.ok(examined <= MAX_EXAMINED + 1, `${examined} entries read`)
+    return body
+  }
+  const newest = await list('per_page=2')
+  t.match(newest.result, [{ when: at(SIZE - 1) }, { when: at(SIZE - 2) }])
+  t.equal(newest.result_info.total_count, MAX_EXAMINED)
+  t.match((await list('per_page=1&direction=asc')).result, [{ when: at(500) }], 'older ones are beyond the limit')
+  const some = await list(`since=${at(SIZE - 20)}&before=${at(SIZE - 10)}`)
+  t.same(
+    some.result.map(({ when }: { when: string }) => when),
+    Array.from({ length: 10 }, (_, n) => at(SIZE - 11 - n)),
+  )
+  t.ok(examined < 5000, 'reading ends behind `since`')
+  t.same((await list(`before=${at(400)}`)).result, [])
+})
+
+async function* counted<T>(items: AsyncIterable<T>, count: () => void): AsyncGenerator<T> {
+  for await (const item of items) {
+    count()
+    yield item
+  }
+}
 
 t.test('the history of a resource has all of its changes', async (t) => {
   const { api, cf, clock } = await changed(t)

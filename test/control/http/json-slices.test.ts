@@ -44,7 +44,7 @@ const INVALID: [what: string, text: string][] = [
 for (const [what, text] of INVALID)
   t.test(`a large body is refused like a small one: ${what}`, async (t) => {
     t.throws(() => JSON.parse(text))
-    await t.rejects(parseJson(Buffer.from(text)), { kind: 'badJson' })
+    await t.rejects(parseJson(Buffer.from(text)), { message: /^Malformed JSON/ })
   })
 
 t.test('large bodies with one changed byte are read or refused like small ones', async (t) => {
@@ -66,7 +66,7 @@ t.test('large bodies with one changed byte are read or refused like small ones',
 
 t.test('names that reach into prototypes are refused in large bodies too', async (t) => {
   for (const name of ['__proto__', 'constructor', '\\u005f_proto__'])
-    await t.rejects(parseJson(Buffer.from(`{"a":${LIST},"${name}":{"x":1}}`)), {
+    t.match(await parseJson(Buffer.from(`{"a":${LIST},"${name}":{"x":1}}`)).catch((error: unknown) => error), {
       issues: [{ message: 'is not a member name that is allowed' }],
     })
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { notOffered } from '../../../control/http/not-offered.js'
-import { ACCOUNT, client } from '../client.js'
+import { ACCOUNT, client, ZONE } from '../client.js'
 
 t.test('products that do not exist here are refused with what to do instead', async (t) => {
   const { call } = await client(t)
@@ -16,6 +16,17 @@ t.test('products that do not exist here are refused with what to do instead', as
     const { status, body } = await call(method, `/accounts/${ACCOUNT}/${path}`)
     t.match([status, body.success, body.errors], [404, false, [{ code: 7003, message: text }, { code: 7000 }]], path)
   }
-  for (const path of ['/accounts/x/pagesX', '/zones/x/pages', '/accounts/x', '/pages'])
+  for (const [path, text] of [
+    [`/accounts/${ACCOUNT}/images/v1`, /^edged does not have this product: Images$/],
+    [`/accounts/${ACCOUNT}/stream`, /^edged does not have this product: Stream$/],
+    [`/accounts/${ACCOUNT}/pipelines`, /^edged does not have .*; name the documents in pipelines/],
+    [`/accounts/${ACCOUNT}/mtls_certificates`, /^edged does not have this product: mTLS/],
+    [`/zones/${ZONE}/dns_records`, /^edged does not have this product: DNS records$/],
+    [`/zones/${ZONE}/pagerules`, /^Page Rules do not exist on this server; use rulesets$/],
+  ] as const) {
+    const { status, body } = await call('GET', path)
+    t.match([status, body.errors], [404, [{ code: 7003, message: text }, { code: 7000 }]], path)
+  }
+  for (const path of ['/accounts/x/constructor', '/accounts/x/pagesX', '/zones/x/pages', '/accounts/x', '/pages'])
     t.equal(notOffered(path), undefined)
 })
