@@ -1,4 +1,5 @@
 import { HttpMethodEnum, koaBody } from 'koa-body'
+import { machineFault } from '../../src/core/errors.js'
 import { ApiError } from './errors.js'
 import { parseJson } from './json-body.js'
 import type { ApiMiddleware } from './context.js'
@@ -49,6 +50,7 @@ function bytesReader(maxBytes: number): ApiMiddleware {
     onError(error) {
       const { status } = error as Error & { readonly status?: unknown }
       if (status === 413) throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${maxBytes} bytes`)
+      if (machineFault(error) !== undefined) throw error
       // Wrong length, unknown or broken content encoding, a closed connection: each is an error of the sender.
       throw new ApiError('badBody', undefined, { cause: error })
     },

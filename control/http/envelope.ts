@@ -1,5 +1,5 @@
 import type { Log } from '../../src/core/log.js'
-import { InvalidInput, isDiskFull } from '../../src/core/errors.js'
+import { InvalidInput, isDiskFull, machineFault } from '../../src/core/errors.js'
 import { StoreUnavailable, VersionConflict } from '../../src/core/store.js'
 import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
 import { InvalidQuery } from './query.js'
@@ -65,11 +65,13 @@ function toApiErrors(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[]
   }
   if (error instanceof VersionConflict) return [new ApiError('conflict')]
   if (isDiskFull(error)) return [new ApiError('full', undefined, { cause: error })]
-  if (error instanceof StoreUnavailable)
+  const reason = error instanceof StoreUnavailable ? error.message : machineFault(error)
+  if (reason !== undefined)
     return [
       new ApiError('unavailable', undefined, {
-        message: `the store takes no changes now; nothing was changed: ${error.message}`,
+        message: `the store takes no changes now; nothing was changed: ${reason}`,
         headers: { 'retry-after': '5' },
+        cause: error,
       }),
     ]
   return [new ApiError('internal', undefined, { cause: error })]

@@ -42,6 +42,25 @@ export function isDiskFull(error: unknown): boolean {
   return false
 }
 
+const MACHINE_FAULTS: readonly [codes: ReadonlySet<string | undefined>, text: RegExp, reason: string][] = [
+  [
+    new Set(['EMFILE', 'ENFILE']),
+    /too many open files/i,
+    'no file descriptor is free; raise the limit of open files, for example LimitNOFILE of systemd',
+  ],
+  [new Set(['EROFS']), /read-only file system/i, 'the file system is read-only; check the disk and mount it again'],
+]
+
+/** Returns what the machine lacks if that is the reason of an error or of one of its causes. LevelDB has no error codes. */
+export function machineFault(error: unknown): string | undefined {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { code, message } = one as NodeJS.ErrnoException
+    const found = MACHINE_FAULTS.find(([codes, text]) => codes.has(code) || text.test(message))
+    if (found) return found[2]
+  }
+  return undefined
+}
+
 /** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -68,9 +68,14 @@ export function configuration(origin: string, more: object = {}): object {
 
 /**
  * Starts `edged serve` on free ports with its files in `folder`, one of the test's own, and waits until it is ready. It is stopped
- * with the test, by force where it does not stop by itself in time.
+ * with the test, by force where it does not stop by itself in time. `options` are for Node.js.
  */
-export async function startDaemon(t: Owner, config: object, folder = testFolder(t)): Promise<Daemon> {
+export async function startDaemon(
+  t: Owner,
+  config: object,
+  folder = testFolder(t),
+  options: readonly string[] = [],
+): Promise<Daemon> {
   const file = join(folder, 'edged.yaml')
   const write = async (from: object): Promise<void> => {
     const listen = { listen: '127.0.0.1:0' }
@@ -82,7 +87,7 @@ export async function startDaemon(t: Owner, config: object, folder = testFolder(
   await write(config)
 
   // Nothing of the test's own environment: its loaders are for TypeScript.
-  const child = spawn(process.execPath, ['--enable-source-maps', CLI, 'serve', '-c', file], {
+  const child = spawn(process.execPath, ['--enable-source-maps', ...options, CLI, 'serve', '-c', file], {
     cwd: folder,
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'pipe', 'pipe'],
