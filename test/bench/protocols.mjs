@@ -10,9 +10,14 @@ import { PROXIES, startEdged } from './proxies.mjs'
 const run = promisify(execFile)
 const ROUNDS = 3
 const SECONDS = 2
+/** Each process compiles its own hot code: two processes need twice the requests of one. */
+const WARM_UP_ROUNDS = 2
+/** CPU per request of two processes, as a multiple of one. With two cores, requests per second would show the load generator. */
+const MAX_RATIO = 1.1
+const TWO = 'edged, 2 processes'
 const SERVERS = {
   edged: async (origin, folder) => await startEdged(origin, folder),
-  'edged, 2 processes': async (origin, folder) => await startEdged(origin, folder, 'processes: 2\n'),
+  [TWO]: async (origin, folder) => await startEdged(origin, folder, 'processes: 2\n'),
   nginx: PROXIES.nginx,
   caddy: PROXIES.caddy,
 }
@@ -38,16 +43,18 @@ export async function protocols(origin, folder) {
       if (proxy) running.push({ name, proxy })
     }
     const rows = []
+    const ratios = []
     for (const [load, send] of Object.entries(LOADS)) {
       const samples = new Map(running.map(({ name }) => [name, []]))
-      // The first round warms up.
-      for (let round = 0; round <= ROUNDS; round++)
+      for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++)
         for (const { name, proxy } of running) {
+          if (round < -1 && !name.startsWith('edged')) continue
           const sample = await measure(proxy, async () => await send(proxy, folder))
-          if (round > 0) samples.get(name).push(sample)
+          if (round >= 0) samples.get(name).push(sample)
         }
       const of = (name, key) => median(samples.get(name).map((sample) => sample[key]))
       const ours = of('edged', 'microseconds')
+      ratios.push(`${load} ${(of(TWO, 'microseconds') / ours).toFixed(2)}`)
       for (const { name } of running)
         rows.push({
           load,
@@ -61,6 +68,7 @@ export async function protocols(origin, folder) {
     }
     console.log(`\n${origin.bytes} byte page of ${origin.server}, ${ROUNDS} rounds of ${SECONDS} s, medians\n`)
     table(rows)
+    console.log(`\nCPU of 2 processes as a multiple of one, asked at most ${MAX_RATIO}: ${ratios.join(', ')}`)
   } finally {
     for (const { proxy } of running) await proxy.stop()
   }
