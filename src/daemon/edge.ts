@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
+import { Arrivals } from '../core/turn-queue.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
 import type { StoreReader } from '../core/store.js'
@@ -157,14 +158,16 @@ export class Edge {
   /** Starts the proxy in this process. */
   async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
     const { egress, resolve, emitter, ticketKeys, ports, clock, log, metrics } = this.#deps
+    const arrivals = new Arrivals()
     const proxy = await listenProxy(this.#config.proxy, {
       zones: this.zones,
-      stages: [markdownStage({ memory: this.#markdownMemory, metrics, log })],
+      stages: [markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log })],
       challenges: this.#challenges,
       workers: this.workers,
       cache: this.#cache,
       geo: this.geo,
       dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
+      arrivals,
       emitter,
       tracer: this.tracer,
       accessLog: this.#accessLog.entries,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { TurnQueue } from '../../src/core/turn-queue.js'
+import { Arrivals, TurnQueue } from '../../src/core/turn-queue.js'
 
 /** A time that began so long ago that it fills a turn. */
 const filled = (): number => performance.now() - 1000
@@ -75,4 +75,26 @@ t.test('other callbacks of the event loop run between the turns', async (t) => {
     order.push('-')
   }
   t.same(order, ['a', '-', 'b', '-', 'c', '-'])
+})
+
+t.test('a turn is shorter while connections arrive', async (t) => {
+  const arrivals = new Arrivals()
+  const queue = new TurnQueue(arrivals)
+  const ran: string[] = []
+  // Each takes more than the time while connections arrive, and less than the time of other turns.
+  const work = (name: string) => () => {
+    ran.push(name)
+    queue.spent(performance.now() - 2)
+  }
+  queue.add(work('a'))
+  queue.add(work('b'))
+  let turns = 0
+  for (; ran.length === 0; turns++) {
+    arrivals.count++
+    await setImmediate()
+  }
+  t.equal(turns, 4, 'some turns are left to the connections')
+  t.same(ran, ['a'])
+  while (ran.length < 2) await setImmediate()
+  t.same(ran, ['a', 'b'])
 })

@@ -27,6 +27,7 @@ import { Geo } from '../geo.js'
 import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
+import type { Arrivals } from '../../core/turn-queue.js'
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
 import { ProxyMetrics } from '../metrics.js'
@@ -65,6 +66,8 @@ export interface ProxyParts {
   readonly ticketKeys?: () => Buffer
   /** Certificates and challenges of ACME, if present. */
   readonly issued?: IssuedCertificates
+  /** Counts the connections that are accepted, if present. */
+  readonly arrivals?: Arrivals
   /** Makes a server listen; default: {@link bind}. */
   readonly bind?: Bind
   readonly clock: Clock
@@ -124,6 +127,7 @@ class ReverseProxy implements Proxy {
   }
   readonly #ticketKeys: () => Buffer
   readonly #bind: Bind
+  readonly #arrivals: Arrivals | undefined
   #server: Server | undefined
   #tls: TlsListener | undefined
   #bound = { address: '', port: 0 }
@@ -158,6 +162,7 @@ class ReverseProxy implements Proxy {
     originMetrics(metrics, zones, clock)
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     this.#bind = parts.bind ?? bind
+    this.#arrivals = parts.arrivals
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     const bufferMemory = new MemoryBudget(config.buffer_memory)
     this.#context = {
@@ -302,6 +307,7 @@ class ReverseProxy implements Proxy {
   /** Calls `proceed` for a new connection within the limits, after its PROXY header if it must have one. */
   #accept(socket: Socket, proceed: () => void): void {
     const { config, trusted } = this.#context
+    if (this.#arrivals) this.#arrivals.count++
     const peer = plainAddress(socket.remoteAddress ?? '')
     if (!this.#admit(socket, peer)) return
     if (!config.proxy_protocol || !trusted(peer)) return proceed()

@@ -24,7 +24,7 @@ import {
   type PageSink,
   type ReportOutcome,
 } from './page-sink.js'
-import { TurnQueue } from '../../core/turn-queue.js'
+import { TurnQueue, type Arrivals } from '../../core/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
 import { StreamedPage } from './streamed-page.js'
 
@@ -33,6 +33,8 @@ export interface MarkdownOptions {
   readonly memory: MemoryBudget
   /** Creates the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
   readonly converter?: (contentType: string, content: Content) => PageConverter
+  /** Connections of the proxy: conversions leave more time to others while clients connect. */
+  readonly arrivals?: Arrivals
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -41,9 +43,9 @@ export interface MarkdownOptions {
  * Responds in Markdown if the zone's converter is on, the request lists `text/markdown` and the origin returns HTML
  * that can be converted. Every other response passes byte for byte, with `accept` in its Vary.
  */
-export function markdownStage({ memory, converter = toMarkdown, metrics, log }: MarkdownOptions): Stage {
+export function markdownStage({ memory, converter = toMarkdown, arrivals, metrics, log }: MarkdownOptions): Stage {
   const reportOutcome = pageCounter(metrics, memory)
-  const turns = new TurnQueue()
+  const turns = new TurnQueue(arrivals)
   return (exchange, next) => {
     const { method, settings, zone, rawHeaders, rawTarget } = exchange
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
@@ -133,7 +135,7 @@ function acceptOf(headers: RawHeaders): string | undefined {
 }
 
 /** Maximum bytes of a page that are converted without a pause. */
-const SLICE = 65_536
+const SLICE = 32_768
 
 interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'reportOutcome' | 'trailers'> {
   readonly converter: (contentType: string, content: Content) => PageConverter
