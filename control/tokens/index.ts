@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Type } from 'typebox'
 import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
@@ -217,7 +218,7 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
             name,
             hash: old.hash,
             status: status ?? old.status,
-            policies,
+            policies: withKnownIds(policies, old.policies),
             issued_on: old.issued_on,
             modified_on: new Date(clock.now()).toISOString(),
             ...(expires_on !== undefined && { expires_on }),
@@ -229,6 +230,16 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
       if (!after) throw new ApiError('noSuchToken')
       return shown(after.value, clock.now())
     },
+  })
+}
+
+/** Returns policies with the ids that equal ones had: a PUT of what was read changes nothing. */
+function withKnownIds(policies: readonly TokenPolicy[], before: readonly TokenPolicy[]): TokenPolicy[] {
+  const left = [...before]
+  return policies.map((policy) => {
+    const at = left.findIndex(({ id }, index) => isDeepStrictEqual({ ...policy, id }, left[index]))
+    const [known] = at < 0 ? [] : left.splice(at, 1)
+    return known ?? policy
   })
 }
 

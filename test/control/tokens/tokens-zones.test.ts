@@ -28,6 +28,11 @@ t.test('a token is created, its secret returned once, changed, rolled and delete
 
   const other = { ...POLICY, resources: { [`com.cloudflare.api.account.${OTHER_ACCOUNT}`]: '*' } }
   t.match((await call('PUT', path, { name: 'm', policies: [other] })).body.result, { id, name: 'm', status: 'active' })
+  const { policies } = (await call('GET', path)).body.result
+  const again = (await call('PUT', path, { name: 'm', policies: [POLICY, other] })).body.result.policies
+  t.equal(again[1].id, policies[0].id, 'an equal policy keeps its id')
+  t.not(again[0].id, policies[0].id)
+  await call('PUT', path, { name: 'm', policies: [other] })
   t.equal((await as(value)('GET', `/accounts/${ACCOUNT}`)).status, 403)
 
   const rolled: string = (await call('PUT', `${path}/value`, {})).body.result
@@ -40,7 +45,7 @@ t.test('a token is created, its secret returned once, changed, rolled and delete
   const entries = await audited(store)
   t.same(
     entries.map(({ action }) => action),
-    ['create', 'update', 'update', 'delete'],
+    ['create', 'update', 'update', 'update', 'update', 'delete'],
   )
   for (const secret of [value, rolled]) t.notOk(JSON.stringify(entries).includes(secret))
 })
