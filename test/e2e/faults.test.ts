@@ -63,7 +63,7 @@ t.test(
   { skip: unbuilt || NO_PRLIMIT },
   async (t) => {
     const proxy = { limits: { connections_per_address: 10_000 } }
-    const daemon = await startDaemon(t, configuration(await startOrigin(t), { proxy, control: CONTROL }))
+    const daemon = await startDaemon(t, configuration(await startOrigin(t), { processes: 1, proxy, control: CONTROL }))
     const [client, caller] = [agentFor(t), agentFor(t)]
     t.match(await send(client, daemon.proxy, '/'), { status: 200 })
     t.match(await send(caller, daemon.control, SETTING), { status: 200 })
