@@ -11,6 +11,7 @@ import type { HttpParseError } from './framing.js'
 import { originFailure } from '../origin-errors.js'
 import type { ProxyContext } from '../proxy-context.js'
 import { WriteClock, type WriteLimits } from './write-clock.js'
+import { requestIds } from '../request-ids.js'
 
 /** The recorded status of a client that left without a response. */
 const CLIENT_LEFT = 499
@@ -233,7 +234,15 @@ export class ClientResponse implements ResponseSink, Responding {
   }
 
   #log(event: string, facts: object): void {
-    const { rayId, zone, host, method, clientAddress } = this.#exchange
-    this.#context.log.warn({ event, ray: rayId, zone: zone.id, host, method, client: clientAddress, ...facts })
+    const { zone, host, method, clientAddress } = this.#exchange
+    this.#context.log.warn({
+      event,
+      ...requestIds(this.#exchange),
+      zone: zone.id,
+      host,
+      method,
+      client: clientAddress,
+      ...facts,
+    })
   }
 }

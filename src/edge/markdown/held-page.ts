@@ -123,7 +123,7 @@ export class HeldPage implements PageSink {
       if (this.#markdown.append(Buffer.from(convert()))) return true
       this.#giveUp('no_memory')
     } catch (error) {
-      if (!(error instanceof NotConvertible)) this.#context.log.error({ event: 'conversion_failed', err: error })
+      if (!(error instanceof NotConvertible)) this.#context.reportBug(error)
       this.#giveUp(error instanceof NotConvertible ? 'malformed' : 'internal_error')
     }
     return false

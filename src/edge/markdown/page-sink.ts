@@ -1,4 +1,3 @@
-import type { Log } from '../../core/log.js'
 import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
@@ -44,7 +43,8 @@ export interface PageContext {
   readonly trailers: boolean
   /** Schedules work outside of calls of the sink. */
   readonly turns: TurnQueue
-  readonly log: Log
+  /** Reports a bug of the conversion. */
+  readonly reportBug: (error: unknown) => void
   /** Called when more data is accepted after `data` returned false; harmless at other times. */
   readonly resume: () => void
   /** Called once, when the outcome of the page is known, before the head of the response. */

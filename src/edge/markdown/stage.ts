@@ -6,6 +6,7 @@ import { letHeapGrow } from '../../core/heap-size.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
 import type { Exchange } from '../exchange.js'
+import { requestIds } from '../request-ids.js'
 import { acceptsTrailers, type ResponseSink, type Stage } from '../response.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { aliasOf, markdownAddress } from './addresses.js'
@@ -72,7 +73,7 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
       content,
       isList,
       turns,
-      log,
+      reportBug: (error: unknown) => log.error({ event: 'conversion_failed', ...requestIds(exchange), err: error }),
       reportOutcome: settled,
       trailers,
       reduced: () => undefined,
@@ -137,7 +138,7 @@ function acceptOf(headers: RawHeaders): string | undefined {
 /** Maximum bytes of a page that are converted without a pause. */
 const SLICE = 32_768
 
-interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'log' | 'reportOutcome' | 'trailers'> {
+interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'reportBug' | 'reportOutcome' | 'trailers'> {
   readonly converter: (contentType: string, content: Content) => PageConverter
   readonly content: Content
   /** The page is the source of a list of pages; XML is one too. */
@@ -310,7 +311,7 @@ class MarkdownResponse implements ResponseSink {
 
   /** Handles a bug during the transfer of Markdown: the client must not mistake the part it has for the whole. */
   #broken(error: unknown): void {
-    this.#context.log.error({ event: 'conversion_failed', err: error })
+    this.#context.reportBug(error)
     this.fail(error)
   }
 }

@@ -10,6 +10,7 @@ import { requestSummary } from './request-summary.js'
 import { firewallEvents } from './firewall-events.js'
 import { httpRequest } from './http-requests.js'
 import { securityMatches } from './security.js'
+import { requestIds } from '../request-ids.js'
 
 export interface RecorderParts {
   readonly emitter: Emitter
@@ -31,7 +32,7 @@ export class Recorder {
     try {
       this.#record(exchange, connection)
     } catch (error) {
-      this.#parts.log.error({ event: 'record_failed', ray: exchange.rayId, reason: messageOf(error) })
+      this.#parts.log.error({ event: 'record_failed', ...requestIds(exchange), reason: messageOf(error) })
     }
   }
 

@@ -9,6 +9,7 @@ import type { RawHeaders } from '../../http/headers.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 import type { ZoneRules } from '../../rules/engine/zone-rules.js'
+import { requestIds } from '../request-ids.js'
 
 /** Runs the rules of the request phases. Responds to the client if they end the request, else continues it. */
 export function applyRules(
@@ -37,7 +38,11 @@ export function applyRules(
     try {
       act()
     } catch (error) {
-      context.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
+      context.log.error({
+        event: 'internal_error',
+        ...requestIds(exchange),
+        error: error instanceof Error ? error.stack : String(error),
+      })
       client.page({ status: 500 })
     }
   }

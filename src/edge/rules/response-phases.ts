@@ -10,6 +10,7 @@ import type { ProxyContext } from '../proxy-context.js'
 import { renderRuleResponse } from './rule-response.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
+import { requestIds } from '../request-ids.js'
 
 /** The phases of the response in order, after {@link runCacheRules}, without that of its record, which always runs. */
 const PHASES_OF_ANSWER = [
@@ -103,7 +104,7 @@ export class RuledResponse implements ResponseSink {
     metrics.originFailed(kind)
     log.warn({
       event: 'request_failed',
-      ray: exchange.rayId,
+      ...requestIds(exchange),
       zone: exchange.zone.id,
       host: exchange.host,
       kind,
