@@ -48,11 +48,11 @@ export const ERRORS = {
   duplicateHostname: [1406, 409, 'Duplicate custom hostname found.'],
   noFallbackOrigin: [1551, 404, 'Resource not found.'],
   unknownHostname: [1436, 404, 'The custom hostname was not found.'],
-  hostnameQuota: [1405, 403, 'the zone has no room for another custom hostname'],
+  hostnameQuota: [1405, 403, 'the zone has its maximum number of custom hostnames'],
 
   // Tokens
   noSuchToken: [10040, 404, 'the token was not found'],
-  tokenQuota: [10041, 403, 'there is no room for another token'],
+  tokenQuota: [10041, 403, 'the maximum number of tokens is reached'],
   notYours: [10042, 403, 'a token can give no more than it has itself'],
 
   // Rulesets
@@ -60,7 +60,7 @@ export const ERRORS = {
   rulesetNotFound: [20001, 404, 'could not find the ruleset'],
   ruleNotFound: [20002, 404, 'could not find the rule'],
   versionNotFound: [20003, 404, 'could not find that version of the ruleset'],
-  unknownPhase: [20004, 404, 'there is no such phase'],
+  unknownPhase: [20004, 404, 'unknown phase'],
   badRuleset: [20005, 400, 'the ruleset does not fit its schema'],
   entryPointExists: [20006, 400, 'the phase has an entry point already'],
   rulesetInUse: [20007, 400, 'the ruleset is run by execute rules'],
@@ -185,7 +185,7 @@ export const ERRORS = {
   badChallenge: [1002, 400, 'incorrect ownership challenge'],
   tooManyJobs: [1004, 403, 'creating a new job is not allowed: exceeded max jobs allowed'],
   logpushJobNotFound: [20301, 404, 'could not find the job'],
-  datasetNotFound: [20302, 404, 'there is no such dataset'],
+  datasetNotFound: [20302, 404, 'unknown dataset'],
   badRecords: [20303, 400, 'the records could not be read'],
   spoolFull: [20304, 429, 'no room for records now; send them again later'],
   spoolUnavailable: [20308, 503, 'the log spool is not available now; send the records again later'],
@@ -227,7 +227,7 @@ export const ERRORS = {
 
   // Limits and internal errors
   internal: [10500, 500, 'internal error'],
-  full: [10507, 507, 'there is no space left to store anything; nothing was changed'],
+  full: [10507, 507, 'the storage is full; nothing was changed'],
   unavailable: [10503, 503, 'the store takes no changes now; nothing was changed'],
 } as const satisfies Record<string, readonly [code: number, status: number, message: string]>
 

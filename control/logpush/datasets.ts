@@ -51,7 +51,7 @@ const fields = (path: string, summary: string, namesOf: (dataset: Dataset) => re
 /** The dataset of a path. Throws `datasetNotFound`. */
 export function known(name: string): Dataset {
   const dataset = DATASETS.get(name)
-  if (!dataset) throw new ApiError('datasetNotFound', undefined, `there is no dataset ${name.slice(0, 256)}`)
+  if (!dataset) throw new ApiError('datasetNotFound', undefined, `unknown dataset ${name.slice(0, 256)}`)
   return dataset
 }
 

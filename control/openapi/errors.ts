@@ -6,7 +6,7 @@ type Json = Record<string, unknown>
 const MEANINGS: Readonly<Record<number, string>> = {
   400: 'Something in the request is not as it must be.',
   401: 'The token is unknown.',
-  403: 'The caller may not do this, or there is no room for it.',
+  403: 'The caller is not allowed to do this, or a quota is reached.',
   404: 'The path leads nowhere, or to nothing that exists.',
   409: 'It exists already, is in use, or was changed by another request.',
   412: 'If-Match or If-None-Match does not hold.',

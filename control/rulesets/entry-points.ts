@@ -121,6 +121,6 @@ function readVersion({ repository, existing }: Context): Endpoint {
 
 function phaseOf(name: string): Phase {
   const phase = phaseNamed(name)
-  if (!phase) throw new ApiError('unknownPhase', undefined, `there is no phase ${JSON.stringify(name)}`)
+  if (!phase) throw new ApiError('unknownPhase', undefined, `unknown phase ${JSON.stringify(name)}`)
   return phase
 }

@@ -33,7 +33,7 @@ export function useWrites(
     const found = store.get(LIST_NAMES, home, name)
     // Lists of the configuration have no record. A list that was deleted while its rules were checked is reported by
     // the next check.
-    if (!found && step > 0 && list && list(name) === undefined) throw new VersionConflict(`there is no list ${name}`)
+    if (!found && step > 0 && list && list(name) === undefined) throw new VersionConflict(`list ${name} not found`)
     if (!found) return []
     const rules = Math.max(0, found.value.rules + step)
     return [{ kind: LIST_NAMES, scope: home, id: name, value: { ...found.value, rules }, ifVersion: found.version }]

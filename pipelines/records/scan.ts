@@ -228,7 +228,7 @@ export class Scanner {
   #escape(at: number): number {
     const byte = at + 1 < this.#end ? this.#bytes[at + 1]! : 0
     if (ESCAPES.includes(byte)) return at + 2
-    if (byte !== 0x75) throw this.#wrong('there is no such escape', at)
+    if (byte !== 0x75) throw this.#wrong('unknown escape', at)
     if (at + 6 > this.#end) throw this.#wrong('the record ends in a string', this.#end)
     if (!HEX.test(String.fromCharCode(...this.#bytes.subarray(at + 2, at + 6))))
       throw this.#wrong('four hexadecimal digits are expected', at + 2)

@@ -126,7 +126,7 @@ function constant(text: string, position: number): Uint8Array {
     if (next < 0) break
     ESCAPE.lastIndex = next
     const match = ESCAPE.exec(text)
-    if (match === null) throw new TemplateError('there is no such escape', position + next)
+    if (match === null) throw new TemplateError('unknown escape', position + next)
     const [, simple, octal, hex, short, long] = match
     const code = Number.parseInt(short ?? long ?? '0', 16)
     const byte = simple !== undefined ? SIMPLE[simple]! : Number.parseInt(octal ?? hex ?? '', octal ? 8 : 16)

@@ -76,7 +76,7 @@ const noDaemon = (address: string, error: unknown): string =>
 /** Returns the configuration file: the given one, else one of the usual. */
 export function configFile(given: string | undefined): string {
   const file = given ?? USUAL_FILES.find((path) => existsSync(path))
-  if (file === undefined) throw new Exit(1, `there is no ${USUAL_FILES.join(' and no ')}; name the file with -c`)
+  if (file === undefined) throw new Exit(1, `neither ${USUAL_FILES.join(' nor ')} exists; name the file with -c`)
   return file
 }
 

@@ -9,7 +9,7 @@ export const secrets: DefineCommand = (command) => {
   command
     .command('rotate')
     .description(
-      'seal every stored secret anew under the current key; the old one stands in secrets.old_keys meanwhile',
+      'encrypt all stored secrets again with the current key; keep the old one in secrets.old_keys until this has finished',
     )
     .requiredOption('-c, --config <file>', 'the configuration file of the daemon, which is stopped')
     .addHelpText(

@@ -19,7 +19,7 @@ export class Getters<Source> {
     for (const { constant, index } of scheme.fields) if (constant !== undefined) bySlot[index] = () => constant
     for (const [name, getter] of Object.entries(getters)) {
       const field = scheme.field(name)
-      if (field === undefined) throw new TypeError(`there is no field ${name}`)
+      if (field === undefined) throw new TypeError(`unknown field ${name}`)
       bySlot[field.index] = getter
     }
     this.scheme = scheme

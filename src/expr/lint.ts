@@ -45,8 +45,7 @@ function mixed({ kind, items }: Combination, report: Report): void {
 function allOfMissing(of: { kind: string; expr?: Logical }, report: Report, span: Span): void {
   const expr = of.kind === 'logical' ? of.expr : undefined
   const mapped = expr?.kind === 'compare' && expr.left.mapped > 0
-  if (mapped)
-    report('all(...) is true when there is no such element at all; any(...) or len(...) > 0 beside it is not', span)
+  if (mapped) report('all(...) is also true if no element exists; add any(...) or len(...) > 0 to require one', span)
 }
 
 const FIELD_INFO = new Map(FIELDS.map((field) => [field.name, field]))

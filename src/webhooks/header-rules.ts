@@ -84,7 +84,7 @@ function headerIssues(headers: readonly HeaderInput[], known: Known): Issue[] {
           message: 'must be visible ASCII text, with blanks inside only: no line breaks or other control characters',
         })
     } else if (known.value(name) === undefined)
-      issues.push({ pointer: `${at}/value`, message: 'is required: there is no stored value to keep' })
+      issues.push({ pointer: `${at}/value`, message: 'is required, because no value is stored' })
   }
   return issues
 }

@@ -27,7 +27,7 @@ export function resolveBindings({ bindings, keep, before, version, strict }: Inh
     const at = `/bindings/${index}`
     const from = id === 'latest' ? before : version?.(String(id))
     if (!from) {
-      const why = version ? 'there is no version with this id' : 'version_id must be "latest" here'
+      const why = version ? 'no version has this id' : 'version_id must be "latest" here'
       issues.push(invalid(name, `${at}/version_id`, why))
       return []
     }

@@ -13,7 +13,7 @@ import { testFolder } from '../helpers/folder.js'
 export const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
 
 /** Why the end-to-end tests cannot run here, or false: for the `skip` option of a test. */
-export const unbuilt: string | false = existsSync(CLI) ? false : 'there is no dist folder: run `npm run build`'
+export const unbuilt: string | false = existsSync(CLI) ? false : 'dist folder not found; run `npm run build`'
 
 /** The built daemon in a process of its own. */
 export interface Daemon {

@@ -179,7 +179,7 @@ class FolderSpools implements Spools {
 
   async #openSpool(key: string, name: string, scope: Scope): Promise<DurableSpool> {
     const dataset = storedDataset(name)
-    if (dataset === undefined) throw new Error(`there is no dataset ${name}`)
+    if (dataset === undefined) throw new Error(`unknown dataset ${name}`)
     const { clock, log, limits } = this.#options
     const labels = { dataset: name, scope: `${scope.type}/${scope.id}` }
     const spool = await DurableSpool.open(

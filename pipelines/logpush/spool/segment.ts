@@ -43,7 +43,7 @@ export function segmentFirst(name: string): Position | undefined {
   return /^\d{16}\.seg$/.test(name) ? Number(name.slice(0, 16)) : undefined
 }
 
-/** One file of a spool. What stands in it is read in blocks; nothing here writes. */
+/** One file of a spool. It is read in blocks; nothing here writes. */
 export class Segment {
   readonly first: Position
   readonly path: string

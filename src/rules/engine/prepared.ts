@@ -57,7 +57,7 @@ export function* preparation(
 ): Generator<undefined, PreparedRuleset> {
   if (rules.length >= MANY_RULES) letHeapGrow()
   const phase = phaseNamed(phaseName)
-  if (!phase) throw new TypeError(`there is no phase ${phaseName}`)
+  if (!phase) throw new TypeError(`unknown phase ${phaseName}`)
   const lists = parts.lists(accountId)
   /** Sources that the expressions of the current rule read. */
   let reads = { body: false, score: false }
@@ -79,7 +79,7 @@ export function* preparation(
   })
   const effect = (name: string, rule: Rule, params = NOTHING): Effect => {
     const action = ACTIONS.get(name)
-    if (!action) throw new TypeError(`there is no action ${name}`)
+    if (!action) throw new TypeError(`unknown action ${name}`)
     return action.prepare(params, contextOf(rule))
   }
   const known = new Map(previous?.rules.map((prepared) => [prepared.rule.id, prepared]))

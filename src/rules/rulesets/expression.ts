@@ -94,8 +94,8 @@ function assertKnownLists(
 /** Returns the message that a list does not exist, and what to do. */
 export function missingList(name: string): string {
   return name.includes('.')
-    ? `there is no list $${name}: managed lists are not part of this installation`
-    : `there is no list $${name}: create it first, or name it under lists in the configuration`
+    ? `list $${name} not found: managed lists are not part of this installation`
+    : `list $${name} not found; create it first, or define it under lists in the configuration`
 }
 
 function wrongType(expression: Expression | ValueExpression, gives: ExpressionPurpose['gives']): string | undefined {

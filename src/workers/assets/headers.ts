@@ -96,7 +96,7 @@ function wildcards(text: string): Pattern {
 }
 
 function readField(content: string, rule: Rule | undefined): void {
-  if (!rule) throw new TypeError(`there is no path above: ${content}`)
+  if (!rule) throw new TypeError(`no path precedes the header: ${content}`)
   if (content.startsWith('! ')) {
     rule.unset.push(fieldName(content.slice(2)))
     return

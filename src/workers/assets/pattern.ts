@@ -21,12 +21,12 @@ export const hasWildcards = (text: string): boolean => text.search(WILDCARD) >= 
 
 /**
  * Compiles a pattern whose parts end at one of `ends`: a slash in a path, a dot in a host. Throws a TypeError with a sentence
- * where a wildcard stands in it twice, or the text between two of them is longer than 200 characters.
+ * if a wildcard occurs twice, or the text between two of them is longer than 200 characters.
  */
 export function pattern(text: string, ends: '/' | '.' = '/'): Pattern {
   const wildcards = [...text.matchAll(WILDCARD)].map(([wildcard]) => wildcard)
   const twice = wildcards.find((wildcard, index) => wildcards.indexOf(wildcard) < index)
-  if (twice !== undefined) throw new TypeError(`${twice} stands in it more than once`)
+  if (twice !== undefined) throw new TypeError(`${twice} occurs more than once`)
   if (wildcards.length === 0)
     return { dynamic: false, match: (candidate) => (candidate === text ? NOTHING : undefined) }
 

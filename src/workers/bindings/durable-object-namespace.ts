@@ -32,6 +32,6 @@ export const durableObjectNamespace = bindingKind({
 
   check({ class_name, namespace_id }) {
     if (class_name !== undefined || namespace_id !== undefined) return []
-    return [{ pointer: '/class_name', message: 'is required where there is no namespace_id' }]
+    return [{ pointer: '/class_name', message: 'is required without namespace_id' }]
   },
 })

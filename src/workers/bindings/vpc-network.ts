@@ -16,7 +16,7 @@ export const vpcNetwork = bindingKind({
     if (network_id !== undefined && tunnel_id !== undefined)
       return [{ pointer: '/tunnel_id', message: 'does not go with network_id' }]
     if (network_id === undefined && tunnel_id === undefined)
-      return [{ pointer: '/network_id', message: 'is required where there is no tunnel_id' }]
+      return [{ pointer: '/network_id', message: 'is required without tunnel_id' }]
     if (identity !== undefined && network_id === undefined)
       return [{ pointer: '/identity', message: 'needs the network_id cf1:network' }]
     return []

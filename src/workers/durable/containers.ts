@@ -20,7 +20,7 @@ export function containerIssues(
   for (const [name, { container }] of entries) {
     if (container === undefined) continue
     const other = users.get(container)
-    if (!declared.has(container)) issue(name, 'container_undeclared_reference', `there is no container ${container}`)
+    if (!declared.has(container)) issue(name, 'container_undeclared_reference', `unknown container ${container}`)
     else if (other !== undefined)
       issue(name, 'container_multiple_durable_objects', `the class ${other} has the container ${container} already`)
     users.set(container, name)

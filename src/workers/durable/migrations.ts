@@ -76,13 +76,12 @@ class Step {
   #delete(name: string, at: string): void {
     const found = this.#draft.find(this.#script, name)
     if (found) this.#draft.remove(found)
-    else this.#reject(at, `cannot apply delete-class migration: there is no namespace of the class ${name}`)
+    else this.#reject(at, `cannot apply delete-class migration: class ${name} has no namespace`)
   }
 
   #rename(from: string, to: string, at: string): void {
     const found = this.#draft.find(this.#script, from)
-    if (!found)
-      this.#reject(`${at}/from`, `cannot apply rename-class migration: there is no namespace of the class ${from}`)
+    if (!found) this.#reject(`${at}/from`, `cannot apply rename-class migration: class ${from} has no namespace`)
     else if (this.#free(to, `${at}/to`, 'rename')) {
       this.#draft.put({ ...found, class: to })
       this.#made.set(found.id, `${this.#at}/${at}/to`)

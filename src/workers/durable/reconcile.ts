@@ -147,7 +147,7 @@ class Run implements Reconciled {
     const found = this.#own.get(name)
     if (!found) return this.#stale(name)
     if (!this.#input.scriptExists(to)) {
-      this.#error(name, 'transferred_target_missing', `there is no script ${to}`, found)
+      this.#error(name, 'transferred_target_missing', `script ${to} not found`, found)
       return
     }
     const waiting = this.#draft.transfers((one) => one.source === this.#input.script && one.class === name)
@@ -221,7 +221,7 @@ class Run implements Reconciled {
       return
     }
     if (source === script || !scriptExists(source)) {
-      this.#error(name, 'phase_one_transfer_source_missing', `there is no script ${source} to get the class from`)
+      this.#error(name, 'phase_one_transfer_source_missing', `script ${source}, which has the class, not found`)
       return
     }
     const offered = this.#draft.find(source, name)
@@ -304,7 +304,7 @@ class Run implements Reconciled {
   }
 
   #stale(name: string, scripts: readonly string[] = []): void {
-    const message = `there is no namespace of the class ${name} any more`
+    const message = `class ${name} has no namespace any more`
     this.#info(name, 'stale_tombstone', message, undefined, scripts)
     if (scripts.length === 0) this.result.removable_entries.push(name)
   }

@@ -68,7 +68,7 @@ const REFUSED: [what: string, phase: PhaseName, rule: object, pointer: string, m
     FIREWALL,
     { expression: 'ip.src in $offices' },
     '/expression',
-    /\^ there is no list \$offices: create/,
+    /\^ list \$offices not found; create/,
   ],
   ['a managed list', FIREWALL, { expression: 'ip.src in $cf.vpn' }, '/expression', /managed lists are not part/],
   [
@@ -133,7 +133,7 @@ const REFUSED: [what: string, phase: PhaseName, rule: object, pointer: string, m
     'http_request_redirect',
     { action: 'redirect', action_parameters: { from_list: { name: 'gone', key: 'http.request.full_uri' } } },
     '/action_parameters/from_list/name',
-    /there is no list \$gone/,
+    /list \$gone not found/,
   ],
   [
     'redirects from a list of addresses',

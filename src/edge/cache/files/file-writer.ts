@@ -83,7 +83,7 @@ export class FileWriter implements BodySink {
     const { begin, done } = this.#options
     const isReserved = await begin().catch(() => false)
     try {
-      if (!isReserved) throw this.#failed?.error ?? new NotWritten('there is no space')
+      if (!isReserved) throw this.#failed?.error ?? new NotWritten('the disk tier is full')
       const checksums = await this.#write()
       done({ isReserved, checksums })
     } catch (error) {
