@@ -105,12 +105,13 @@ function normalized(body: Body, zone: ZoneConfig): Pick<StoredPurge, 'kind' | 'v
   if (body.files)
     return {
       kind: 'files',
-      values: body.files.map((file, i) => {
+      values: body.files.flatMap((file, i) => {
         const pointer = typeof file === 'string' ? `/files/${i}` : `/files/${i}/url`
         const text = typeof file === 'string' ? file : file.url
         if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) throw invalid(pointer, 'must be an http or https URL')
         const { hostname, pathname, search } = new URL(text)
-        return own(hostname, pointer) + pathname + search
+        const host = own(hostname, pointer)
+        return both(host, targetOf(text), pathname + search)
       }),
     }
   if (body.tags) return { kind: 'tags', values: body.tags.map((tag) => tag.trim().toLowerCase()) }
@@ -118,15 +119,27 @@ function normalized(body: Body, zone: ZoneConfig): Pick<StoredPurge, 'kind' | 'v
   if (body.prefixes)
     return {
       kind: 'prefixes',
-      values: body.prefixes.map((prefix, i) => {
+      values: body.prefixes.flatMap((prefix, i) => {
         const pointer = `/prefixes/${i}`
         if (/[?#]|:\/\//.test(prefix))
           throw invalid(pointer, 'must be host and path without scheme, query and fragment')
         const slash = prefix.indexOf('/')
-        return slash < 0 ? own(prefix, pointer) : own(prefix.slice(0, slash), pointer) + prefix.slice(slash)
+        if (slash < 0) return own(prefix, pointer)
+        const path = prefix.slice(slash)
+        return both(own(prefix.slice(0, slash), pointer), path, new URL(`http://host${path}`).pathname)
       }),
     }
   return { kind: 'everything', values: [] }
 }
+
+/** Returns the target of a URL as it was written: clients other than browsers send it to the proxy like that. */
+function targetOf(url: string): string {
+  const [, target = ''] = /^https?:\/\/[^/?#\\]*([^#]*)/i.exec(url) ?? []
+  return target.startsWith('/') ? target : `/${target}`
+}
+
+/** Returns a target as it was written and as browsers encode it. */
+const both = (host: string, written: string, encoded: string): string[] =>
+  written === encoded ? [host + encoded] : [host + encoded, host + written]
 
 const invalid = (pointer: string, message: string) => new InvalidInput([{ pointer, message }])

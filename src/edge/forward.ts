@@ -4,6 +4,7 @@ import type { OriginConnection, OriginRequest } from '../http/origin-connection.
 import { ConnectionLost, TargetDenied } from '../http/origin-errors.js'
 import { requestText } from '../http/request-text.js'
 import { responseFields } from './response-fields.js'
+import { withCacheStatus } from './cache/fields.js'
 import { CLIENT_LEFT, type OriginExchange } from './origin-exchange.js'
 import type { ResponseSink } from './response.js'
 import { headerOf, withHeader, type RawHeaders } from '../http/headers.js'
@@ -138,7 +139,9 @@ export class Forward implements OriginRequest {
     this.#route?.responded(status)
     const fields = responseFields(status, raw)
     const { cacheStatus } = this.#exchange
-    this.#sink.head(status, cacheStatus === undefined ? fields : withHeader(fields, 'cf-cache-status', cacheStatus))
+    if (cacheStatus === undefined) this.#sink.head(status, fields)
+    else if (cacheStatus === 'DYNAMIC') this.#sink.head(status, withHeader(fields, 'cf-cache-status', cacheStatus))
+    else this.#sink.head(status, withCacheStatus(fields, { status: cacheStatus, originStatus: status }))
   }
 
   data(chunk: Buffer): boolean {

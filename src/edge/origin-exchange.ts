@@ -1,5 +1,6 @@
 import type { OriginPeer } from '../http/origin-connection.js'
 import type { RawHeaders } from '../http/headers.js'
+import type { CacheStatus } from './cache/types.js'
 
 /** One request to an origin, and the facts about it that the log record of its exchange contains. */
 export interface OriginExchange {
@@ -8,8 +9,8 @@ export interface OriginExchange {
   readonly headers: RawHeaders
   readonly clientShare: string | undefined
   readonly cache: { readonly read_timeout?: number } | undefined
-  /** Added to the response as `cf-cache-status`. */
-  readonly cacheStatus?: string | undefined
+  /** Added to the response as `cf-cache-status`, and in Cache-Status if the response could be cached. */
+  readonly cacheStatus?: CacheStatus | undefined
   originAskedAt: number | undefined
   originSentAt: number | undefined
   originPeer: OriginPeer | undefined

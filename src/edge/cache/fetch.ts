@@ -287,9 +287,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     const { cache } = this.#leader.exchange
     const dropsCookies =
       omitted.has('set-cookie') && (cache?.edge_ttl !== undefined || cache?.origin_cache_control === false)
-    let fields = headers
-    for (const name of ['content-length', 'cf-cache-status', 'cache-tag', 'cloudflare-cdn-cache-control'])
-      fields = withoutHeader(fields, name)
+    const fields = withoutHeader(withoutHeader(headers, 'content-length'), 'cf-cache-status')
     return dropsCookies ? withoutHeader(fields, 'set-cookie') : fields
   }
 

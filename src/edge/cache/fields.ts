@@ -1,13 +1,23 @@
 import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
 import type { CacheSettings } from '../../rules/types.js'
 import { cacheControl, seconds } from './directives.js'
+import { httpDate } from './http-date.js'
 import type { CacheStatus } from './types.js'
 
 /** Name of this cache in Cache-Status (RFC 9211). */
 const NAME = 'edged'
 
+/** Fields that origins and rules write for this cache alone. */
+const EDGE_FIELDS = ['cache-tag', 'cloudflare-cdn-cache-control'] as const
 /** Fields that are not stored with a response: they are created for each one, or they are for this cache alone. */
-const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', 'cache-tag', 'cloudflare-cdn-cache-control'])
+const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', ...EDGE_FIELDS])
+
+/** Returns the fields that clients get: without those for this cache alone. */
+export function withoutEdgeFields(headers: RawHeaders): RawHeaders {
+  let fields = headers
+  for (const name of EDGE_FIELDS) if (headerOf(fields, name) !== undefined) fields = withoutHeader(fields, name)
+  return fields
+}
 
 /** Returns the fields to store. A response without a date gets the one of its arrival (RFC 9110, 6.6.1). */
 export function storedFields(headers: RawHeaders, omitted: ReadonlySet<string>, arrivedAt: number): string[] {
@@ -103,7 +113,8 @@ export function browserFields(fields: string[], rule: CacheSettings['browser_ttl
     return withHeader(withoutHeader(fields, 'expires'), 'cache-control', 'no-store')
   if (rule || minimumSeconds === 0) return fields
   const directives = cacheControl(headerValues(fields, 'cache-control'))
-  if (directives.has('max-age') && seconds(directives.get('max-age')) >= minimumSeconds) return fields
+  const lifetime = directives.has('max-age') ? seconds(directives.get('max-age')) : untilExpires(fields)
+  if (lifetime >= minimumSeconds) return fields
   const kept = [...directives].filter(([name]) => name !== 'max-age')
   const text = kept.map(([name, value]) => (value === undefined ? name : `${name}=${quoted(value)}`))
   return withHeader(
@@ -111,6 +122,13 @@ export function browserFields(fields: string[], rule: CacheSettings['browser_ttl
     'cache-control',
     [...text, `max-age=${minimumSeconds}`].join(', '),
   )
+}
+
+/** Returns the seconds between Date and Expires; 0 without a valid Expires. */
+function untilExpires(fields: RawHeaders): number {
+  const expires = httpDate(headerOf(fields, 'expires'))
+  const date = httpDate(headerOf(fields, 'date'))
+  return expires === undefined || date === undefined ? 0 : (expires - date) / 1000
 }
 
 const quoted = (value: string): string => (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value) ? value : JSON.stringify(value))

@@ -292,7 +292,7 @@ export class Lookup implements CachedResponse, Waiter {
       return
     }
     const sharedAs = this.#sharedKey()
-    const present = fetches.find(sharedAs)
+    const present = this.#current(fetches.find(sharedAs))
     if (present?.accepts) {
       if (present.isWaiting) {
         this.#fetch = present
@@ -313,6 +313,16 @@ export class Lookup implements CachedResponse, Waiter {
     this.#fetch = fetch
     fetch.join(this)
     fetch.start()
+  }
+
+  /** Returns a fetch that this request may share: none that began before a purge of its URL. */
+  #current(fetch: SharedFetch | undefined): SharedFetch | undefined {
+    if (!fetch) return undefined
+    const { born, entry } = fetch
+    const { zone } = this.exchange
+    return this.#shared.purges.coversFetch({ zone: zone.id, url: this.url, born, tags: entry?.tags })
+      ? undefined
+      : fetch
   }
 
   /** Fetches a new response in the background. */

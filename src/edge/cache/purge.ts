@@ -97,6 +97,21 @@ export class Purges {
     return false
   }
 
+  /**
+   * Returns whether a purge removed the response that a fetch is for. `tags`: undefined before its head, and then every
+   * purge of tags counts.
+   */
+  coversFetch({
+    zone,
+    tags,
+    ...facts
+  }: Pick<Entry, 'zone' | 'url' | 'born'> & { tags: Entry['tags'] | undefined }): boolean {
+    if (facts.born === this.number) return false
+    const purges = this.#zones.get(zone)
+    if (!purges || purges.last <= facts.born) return false
+    return purges.covers({ ...facts, tags: tags ?? [...purges.tags.keys()] })
+  }
+
   /** Purges that a sweep would let go. */
   get pending(): number {
     let sum = 0

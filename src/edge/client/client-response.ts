@@ -3,6 +3,7 @@ import { InvalidResponse } from '../../http/origin-errors.js'
 import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientStream, Responding } from './client-stream.js'
+import { withoutEdgeFields } from '../cache/fields.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
 import { withSecurityHeaders } from '../https-settings.js'
@@ -69,7 +70,9 @@ export class ClientResponse implements ResponseSink, Responding {
     const { writer, reusable } = this.connection
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
-    const { scheme, zone } = this.#exchange
+    const { scheme, zone, cacheStatus } = this.#exchange
+    // Those from the cache do not have them.
+    if (cacheStatus !== undefined && cacheStatus !== 'HIT') headers = withoutEdgeFields(headers)
     if (zone.https.headers.length > 0 && scheme === 'https') headers = withSecurityHeaders(headers, zone.https)
     if (zone.transforms?.response) headers = zone.transforms.response(headers)
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {

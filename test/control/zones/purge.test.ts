@@ -17,6 +17,14 @@ const PURGES: [body: object, stored: object][] = [
     { files: ['https://Example.test:8443/A?b=C#d', { url: 'http://example.test', headers: { origin: 'x' } }] },
     { kind: 'files', values: ['example.test/A?b=C', 'example.test/'] },
   ],
+  [
+    { files: ["http://example.test/x/../y?q='1'#z", 'http://u@example.test?a b'] },
+    {
+      kind: 'files',
+      values: ['example.test/y?q=%271%27', "example.test/x/../y?q='1'", 'example.test/?a%20b', 'example.test/?a b'],
+    },
+  ],
+  [{ prefixes: ['example.test/ä'] }, { kind: 'prefixes', values: ['example.test/%C3%A4', 'example.test/ä'] }],
 ]
 
 t.test('a purge is stored as the cache compares it', async (t) => {
@@ -24,7 +32,8 @@ t.test('a purge is stored as the cache compares it', async (t) => {
   for (const [body, stored] of PURGES) {
     const response = await call('POST', PATH, body)
     t.match(response, { status: 200, body: { success: true, result: { id: /^[0-9a-f]{32}$/ } } })
-    t.match(store.get(PURGE, zone(ZONE), response.body.result.id as string)?.value, stored)
+    const { kind, values } = store.get(PURGE, zone(ZONE), response.body.result.id as string)!.value
+    t.strictSame({ kind, values }, stored)
   }
 })
 

@@ -235,6 +235,31 @@ t.test('a purge removes stored responses and those on their way', async (t) => {
   t.match(await site.get('/slow'), { cache: 'MISS' })
 })
 
+t.test('a request after a purge does not get what was requested before the purge', async (t) => {
+  const kinds = [{ everything: true }, { tags: ['a'] }, { urls: ['example.test/slow'] }]
+  for (const started of [false, true])
+    for (const purge of kinds) {
+      let finish: (() => void) | undefined
+      const site = await startCachedSite(t, (_, response, count) => {
+        response.setHeader('cache-control', 'max-age=60').setHeader('cache-tag', 'a')
+        if (count > 1) {
+          response.end('new')
+          return
+        }
+        if (started) response.write('o')
+        finish = () => response.end(started ? 'ld' : 'old')
+      })
+      const before = site.get('/slow')
+      await until(() => finish !== undefined)
+      site.cache.purge(site.zones.current.zones[0]!.id, purge, { kind: 'tags', version: 1 })
+      const after = await site.get('/slow')
+      t.match(after, { cache: 'MISS', body: 'new' }, `${started} ${JSON.stringify(purge)}`)
+      finish!()
+      t.equal((await before).body, 'old')
+      t.match(await site.get('/slow'), { cache: 'HIT', body: 'new' })
+    }
+})
+
 t.test('memory stays within its limit, and what is used often stays', async (t) => {
   const site = await startCachedSite(t, (_, response) => response.setHeader('cache-control', 'max-age=600').end(BODY), {
     memory: 200_000,

@@ -218,7 +218,12 @@ t.test('zone settings act: browser TTL, development mode, query string, always o
   let isDown = false
   const site = await startCachedSite(
     t,
-    (_, response) => (isDown ? response.writeHead(503).end() : response.setHeader('cache-control', FRESH).end('x')),
+    ({ url }, response) => {
+      if (isDown) response.writeHead(503)
+      else if (url === '/expires') response.setHeader('expires', new Date(Date.now() + 86_400_000).toUTCString())
+      else response.setHeader('cache-control', FRESH)
+      response.end('x')
+    },
     { clock },
   )
   const settings = (options: Partial<(typeof site.zones.current.zones)[0]['cache']>) =>
@@ -226,6 +231,9 @@ t.test('zone settings act: browser TTL, development mode, query string, always o
   await site.get('/b?y=1&x=2')
   settings({ browserTtl: 7200 })
   t.equal((await site.get('/b?y=1&x=2')).headers['cache-control'], 'max-age=7200')
+  const later = (await site.get('/expires')).headers
+  t.notOk(later['cache-control'], 'a later Expires stays')
+  t.ok(later.expires)
   settings({ browserTtl: 0, sortQuery: true })
   t.match(await site.get('/b?x=2&y=1'), { cache: 'MISS' })
   t.match(await site.get('/b?y=1&x=2'), { cache: 'HIT' })
@@ -235,7 +243,7 @@ t.test('zone settings act: browser TTL, development mode, query string, always o
   t.match(await site.get('/c?1'), { cache: 'MISS' })
   t.match(await site.get('/c?2'), { cache: 'HIT' })
   settings({ query: 'key', developmentUntil: Date.now() + 60_000 })
-  t.match(await site.get('/c?1'), { cache: 'BYPASS' })
+  t.match(await site.get('/c?1'), { cache: 'BYPASS', headers: { 'cache-status': 'edged; fwd=bypass; fwd-status=200' } })
   settings({ developmentUntil: 0, alwaysOnline: true })
   await site.get('/d')
   clock.forward(3600)

@@ -97,3 +97,27 @@ t.test('a strong entity tag stays strong if the rule says so, and the response i
     t.match(await site.get('/weak', { 'accept-encoding': 'gzip' }), { headers: { 'content-encoding': 'gzip' } })
   }
 })
+
+t.test('fields for the cache alone do not reach clients, whether the response is stored or not', async (t) => {
+  const site = await startCachedSite(
+    t,
+    ({ url }, response) => {
+      response.setHeader('cache-tag', 'a').setHeader('cloudflare-cdn-cache-control', 'max-age=60')
+      if (url === '/private.css') response.setHeader('set-cookie', 'a=1')
+      response.setHeader('cdn-cache-control', 'max-age=9').end('x')
+    },
+    { mode: 'default' },
+  )
+  for (const [target, cache] of [
+    ['/page', 'DYNAMIC'],
+    ['/private.css', 'BYPASS'],
+    ['/a.css', 'MISS'],
+    ['/a.css', 'HIT'],
+  ] as const) {
+    const { headers, ...response } = await site.get(target)
+    t.match(response, { cache }, target)
+    t.notOk(headers['cache-tag'], target)
+    t.notOk(headers['cloudflare-cdn-cache-control'], target)
+    t.equal(headers['cdn-cache-control'], 'max-age=9', target)
+  }
+})
