@@ -29,10 +29,17 @@ export class GroupedWrites {
     this.#patience = patience
   }
 
-  /** Resolves when the writes are durable. Rejects together with all writes of the same batch. */
+  /**
+   * Resolves when the writes are durable. Rejects together with all writes of the same batch. A write with a condition does
+   * not replace one of the same record: it waits for the next batch.
+   */
   async write(writes: readonly Write[]): Promise<void> {
-    while (this.#gathered.size >= MAX_GROUP_SIZE) await this.#next?.catch(() => undefined)
-    for (const write of writes) this.#gathered.set(`${write.kind.name}/${write.scope.id}/${write.id}`, write)
+    const keyed = writes.map((write) => [`${write.kind.name}/${write.scope.id}/${write.id}`, write] as const)
+    const mustWait = () =>
+      this.#gathered.size >= MAX_GROUP_SIZE ||
+      keyed.some(([key, { ifVersion }]) => ifVersion !== undefined && this.#gathered.has(key))
+    while (mustWait()) await this.#next?.catch(() => undefined)
+    for (const [key, write] of keyed) this.#gathered.set(key, write)
     await (this.#next ??= this.#gather())
   }
 

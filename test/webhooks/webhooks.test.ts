@@ -224,8 +224,13 @@ t.test('concurrent calls share a batch, and one that conflicts does not reject t
   t.match(results[1], { reason: { name: 'VersionConflict' } })
   t.equal(store.count(DELIVERIES, scope), 10)
 
+  const twice = made(clock.now())
+  const repeated = await Promise.allSettled([twice, twice].map(async (one) => await deliveries.accept(scope, [one])))
+  t.same(repeated.map(({ status }) => status), ['fulfilled', 'rejected']) // prettier-ignore
+  t.match(repeated[1], { reason: { name: 'VersionConflict' } }, 'a repeated id in one group conflicts')
+
   const many = Array.from({ length: 700 }, () => made(clock.now()))
   await Promise.all(many.map(async (one) => await deliveries.accept(scope, [one])))
-  t.equal(store.count(DELIVERY_STATES, scope), 710, 'more calls than one batch takes')
+  t.equal(store.count(DELIVERY_STATES, scope), 711, 'more calls than one batch takes')
   t.ok(Math.max(...batches) <= 1100, 'a batch is bounded')
 })
