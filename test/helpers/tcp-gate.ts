@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { Transform } from 'node:stream'
 import type { Test } from 'tap'
 
 /** A server in front of another one that can break connections or stop responding. */
@@ -7,8 +8,11 @@ export interface TcpGate {
   readonly server: Server
   readonly port: number
   readonly connections: () => number
-  /** `reset`: ends connections after the first data; `hang`: accepts everything and forwards nothing. */
-  fault: 'reset' | 'hang' | undefined
+  /**
+   * `reset`: ends new connections after the first data; `hang`: accepts new ones and forwards nothing on them; `freeze`: as
+   * on a network that is cut, no data and no end passes on any connection, and what was sent passes when the fault is over.
+   */
+  fault: 'reset' | 'hang' | 'freeze' | undefined
   /** Number of connections that failed. */
   failed: number
 }
@@ -16,18 +20,33 @@ export interface TcpGate {
 /** `own`: the port of the gate. Default: a free one. */
 export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> {
   const open = new Set<Socket>()
+  let fault: TcpGate['fault']
+  let waiting: (() => void)[] = []
+  /** Runs it when the gate is not frozen. */
+  const pass = (work: () => void): void => {
+    if (fault === 'freeze') waiting.push(work)
+    else work()
+  }
+  const passage = () =>
+    new Transform({
+      transform: (chunk, _, done) => pass(() => done(null, chunk)),
+      flush: (done) => pass(done),
+    })
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.once('close', () => open.delete(socket)).on('error', () => {}))
-    if (gate.fault !== undefined) gate.failed += 1
-    if (gate.fault === 'reset') socket.once('data', () => socket.resetAndDestroy())
-    else if (gate.fault === 'hang') socket.resume()
-    else {
-      const behind = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-      behind.on('error', () => socket.destroy()).on('close', () => socket.destroy())
-      socket.on('close', () => behind.destroy())
-      socket.pipe(behind).pipe(socket)
-    }
+    if (fault !== undefined) gate.failed += 1
+    if (fault === 'reset') socket.once('data', () => socket.resetAndDestroy())
+    else if (fault === 'hang') socket.resume()
+    else pass(() => forward(socket))
   })
+  const forward = (socket: Socket): void => {
+    if (socket.destroyed) return
+    const behind = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    behind.on('error', () => {}).on('close', () => pass(() => socket.destroy()))
+    socket.on('close', () => pass(() => behind.destroy()))
+    socket.pipe(passage()).pipe(behind).pipe(passage()).pipe(socket)
+    t.teardown(() => behind.destroy())
+  }
   server.listen(own, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
@@ -38,7 +57,15 @@ export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> 
     server,
     port: (server.address() as AddressInfo).port,
     connections: () => open.size,
-    fault: undefined,
+    get fault() {
+      return fault
+    },
+    set fault(next) {
+      fault = next
+      const due = waiting
+      waiting = []
+      for (const work of due) pass(work)
+    },
     failed: 0,
   }
   return gate
