@@ -68,13 +68,15 @@ export function configuration(origin: string, more: object = {}): object {
 
 /**
  * Starts `edged serve` on free ports with its files in `folder`, one of the test's own, and waits until it is ready. It is stopped
- * with the test, by force where it does not stop by itself in time. `options` are for Node.js.
+ * with the test, by force where it does not stop by itself in time. `options` are for Node.js. `within`: a command that runs
+ * the command of its last arguments.
  */
 export async function startDaemon(
   t: Owner,
   config: object,
   folder = testFolder(t),
   options: readonly string[] = [],
+  within: readonly string[] = [],
 ): Promise<Daemon> {
   const file = join(folder, 'edged.yaml')
   const write = async (from: object): Promise<void> => {
@@ -87,7 +89,9 @@ export async function startDaemon(
   await write(config)
 
   // Nothing of the test's own environment: its loaders are for TypeScript.
-  const child = spawn(process.execPath, ['--enable-source-maps', ...options, CLI, 'serve', '-c', file], {
+  const serve = [process.execPath, '--enable-source-maps', ...options, CLI, 'serve', '-c', file]
+  const [command = '', ...args] = [...within, ...serve]
+  const child = spawn(command, args, {
     cwd: folder,
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -15,36 +15,39 @@ export interface TcpGate {
   fault: 'reset' | 'hang' | 'freeze' | undefined
   /** Number of connections that failed. */
   failed: number
+  /** On open connections nothing passes any more, not even their end, as if the other machine had lost its power. */
+  vanish(): void
 }
 
 /** `own`: the port of the gate. Default: a free one. */
 export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> {
   const open = new Set<Socket>()
   let fault: TcpGate['fault']
+  const vanished = new Set<Socket>()
   let waiting: (() => void)[] = []
-  /** Runs it when the gate is not frozen. */
-  const pass = (work: () => void): void => {
-    if (fault === 'freeze') waiting.push(work)
-    else work()
+  /** Runs it when the gate is not frozen, and never on a connection that vanished. */
+  const pass = (socket: Socket, work: () => void): void => {
+    if (fault === 'freeze') waiting.push(() => pass(socket, work))
+    else if (!vanished.has(socket)) work()
   }
-  const passage = () =>
+  const passage = (socket: Socket) =>
     new Transform({
-      transform: (chunk, _, done) => pass(() => done(null, chunk)),
-      flush: (done) => pass(done),
+      transform: (chunk, _, done) => pass(socket, () => done(null, chunk)),
+      flush: (done) => pass(socket, done),
     })
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.once('close', () => open.delete(socket)).on('error', () => {}))
     if (fault !== undefined) gate.failed += 1
     if (fault === 'reset') socket.once('data', () => socket.resetAndDestroy())
     else if (fault === 'hang') socket.resume()
-    else pass(() => forward(socket))
+    else pass(socket, () => forward(socket))
   })
   const forward = (socket: Socket): void => {
     if (socket.destroyed) return
     const behind = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-    behind.on('error', () => {}).on('close', () => pass(() => socket.destroy()))
-    socket.on('close', () => pass(() => behind.destroy()))
-    socket.pipe(passage()).pipe(behind).pipe(passage()).pipe(socket)
+    behind.on('error', () => {}).on('close', () => pass(socket, () => socket.destroy()))
+    socket.on('close', () => pass(socket, () => behind.destroy()))
+    socket.pipe(passage(socket)).pipe(behind).pipe(passage(socket)).pipe(socket)
     t.teardown(() => behind.destroy())
   }
   server.listen(own, '127.0.0.1')
@@ -64,9 +67,10 @@ export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> 
       fault = next
       const due = waiting
       waiting = []
-      for (const work of due) pass(work)
+      for (const work of due) work()
     },
     failed: 0,
+    vanish: () => open.forEach((socket) => vanished.add(socket)),
   }
   return gate
 }
