@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { Agent, request, type IncomingMessage } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -18,8 +18,8 @@ const NAMES = 'mount --bind "$1" /etc/hosts && mount --bind "$2" /etc/resolv.con
 /** An address is used for 5 s before it is looked up again. */
 const FRESH_MS = 5000
 
-async function get(base: string, host: string, agent?: Agent): Promise<{ status: number; text: string }> {
-  const sent = request(base, { headers: { host }, ...(agent && { agent }) }).end()
+async function get(base: string, host: string): Promise<{ status: number; text: string }> {
+  const sent = request(base, { headers: { host } }).end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return { status: response.statusCode!, text: await text(response) }
 }
