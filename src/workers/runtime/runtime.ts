@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../core/errors.js'
 import { D1_DATABASES } from '../../core/model/storage.js'
@@ -9,6 +8,7 @@ import { WORKER_DEPLOYMENTS, WORKER_NAMESPACES, WORKER_SCRIPTS } from '../../cor
 import { account, type Scope } from '../../core/scope.js'
 import type { Change } from '../../core/store.js'
 import { AccountRuntime } from './account-runtime.js'
+import { freshFolder } from './fresh-folder.js'
 import { Quarantine } from './quarantine.js'
 import type { RuntimeDeps } from './runtime-deps.js'
 import type { RuntimeEntry } from './shard.js'
@@ -42,9 +42,7 @@ export class Runtime {
 
   /** Starts the processes of all accounts with deployed scripts. Resolves when they are ready. */
   static async open(deps: RuntimeDeps): Promise<Runtime> {
-    // Paths of unix sockets have at most 107 bytes.
-    const parent = tmpdir().length > 50 ? '/tmp' : tmpdir()
-    const runtime = new Runtime(deps, await mkdtemp(join(parent, 'edged-')))
+    const runtime = new Runtime(deps, await freshFolder(deps.objects))
     const accounts = new Set(deps.store.list(WORKER_SCRIPTS).map(({ scope }) => scope.id))
     await Promise.all([...accounts].map(async (id) => await runtime.applied(account(id))))
     return runtime
