@@ -1,6 +1,6 @@
 import { headerOf, type RawHeaders } from '../http/headers.js'
 import { ConnectionLost } from '../http/origin-errors.js'
-import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER } from '../workers/runtime/types.js'
+import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, type Cut } from '../workers/runtime/types.js'
 import type { Exchange } from './exchange.js'
 import { CLIENT_LEFT } from './origin-exchange.js'
 import type { ResponseSink } from './response.js'
@@ -18,8 +18,7 @@ export interface EnteredWorker {
   readonly script: string
   /** Path of the unix socket to send the request to. */
   readonly socket: string
-  /** The process was killed because of a limit, and this script is a suspect. */
-  readonly isCut: () => boolean | Promise<boolean>
+  readonly cut: () => Cut | Promise<Cut>
   /** The request has ended. */
   readonly done: () => void
 }
@@ -182,26 +181,28 @@ class WorkerResponse implements ResponseSink {
       return
     }
     this.#isOver = true
-    const isCut = this.#entry.isCut()
-    if (isCut instanceof Promise) void this.#failedLater(error, isCut)
-    else this.#failed(error, isCut)
+    const cut = this.#entry.cut()
+    if (cut instanceof Promise) void this.#failedLater(error, cut)
+    else this.#failed(error, cut)
   }
 
-  async #failedLater(error: unknown, isCut: Promise<boolean>): Promise<void> {
-    let wasCut = false
+  async #failedLater(error: unknown, later: Promise<Cut>): Promise<void> {
+    let cut: Cut = 'none'
     try {
-      wasCut = await isCut
+      cut = await later
     } catch {
       // The daemon that knows it has ended.
     }
-    this.#failed(error, wasCut)
+    this.#failed(error, cut)
   }
 
-  #failed(error: unknown, isCut: boolean): void {
+  #failed(error: unknown, cut: Cut): void {
+    const isCut = cut === 'script'
     this.#entry.done()
     if (!isCut && !this.#isBegun && isLost(error)) {
-      // Accepted by a running process and closed again: the script lost its connection to another process.
-      if (this.#isRepeated && error instanceof ConnectionLost && !error.stale) {
+      // Accepted by a running process and closed again: the script lost its connection to another process. The request would
+      // call a script again that does not return.
+      if (cut === 'other' || (this.#isRepeated && error instanceof ConnectionLost && !error.stale)) {
         this.#ended('exception')
         this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry.script} lost a connection`))
         return

@@ -89,23 +89,31 @@ t.test('a service binding has properties, and bindings to nothing name themselve
     { name: 'SELF', type: 'service', service: 'app', entrypoint: 'Api', props: { tenant: 'a' } },
     { name: 'DB', type: 'd1', id: '4f2e4a1c-3c5e-4c8e-9c0a-0a1b2c3d4e5f' },
     { name: 'AI', type: 'ai' },
+    { name: 'SQL', type: 'hyperdrive', id: '0a1b2c3d4e5f4f2e4a1c3c5e4c8e9c0a' },
   ]
   const { messages } = await daemon.upload(
     'app',
     `import { WorkerEntrypoint } from 'cloudflare:workers'
     export class Api extends WorkerEntrypoint { tenant() { return this.ctx.props.tenant } }
     const text = (run) => Promise.resolve().then(run).catch(({ message }) => message)
-    export default { async fetch(request, { SELF, DB, AI }) {
-      return Response.json([await SELF.tenant(), await text(() => DB.prepare('select 1').all()), await text(() => AI.run('x'))])
+    export default { async fetch(request, { SELF, DB, AI, SQL }) {
+      return Response.json([await SELF.tenant(), ...(await Promise.all([() => DB.prepare('select 1').all(), () => AI.run('x'),
+        () => AI.models.list(), () => new URL(SQL.connectionString)].map(text)))])
     } }`,
     { bindings },
   )
-  t.has(messages, [{ code: 10900, source: { pointer: '/bindings/2' } }])
+  t.same(
+    messages.map(({ code }: { code: number }) => code),
+    [10900, 10000, 10000],
+    'no line of the runtime about itself',
+  )
   await daemon.domain('app')
   t.same(JSON.parse((await daemon.get('app.example.test')).text), [
     'a',
     'binding DB (d1) names a database that does not exist',
     'binding AI (ai) is not available on this server',
+    'binding AI (ai) is not available on this server',
+    'binding SQL (hyperdrive) names a configuration that does not exist',
   ])
 })
 

@@ -158,6 +158,13 @@ t.test('an object that does not return stops no script of another process', skip
   const { status, text } = await looping
   t.match([status, JSON.parse(text)], [500, { error_code: 1101 }])
   t.equal((await daemon.get('caller.example.test', '/next')).text, '2', 'the object is back with its data')
+  for (let cuts = 1; cuts < 3; cuts++) await daemon.get('caller.example.test', '/loop')
+  t.equal(
+    (await daemon.get('caller.example.test', '/next')).status,
+    500,
+    'after three cuts other scripts cannot call it',
+  )
+  t.equal((await daemon.get('caller.example.test', '/')).text, '"stateless"')
 })
 
 t.test('databases, and trace events for other processes', skip, async (t) => {

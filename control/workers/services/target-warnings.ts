@@ -1,3 +1,6 @@
+import { HYPERDRIVES } from '../../../src/core/model/hyperdrive.js'
+import { QUEUE_NAMES } from '../../../src/core/model/queues.js'
+import { secretName, STORE_SECRET_NAMES } from '../../../src/core/model/secrets-store.js'
 import { D1_DATABASES, KV_NAMESPACES, R2_BUCKETS, bucketId } from '../../../src/core/model/storage.js'
 import { WORKER_SCRIPTS, type Binding, type TailConsumer } from '../../../src/core/model/worker.js'
 import type { Scope } from '../../../src/core/scope.js'
@@ -13,6 +16,13 @@ const TARGETS: Readonly<Record<string, (binding: Binding) => [kind: Kind<unknown
     `R2 bucket ${String(name)}`,
   ],
   d1: ({ database_id: id }) => [D1_DATABASES, String(id), `D1 database ${String(id)}`],
+  queue: ({ queue_name: name }) => [QUEUE_NAMES, String(name), `queue ${String(name)}`],
+  hyperdrive: ({ id }) => [HYPERDRIVES, String(id), `Hyperdrive configuration ${String(id)}`],
+  secrets_store_secret: ({ store_id: id, secret_name: name }) => [
+    STORE_SECRET_NAMES,
+    secretName(String(id), String(name)),
+    `secret ${String(name)} of the store ${String(id)}`,
+  ],
   service: ({ service }) => [WORKER_SCRIPTS, String(service), `script ${String(service)}`],
 }
 

@@ -318,7 +318,7 @@ export class ProxyProcesses {
       enterRuntime: async ({ scope, id }) => await slots.enter(scope, id),
       reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),
       cacheFiles: (reports) => files.apply(reports),
-      wasCut: (id) => slots.wasCut(id),
+      cutRuntime: async (id) => await slots.cut(id),
       leaveRuntime: (id) => slots.leave(id),
     }
   }

@@ -12,6 +12,7 @@ import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Bound } from '../../edge/client/server.js'
 import type { ListenerName } from '../../http/listen.js'
 import type { LimitState } from '../../rules/limits/limiter.js'
+import type { Cut } from '../../workers/runtime/types.js'
 import type { EdgeConfig } from '../edge.js'
 import type { Channel, PassedHandle } from './channel.js'
 import type { CountSegment } from './count-file.js'
@@ -100,7 +101,7 @@ export interface DaemonCalls {
   readonly cacheFiles: [readonly CacheFileReport[], void]
   /** Resolves when all other processes have removed these cached responses. */
   readonly invalidated: [readonly Invalidated[], void]
-  readonly wasCut: [number, boolean]
+  readonly cutRuntime: [number, Cut]
   readonly leaveRuntime: [number, void]
 }
 

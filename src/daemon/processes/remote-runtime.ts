@@ -22,7 +22,7 @@ export class RemoteRuntime implements WorkerRunner {
     return {
       script,
       socket,
-      isCut: () => daemon.call('wasCut', id),
+      cut: () => daemon.call('cutRuntime', id),
       done: () => daemon.post('leaveRuntime', id),
     }
   }

@@ -1,5 +1,6 @@
 import type { Scope } from '../../core/scope.js'
 import type { EnteredWorker } from '../../edge/worker-run.js'
+import type { Cut } from '../../workers/runtime/types.js'
 import type { EnteredRuntime } from './protocol.js'
 
 /** The daemon's runtime of Workers. */
@@ -30,8 +31,8 @@ export class RuntimeSlots {
     return { id, script: entry.script, socket: entry.socket }
   }
 
-  async wasCut(id: number): Promise<boolean> {
-    return (await this.#entries.get(id)?.isCut()) ?? false
+  async cut(id: number): Promise<Cut> {
+    return (await this.#entries.get(id)?.cut()) ?? 'none'
   }
 
   leave(id: number): void {

@@ -46,6 +46,8 @@ export interface AccountOptions {
   readonly newestDate: string | undefined
   /** Scripts were killed because of a limit. */
   readonly strike: (scripts: readonly string[], reason: string) => void
+  /** Whether calls of the script are rejected now. */
+  readonly isQuarantined: (script: string) => boolean
 }
 
 /**
@@ -63,6 +65,8 @@ export class AccountRuntime {
   readonly #locks = new DataLocks()
   readonly #placement = new Placement()
   readonly #shards = new Map<string, Shard>()
+  /** Times of the last kills because of a limit, by shard. */
+  readonly #cuts = new Map<string, number>()
   #placed: ReadonlyMap<string, Placed> = new Map()
 
   private constructor(
@@ -81,7 +85,7 @@ export class AccountRuntime {
       accountId: scope.id,
       log: deps.log,
       calls: this.#calls,
-      enter: (from, to) => this.#shard(to).enterPeer(from),
+      enter: (from, to) => this.#enterPeer(from, to),
     })
   }
 
@@ -139,6 +143,15 @@ export class AccountRuntime {
     for (const server of this.#servers) server.close()
   }
 
+  /** Reserves a call from one process to another. */
+  #enterPeer(from: string, to: string): RuntimeEntry | Promise<RuntimeEntry> {
+    // Processes with data run one script each.
+    for (const [script, { shard }] of this.#placed)
+      if (shard === to && to !== STATELESS && this.#options.isQuarantined(script))
+        throw new Error(`the script ${script} exceeded limits several times`)
+    return this.#shard(to).enterPeer(from)
+  }
+
   #shardOf(script: string): string {
     return this.#placed.get(script)?.shard ?? STATELESS
   }
@@ -156,12 +169,16 @@ export class AccountRuntime {
         log,
         accountId: scope.id,
         locks: this.#locks,
+        otherWasCut: (since) => [...this.#cuts].some(([other, at]) => other !== name && at >= since),
         reaches: (other) => this.#calls.reaches(name, other),
         plan: (failed) => this.#plan(name, failed),
         readModule: async (module) => await repository.readModule(module),
         maxStallMs,
       },
-      strike,
+      (scripts, reason) => {
+        this.#cuts.set(name, clock.monotonic())
+        strike(scripts, reason)
+      },
     )
     this.#shards.set(name, shard)
     return shard

@@ -6,6 +6,8 @@ import type { Readable } from 'node:stream'
 import { GENERATION_FOLDER, type RuntimeConfig } from './config.js'
 
 const MAX_STDERR_BYTES = 16 * 1024
+/** Lines of the runtime for its own developers: they say nothing about a script. */
+const INTERNAL_LINES = /^.*\.c\+\+:\d+: \w+: NOSENTRY .*\n?/gm
 /** Without it a killed daemon leaves its processes running. */
 const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path))
 
@@ -117,13 +119,15 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
     const timedOut = child.exitCode === null && child.signalCode === null
     child.kill('SIGKILL')
     await ended
-    throw new StartFailed(timedOut ? '' : stderr || 'the runtime ended while it started')
+    throw new StartFailed(timedOut ? '' : withoutInternals(stderr) || 'the runtime ended while it started')
   }
   const startMs = performance.now() - begun
   // It holds secrets.
   await rm(file, { force: true })
-  return new RuntimeProcess(child, { exited, ended, folder, startMs, warnings: stderr })
+  return new RuntimeProcess(child, { exited, ended, folder, startMs, warnings: withoutInternals(stderr) })
 }
+
+const withoutInternals = (stderr: string): string => stderr.replaceAll(INTERNAL_LINES, '')
 
 /** Resolves with whether all sockets listen. */
 async function listening(

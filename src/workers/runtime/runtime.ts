@@ -119,6 +119,7 @@ export class Runtime {
       folder: join(this.#folder, String(this.#number)),
       newestDate,
       strike: (scripts, reason) => this.#quarantine.strike(scope.id, scripts, reason),
+      isQuarantined: (script) => this.#quarantine.holds(scope.id, script),
     })
     this.#accounts.set(scope.id, opened)
     return opened

@@ -7,6 +7,7 @@ import type { StoredModule } from '../../core/model/worker.js'
 import { CONTROL_SOCKET, type RuntimeConfig } from './config.js'
 import { deferred, type DataLocks } from './data-locks.js'
 import { PEER_SOCKET, StartFailed, startRuntime, type RuntimeProcess } from './process.js'
+import type { Cut } from './types.js'
 import { Watchdog } from './watchdog.js'
 
 const START_TIMEOUT_MS = 30_000
@@ -35,8 +36,7 @@ export interface RuntimeEntry {
   readonly socket: string
   /** Milliseconds on the clock's `monotonic` scale. */
   readonly since: number
-  /** The process was killed because of a limit, and this script is a suspect. */
-  readonly isCut: () => boolean
+  readonly cut: () => Cut
   /** The request has ended. */
   readonly done: () => void
 }
@@ -57,6 +57,8 @@ export interface ShardDeps {
   readonly log: Log
   readonly accountId: string
   readonly locks: DataLocks
+  /** Whether another process of the account was killed because of a limit, at this time of the clock or later. */
+  readonly otherWasCut: (since: number) => boolean
   /** Whether calls in flight lead from this process to another shard. */
   readonly reaches: (shard: string) => boolean
   /** Computes what has to run now, without the scripts in `failed`. */
@@ -146,7 +148,10 @@ export class Shard {
       script,
       socket: generation.process.socket(socket),
       since: this.#deps.clock.monotonic(),
-      isCut: () => generation.watchdog.suspects.has(script),
+      cut: () => {
+        if (generation.watchdog.suspects.has(script)) return 'script'
+        return this.#deps.otherWasCut(entry.since) ? 'other' : 'none'
+      },
       done: () => {
         if (generation.entries.delete(entry) && generation.entries.size === 0) generation.idle?.()
       },

@@ -86,11 +86,12 @@ export default class extends WorkerEntrypoint {
 
 /**
  * A binding type that is not available. Reading a member must not throw, because \`process.env\` is filled from all bindings;
- * calling a member throws.
+ * calling a member, or a member of a member, throws. So does its conversion to text.
  */
 const UNAVAILABLE = `export default ({ message }) => {
   const fail = () => { throw new Error(message) }
-  return new Proxy(fail, { get: (_, member) => (typeof member === 'symbol' || member === 'then' || member === 'toJSON' ? undefined : fail) })
+  const all = new Proxy(fail, { get: (_, member) => (typeof member === 'symbol' || member === 'then' || member === 'toJSON' ? undefined : all) })
+  return all
 }
 `
 

@@ -61,3 +61,9 @@ export const DATABASE_HEADER = 'x-edged-database'
 
 /** Name of the service that secrets of stores are read from. */
 export const SECRETS_SERVICE = 'secrets'
+
+/**
+ * Whether a process was killed because of a limit while a request was in flight: that of its script, which is a suspect, or
+ * another one of the account, which the script may have called.
+ */
+export type Cut = 'none' | 'script' | 'other'

@@ -331,8 +331,18 @@ t.test('metadata {} takes the only module', async (t) => {
 t.test('bindings to missing resources are reported', async (t) => {
   const api = await uploader(t)
   const { status, body } = await api.upload('w', {
-    bindings: [{ name: 'KV', type: 'kv_namespace', namespace_id: 'gone' }],
+    bindings: [
+      { name: 'KV', type: 'kv_namespace', namespace_id: 'gone' },
+      { name: 'QUEUE', type: 'queue', queue_name: 'gone' },
+      { name: 'DATABASE', type: 'hyperdrive', id: 'gone' },
+      { name: 'SECRET', type: 'secrets_store_secret', store_id: 'gone', secret_name: 'key' },
+    ],
   })
   t.equal(status, 200)
-  t.match(body.messages, [{ message: /KV namespace gone, which does not exist/ }])
+  t.match(body.messages, [
+    { message: /KV namespace gone, which does not exist/ },
+    { message: /queue gone, which does not exist/ },
+    { message: /Hyperdrive configuration gone, which does not exist/ },
+    { message: /secret key of the store gone, which does not exist/ },
+  ])
 })
