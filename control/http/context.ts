@@ -126,7 +126,7 @@ export interface ControlDeps {
   readonly tls?: () => { readonly acme: boolean; readonly files: readonly string[] } | undefined
   /** Handlers of requests for a protocol upgrade. The first one that knows the path handles the request. */
   readonly upgrades?: readonly Upgrades[]
-  /** Called after each response. The path is the endpoint's pattern, so the number of metric labels is bounded. */
+  /** Called after each response. Returns the id of its trace, if it is traced. The path is the endpoint's pattern, so the number of metric labels is bounded. */
   readonly observe?: (request: {
     readonly method: string
     readonly path: string
@@ -136,5 +136,5 @@ export interface ControlDeps {
     readonly startedAt: number
     readonly requestId: string
     readonly traceparent: string | undefined
-  }) => void
+  }) => string | undefined
 }

@@ -20,10 +20,11 @@ export function trace({ clock, log, observe }: Pick<ControlDeps, 'clock' | 'log'
       const ms = clock.monotonic() - started
       const path = endpoint ? endpointPath(endpoint, scope?.type ?? endpoint.scopes[0] ?? 'daemon') : 'unknown'
       const traceparent = ctx.get('traceparent') || undefined
-      observe?.({ method, path, status, seconds: ms / 1000, startedAt, requestId, traceparent })
+      const traceId = observe?.({ method, path, status, seconds: ms / 1000, startedAt, requestId, traceparent })
       log.info({
         event: 'api',
         id: requestId,
+        ...(traceId !== undefined && { trace_id: traceId }),
         method,
         path: ctx.path,
         status,

@@ -65,8 +65,8 @@ export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
       body: LiveInput,
       result: LiveResult,
       refusal: 'badLogpush',
-      handle({ scope, body, request }) {
-        const session = logpush().live.open(scope, body)
+      handle({ scope, body, request, requestId }) {
+        const session = logpush().live.open(scope, body, requestId)
         if (!session) throw new ApiError('tooManySessions')
         return sessionResponse(session, body, request)
       },

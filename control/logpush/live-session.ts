@@ -63,6 +63,8 @@ export const zoneSource = ({ fields, filter, sample = 1 }: LiveJob): LiveSource 
 
 interface Made {
   readonly id: string
+  /** Id of the API request that made it. */
+  readonly requestId: string
   readonly scope: Scope
   readonly clock: Clock
   readonly counts: LiveCounts
@@ -117,13 +119,13 @@ export class LiveSession {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { scope, log } = this.#made
+    const { scope, requestId, log } = this.#made
     const lines = this.#source.lines ?? ((job, stop) => this.#made.lines(scope, job, stop))
     try {
       for await (const text of lines(this.#compiled, signal)) this.#send(text)
     } catch (error) {
       if (!signal.aborted) {
-        log.error({ event: 'live_session_failed', scope: scope.id, error: messageOf(error) })
+        log.error({ event: 'live_session_failed', id: requestId, scope: scope.id, error: messageOf(error) })
         this.clients.close(UNEXPECTED, 'the records cannot be read')
         this.clients.clear()
       }

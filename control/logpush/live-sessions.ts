@@ -60,23 +60,23 @@ export class LiveSessions {
   }
 
   /** Makes a session; undefined if the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
-  open(scope: Scope, job: LiveJob): LiveSession | undefined {
+  open(scope: Scope, job: LiveJob, requestId: string): LiveSession | undefined {
     if (this.list(scope).length >= MAX_PER_ZONE) return undefined
-    const session = this.#made(scope, zoneSource(job), { tellsMissed: false })
+    const session = this.#made(scope, zoneSource(job), { requestId, tellsMissed: false })
     this.#jobs.set(session, job)
     return session
   }
 
   /** Makes a session that `edged tail` reads; undefined if there are too many. Throws InvalidInput for a source that does not fit. */
-  tail(scope: Scope, source: LiveSource): LiveSession | undefined {
+  tail(scope: Scope, source: LiveSource, requestId: string): LiveSession | undefined {
     this.sweep()
     if (this.#sessions.size - this.#jobs.size >= MAX_TAILS) return undefined
-    return this.#made(scope, source, { tellsMissed: true })
+    return this.#made(scope, source, { requestId, tellsMissed: true })
   }
 
-  #made(scope: Scope, source: LiveSource, { tellsMissed }: { tellsMissed: boolean }): LiveSession {
+  #made(scope: Scope, source: LiveSource, made: { requestId: string; tellsMissed: boolean }): LiveSession {
     const id = randomBytes(16).toString('hex')
-    const session = new LiveSession(source, { ...this.#deps, id, scope, counts: this.counts, tellsMissed })
+    const session = new LiveSession(source, { ...this.#deps, ...made, id, scope, counts: this.counts })
     this.#sessions.set(id, session)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
     return session

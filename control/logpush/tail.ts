@@ -55,10 +55,10 @@ export const tail = ({ logpush }: LogpushDeps): Endpoint[] => [
     body: TailInput,
     result: TailResult,
     refusal: 'badLogpush',
-    handle({ scope, caller, body, request }) {
+    handle({ scope, caller, body, request, requestId }) {
       const { live, running } = logpush()
       const visible = (running?.() ?? []).filter((each) => isVisible(each, { scope, caller }))
-      const session = live.tail(scope, sourceOf(body, visible))
+      const session = live.tail(scope, sourceOf(body, visible), requestId)
       if (!session) throw new ApiError('tooManySessions')
       return { destination_conf: socketAddress(request) + sessionPath(session.id), session_id: session.id }
     },

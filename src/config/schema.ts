@@ -95,6 +95,12 @@ const AccessLog = Type.Object(
       default: '-',
       description: 'Path of the file, which is opened again on SIGHUP. "-" is standard output.',
     }),
+    sample: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      default: 1,
+      description: 'Share of requests that are written, chosen at random. Responses of 500 and above always are.',
+    }),
   },
   {
     ...strict,

@@ -50,7 +50,11 @@ export class DaemonAccessLog {
     this.#config = config
     this.#writer = writer
     this.entries.target = config &&
-      writer && { format: ACCESS_FORMATS[config.format], write: (line) => writer.write(line) }
+      writer && {
+        format: ACCESS_FORMATS[config.format],
+        write: (line) => writer.write(line),
+        sample: config.sample,
+      }
     await replaced?.close()
   }
 

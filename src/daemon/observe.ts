@@ -28,7 +28,7 @@ export function observeApi(metrics: Metrics, tracer: Tracer): NonNullable<Contro
   return ({ method, path, status, seconds, startedAt, requestId, traceparent }) => {
     durations.observe({ method, path, status }, seconds)
     const trace = tracer.always(traceparent)
-    if (!trace) return
+    if (!trace) return undefined
     tracer.add({
       ...trace,
       name: `${method} ${path}`,
@@ -43,5 +43,6 @@ export function observeApi(metrics: Metrics, tracer: Tracer): NonNullable<Contro
       },
       failed: status >= 500,
     })
+    return trace.traceId
   }
 }

@@ -112,6 +112,8 @@ interface RejectedRequest {
   readonly accept?: string | undefined
   readonly request?: RequestHead
   readonly host?: string | undefined
+  /** Default: a new one. */
+  readonly rayId?: string | undefined
   /** For the log; default: the detail that the client gets. */
   readonly reason?: string | undefined
 }
@@ -124,9 +126,8 @@ export function rejectRequest(
   connection: ClientStream,
   issue: HttpParseError,
   { clock, log, metrics, accessLog }: ProxyContext,
-  { accept, request, host, reason = issue.detail }: RejectedRequest = {},
+  { rayId = newRayId(), accept, request, host, reason = issue.detail }: RejectedRequest = {},
 ): void {
-  const rayId = newRayId()
   const { status } = issue
   metrics.reject(issue.status)
   log.info({

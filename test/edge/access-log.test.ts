@@ -67,7 +67,7 @@ t.test('requests that are served, rejected by a zone table or malformed are all 
   const { url } = await startOrigin(t, (_, response) => response.writeHead(201).end('hello'))
   const accessLog = new AccessLog()
   const entries: AccessEntry[] = []
-  accessLog.target = { format: (entry) => String(entries.push(entry)), write: () => {} }
+  accessLog.target = { format: (entry) => String(entries.push(entry)), write: () => {}, sample: 1 }
   const { port } = await startProxy(t, url, { accessLog })
   await sendRaw(port, page('', 'GET', '/one?q'))
   await sendRaw(port, 'GET / HTTP/1.1\r\nHost: nobody.test\r\nConnection: close\r\n\r\n')
@@ -77,6 +77,18 @@ t.test('requests that are served, rejected by a zone table or malformed are all 
     { status: 404, request: { method: 'GET' }, served: undefined },
     { status: 400, request: undefined, served: undefined },
   ])
+})
+
+t.test('a sample of the requests is logged, and each response of 500 and above', async (t) => {
+  const { url } = await startOrigin(t, ({ url: path }, response) => response.writeHead(Number(path!.slice(1))).end())
+  const accessLog = new AccessLog()
+  const entries: AccessEntry[] = []
+  accessLog.target = { format: (entry) => String(entries.push(entry)), write: () => {}, sample: 0 }
+  const { port } = await startProxy(t, url, { accessLog })
+  for (const status of [200, 503, 404]) await sendRaw(port, page('', 'GET', `/${status}`))
+  await sendRaw(port, 'nonsense\r\n\r\n')
+  t.match(entries, [{ status: 503 }])
+  t.equal(entries.length, 1)
 })
 
 t.test('X-Forwarded-For from a peer that is not trusted is reported once, until trusted_proxies changes', async (t) => {

@@ -19,6 +19,9 @@ const RESPONSES: Readonly<Record<string, string>> = {
   '/page-with-length': `${HTML}Content-Length: 11\r\n\r\n<p>boom</p>`,
 }
 
+/** The proxy fails before it knows the zone. */
+const BUG = 'GET / HTTP/1.1\r\nHost: bug.test\r\nConnection: close\r\n\r\n'
+
 t.test('every log line about a request has its ray id', async (t) => {
   const lines: Record<string, unknown>[] = []
   const write = (line: string) => {
@@ -42,6 +45,12 @@ t.test('every log line about a request has its ray id', async (t) => {
   })
   const zone = testZone(origin, 'settings: { content_converter: on }')
   const proxy = await startProxy(t, [zone], { log, stages: [stage] })
+  const { current } = proxy.zones
+  const find: typeof current.find = (name) => {
+    if (name === 'bug.test') throw new Error('boom')
+    return current.find(name)
+  }
+  proxy.zones.current = Object.assign(Object.create(current) as typeof current, { find })
   const host = 'Host: example.test\r\n'
   const failing = [
     ...Object.keys(RESPONSES).map(
@@ -51,6 +60,7 @@ t.test('every log line about a request has its ray id', async (t) => {
     `GET / HTTP/1.1\r\n${host}${host}\r\n`,
     'TRACE / HTTP/1.1\r\nHost: example.test\r\n\r\n',
     'nonsense\r\n\r\n',
+    BUG,
   ]
   for (const request of failing) {
     const known = lines.length
@@ -63,7 +73,8 @@ t.test('every log line about a request has its ray id', async (t) => {
     }
   }
   const events = new Set(lines.map(({ event }) => event))
-  for (const event of ['request_failed', 'request_refused', 'conversion_failed']) t.ok(events.has(event), event)
+  for (const event of ['request_failed', 'request_refused', 'conversion_failed', 'internal_error'])
+    t.ok(events.has(event), event)
 })
 
 t.test('log lines of a traced request have the id of its trace', async (t) => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Uploads } from '../../pipelines/logpush/uploads.js'
 import { readConfig } from '../../src/config/load.js'
@@ -90,7 +91,9 @@ tokens: [{ name: test, token: ${TOKEN}, permissions: ['*'] }]`,
     'test.yaml',
     {},
   )
-  const daemon = await startDaemon(config, { log: silentLog })
+  const lines: string[] = []
+  const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
+  const daemon = await startDaemon(config, { log })
   t.teardown(() => daemon.close())
 
   await (await fetch(`${daemon.proxy}/plain?secret=1`)).text()
@@ -111,6 +114,8 @@ tokens: [{ name: test, token: ${TOKEN}, permissions: ['*'] }]`,
   await fetch(`${daemon.control}/zones`, { headers: { authorization: `Bearer ${TOKEN}` } })
   const call = await span(({ name }) => name === 'GET /zones')
   t.equal(attribute(call, 'http.route'), '/zones')
+  const line = lines.find((each) => each.includes('"event":"api"'))
+  t.match(JSON.parse(line ?? '{}'), { id: attribute(call, 'edged.ray'), trace_id: call.traceId })
   t.notOk(
     spans.some((span) => attribute(span, 'url.path') === '/plain'),
     'a request that is not sampled has no span',

@@ -59,6 +59,10 @@ export class ClientResponse implements ResponseSink, Responding {
     return this.connection.writer.ended
   }
 
+  get rayId(): string {
+    return this.#exchange.rayId
+  }
+
   /** Passes on an interim response of the origin (RFC 9110, 15.2). HTTP/1.0 does not have them. */
   interim(status: number, headers: RawHeaders): void {
     if (this.#over || this.connection.writer.begun || this.#exchange.httpVersion === '1.0') return

@@ -32,6 +32,7 @@ export interface BodyReader {
 
 /** The current request, as far as its connection depends on it. */
 export interface Responding {
+  readonly rayId: string
   /** Nothing more will be written. */
   readonly written: boolean
   /** Ends a response that the client reads too slowly. Must be called about once per second. */

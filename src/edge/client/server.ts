@@ -26,6 +26,7 @@ import { TlsListener, type TlsListenerDeps } from './tls-listener.js'
 import { Geo } from '../geo.js'
 import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
+import { newRayId } from '../../core/ids.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
 import type { Arrivals } from '../../core/turn-queue.js'
 import { HealthChecks } from '../origins/health.js'
@@ -431,14 +432,16 @@ class ReverseProxy implements Proxy {
       serve(request, connection, this.#context)
     } catch (error) {
       // A bug in one request must not end all others.
-      this.#context.log.error({ event: 'internal_error', error: error instanceof Error ? error.stack : String(error) })
-      this.#issue(connection, { status: 500 })
+      const ray = connection.responding?.rayId ?? newRayId()
+      const text = error instanceof Error ? error.stack : String(error)
+      this.#context.log.error({ event: 'internal_error', ray, error: text })
+      this.#issue(connection, { status: 500 }, ray)
     }
   }
 
-  #issue(connection: ClientStream, issue: HttpParseError): void {
+  #issue(connection: ClientStream, issue: HttpParseError, rayId?: string): void {
     if (connection.responding) connection.responding.faulted(issue)
-    else rejectRequest(connection, issue, this.#context)
+    else rejectRequest(connection, issue, this.#context, { rayId })
   }
 }
 

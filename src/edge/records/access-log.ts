@@ -41,11 +41,11 @@ export const ACCESS_FORMATS = { json: jsonLine, combined: combinedLine } satisfi
 
 /** Logs finished requests. Off until `target` is set. */
 export class AccessLog {
-  target: { readonly format: AccessFormat; readonly write: (line: string) => void } | undefined
+  target: { readonly format: AccessFormat; readonly write: (line: string) => void; readonly sample: number } | undefined
 
   /** Must be called once per request that a zone served. */
   finished(exchange: Exchange, endedMonotonic: number): void {
-    if (!this.target) return
+    if (!this.#isChosen(exchange.status)) return
     const { originAskedAt, originAt } = exchange
     this.#write({
       startedAt: exchange.startedAt,
@@ -73,7 +73,13 @@ export class AccessLog {
 
   /** Logs a request that was rejected before its zone was known. */
   rejected(entry: Omit<AccessEntry, 'served' | 'bytes' | 'durationMs'>): void {
-    if (this.target) this.#write({ ...entry, bytes: 0, durationMs: 0 })
+    if (this.#isChosen(entry.status)) this.#write({ ...entry, bytes: 0, durationMs: 0 })
+  }
+
+  #isChosen(status: number): boolean {
+    if (!this.target) return false
+    const { sample } = this.target
+    return sample === 1 || status >= 500 || Math.random() < sample
   }
 
   #write(entry: AccessEntry): void {
