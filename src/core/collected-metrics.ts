@@ -25,53 +25,34 @@ type WithLabels = <Label extends string>(
 
 export function collectedMetrics(metrics: Metrics): CollectedMetrics {
   const registers = [metrics]
-  return {
-    counter(name, help, read) {
-      void new Counter({
+  const single =
+    (Kind: typeof Counter | typeof Gauge): CollectedMetrics['counter'] =>
+    (name, help, read) => {
+      void new Kind({
         name,
         help,
         registers,
-        collect() {
+        collect(this: Counter | Gauge) {
           this.reset()
           this.inc(read())
         },
       })
-    },
-    gauge(name, help, read) {
-      void new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read())
-        },
-      })
-    },
-    counters(name, help, labelNames, samples) {
-      void new Counter({
+    }
+  const labelled =
+    (Kind: typeof Counter | typeof Gauge): WithLabels =>
+    (name, help, labelNames, samples) => {
+      void new Kind({
         name,
         help,
         labelNames,
         registers,
-        collect() {
+        collect(this: Counter | Gauge) {
           this.reset()
           samples((labels, value) => this.inc(labels, value))
         },
       })
-    },
-    gauges(name, help, labelNames, samples) {
-      void new Gauge({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect() {
-          this.reset()
-          samples((labels, value) => this.set(labels, value))
-        },
-      })
-    },
-  }
+    }
+  return { counter: single(Counter), gauge: single(Gauge), counters: labelled(Counter), gauges: labelled(Gauge) }
 }
 
 /** Adds the values of a map whose keys are values of one label. */
