@@ -231,12 +231,15 @@ t.test('a refused upload changes nothing', async (t) => {
   t.equal(JSON.stringify(api.store.list(WORKER_SCRIPTS, SCOPE)), before)
 })
 
-t.test('If-Match is honoured, and uploads of one script are ordered', async (t) => {
+t.test('If-Match and If-None-Match are honoured, and uploads of one script are ordered', async (t) => {
   const api = await uploader(t)
   const { body } = await api.upload('w', {})
   t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-match': '"other"' } })).status, 412)
   t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-match': `"${body.result.etag}"` } })).status, 200)
   t.equal((await api.upload('new', {}, PLAIN, { headers: { 'if-match': '*' } })).status, 412)
+  for (const tag of ['*', `"other", W/"${body.result.etag}"`])
+    t.equal((await api.upload('w', {}, PLAIN, { headers: { 'if-none-match': tag } })).status, 412)
+  t.equal((await api.upload('new', {}, PLAIN, { headers: { 'if-none-match': '*' } })).status, 200)
   const codes = Array.from({ length: 8 }, (_, i) => `export default { fetch() { return ${i} } }`)
   const responses = await Promise.all(codes.map(async (code) => await api.upload('w', {}, code)))
   t.ok(responses.every(({ status }) => status === 200))
