@@ -43,7 +43,8 @@ t.test('a deployed script responds through the proxy, and an upload replaces it'
   const echo = await daemon.get('hello.example.test', '/echo?a=%zz', { method: 'POST', body: 'x'.repeat(300_000) })
   t.match([echo.text.length, echo.headers['x-url']], [300_000, 'http://hello.example.test/echo?a=%zz'])
 
-  await daemon.upload('hello', code('two'), { bindings })
+  const { messages } = await daemon.upload('hello', code('two'), { bindings })
+  t.same(messages, [], 'lines that the runtime logs about itself are not reported')
   t.match((await daemon.get('hello.example.test')).text, /^two /)
 })
 

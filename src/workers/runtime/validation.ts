@@ -37,6 +37,9 @@ export interface CodeToValidate {
   readonly report: CodeReport
 }
 
+/** Lines that workerd logs about itself, for the people who build it; `NOSENTRY` is their mark. */
+const RUNTIME_NOISE = /^\S+\.c\+\+:\d+: \w+: NOSENTRY\b/
+
 export interface ValidatedCode {
   readonly report: CodeReport
   /** For the owner of the script. */
@@ -87,7 +90,7 @@ export class Validator {
       const warnings = stderr
         .split('\n')
         .map((line) => line.replace(/^service [^\s]+: /, '').trim())
-        .filter((line) => line !== '')
+        .filter((line) => line !== '' && !RUNTIME_NOISE.test(line))
       if (isNewer)
         warnings.push(
           `the runtime knows compatibility dates up to ${newestDate}; the script runs with that date instead of ${date}`,
