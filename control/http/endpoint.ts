@@ -5,8 +5,8 @@ import { assertNoIssues, InvalidInput, type Issue } from '../../src/core/errors.
 import { parser, soundMembers } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { RequestSource } from '../../src/core/store.js'
-import { ApiError } from './errors.js'
-import { queryParser } from './query.js'
+import { ApiError, ApiErrors } from './errors.js'
+import { InvalidQuery, queryParser } from './query.js'
 import type { Caller, Credentials, EndpointInfo } from './context.js'
 
 type Headers = Readonly<Record<string, string>>
@@ -158,8 +158,35 @@ const isObject = (value: unknown): value is GivenBody =>
 
 const NO_QUERY = Type.Object({})
 
-/** Paths that wrangler calls with query parameters of its own, other ones in each version. Unknown ones are ignored. */
+/** Paths that wrangler and the official libraries call with query parameters that have no effect here. */
 const CLIENT_PATHS = /^\/(workers|storage|r2|d1|queues|secrets_store|hyperdrive)\b/
+/** These parameters. Filters are not among them: a filter without effect would return everything. */
+const CLIENT_PARAMETERS: ReadonlySet<string> = new Set([
+  'account.id',
+  'available_subdomain',
+  'bindings_inherit',
+  'deploy',
+  'direction',
+  'env',
+  'environment',
+  'excludeScript',
+  'expand',
+  'fields',
+  'force',
+  'ignore_defaults',
+  'include_subdomain_availability',
+  'legacy_env',
+  'order',
+  'order_by',
+  'orderBy',
+  'page',
+  'per_page',
+  'perPage',
+  'replace_state',
+  'show_zonename',
+  'url_encoded',
+  'usage_model',
+])
 
 /** Describes an endpoint. `handle` receives a validated body and query; it throws to reject the request. */
 export function endpoint<
@@ -197,14 +224,36 @@ export function endpoint<
     if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
     return empty
   }
-  const parseQuery = queryParser(spec.query ?? NO_QUERY, { ignoreUnknown: CLIENT_PATHS.test(spec.path) })
+  const parseQuery = queryParser(spec.query ?? NO_QUERY, {
+    ...(CLIENT_PATHS.test(spec.path) && { ignored: CLIENT_PARAMETERS }),
+  })
+  /** Throws the issues of the query together with those of the body. */
+  const parseInput = async (call: Call): Promise<{ body: unknown; query: unknown }> => {
+    let query: unknown
+    let wrong: readonly Issue[] = []
+    try {
+      query = parseQuery(call.query as URLSearchParams)
+    } catch (error) {
+      if (!(error instanceof InvalidQuery)) throw error
+      wrong = error.issues
+    }
+    const [first, ...others] = wrong.map(({ pointer, message }) => new ApiError('badQuery', pointer, message))
+    try {
+      const body = await parseBody(call)
+      if (first) throw new ApiErrors([first, ...others])
+      return { body, query }
+    } catch (error) {
+      if (!first || !(error instanceof InvalidInput)) throw error
+      const { refusal = 'invalid' } = spec
+      const inBody = error.issues.map(({ pointer, message }) => new ApiError(refusal, pointer, message))
+      throw new ApiErrors([first, ...others, ...inBody])
+    }
+  }
   return {
     ...spec,
-    handle: async (call) =>
-      await spec.handle({
-        ...call,
-        body: (await parseBody(call)) as Static<B>,
-        query: parseQuery(call.query as URLSearchParams) as Static<Q>,
-      }),
+    handle: async (call) => {
+      const { body, query } = await parseInput(call)
+      return await spec.handle({ ...call, body: body as Static<B>, query: query as Static<Q> })
+    },
   }
 }

@@ -2,12 +2,13 @@ import type { TSchema } from 'typebox'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { nearest } from '../../src/core/nearest.js'
 import { parser, pointerToken } from '../../src/core/schema.js'
-import { ApiError } from './errors.js'
 
 interface Property {
   readonly type?: string
   readonly items?: Property
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 /** A query that does not fit its schema. Reported like an invalid body, with the error row for queries. */
 export class InvalidQuery extends InvalidInput {}
@@ -15,30 +16,37 @@ export class InvalidQuery extends InvalidInput {}
 /**
  * Converts the query of a URL to the typed object of its schema, with defaults. Numbers and booleans are parsed,
  * lists are read from repeated names or commas. A parameter that is not in the schema is rejected: it would have no
- * effect, and a misspelled filter would return everything.
+ * effect, and a misspelled filter would return everything. `ignored` parameters are accepted without effect.
  */
-export function queryParser(schema: TSchema, { ignoreUnknown = false } = {}): (query: URLSearchParams) => unknown {
+export function queryParser(
+  schema: TSchema,
+  { ignored = NONE }: { readonly ignored?: ReadonlySet<string> } = {},
+): (query: URLSearchParams) => unknown {
   const parse = parser(schema, { defaults: true })
   const properties = Object.entries((schema as { properties?: Record<string, Property> }).properties ?? {})
   const names: ReadonlySet<string> = new Set(properties.map(([name]) => name))
   return (query) => {
-    const unknown = ignoreUnknown ? [] : [...new Set(query.keys())].filter((name) => !names.has(name))
-    if (unknown.length > 0) throw new InvalidQuery(unknown.map((name) => unknownParameter(name, names)))
+    const unknown = [...new Set(query.keys())].filter((name) => !names.has(name) && !ignored.has(name))
+    const issues: Issue[] = unknown.map((name) => unknownParameter(name, names))
     const input: Record<string, unknown> = {}
     for (const [name, property] of properties) {
       const texts = query.getAll(name)
       if (texts.length === 0) continue
-      if (property.type !== 'array' && texts.length > 1) throw new ApiError('badQuery', `/${name}`, 'is given twice')
+      if (property.type !== 'array' && texts.length > 1)
+        issues.push({ pointer: `/${pointerToken(name)}`, message: 'is given twice' })
       input[name] =
         property.type === 'array'
           ? texts.flatMap((text) => text.split(',')).map((text) => read(text, property.items))
           : read(texts[0] ?? '', property)
     }
     try {
-      return parse(input)
+      const value = parse(input)
+      if (issues.length === 0) return value
     } catch (error) {
-      throw error instanceof InvalidInput ? new InvalidQuery(error.issues) : error
+      if (!(error instanceof InvalidInput)) throw error
+      issues.push(...error.issues)
     }
+    throw new InvalidQuery(issues)
   }
 }
 
