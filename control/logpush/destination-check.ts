@@ -1,5 +1,5 @@
 import PQueue from 'p-queue'
-import { messageOf } from '../../src/core/errors.js'
+import { issuesIn, messageOf, type Issue } from '../../src/core/errors.js'
 import { SinkError, type Sink } from '../../src/core/sink.js'
 import { ApiError } from '../http/errors.js'
 import type { Destinations } from './services.js'
@@ -21,6 +21,11 @@ export class DestinationCheck {
   /** Checks the form. Throws InvalidInput at `/destination_conf`. */
   form(destination: string): void {
     pointed(only('/destination_conf'), () => this.#destinations().check(destination))
+  }
+
+  /** Returns the issues of the form at `/destination_conf`. */
+  issues(destination: string | undefined): readonly Issue[] {
+    return destination === undefined ? [] : issuesIn(() => this.form(destination))
   }
 
   /** Writes something harmless to it. Throws `badDestination` with the reason. */

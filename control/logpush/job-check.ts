@@ -5,8 +5,11 @@ import { DATASETS, type FilterLimits } from '../../pipelines/records/index.js'
 import type { GivenBody } from '../http/endpoint.js'
 import type { ReadJob } from './services.js'
 
-/** Throws InvalidInput, with all that is wrong, for a job whose members fit their schema but not each other. */
-export function checkJob(job: ReadJob, scope: Scope, limits: FilterLimits): void {
+/**
+ * Throws InvalidInput, with all that is wrong, for a job whose members fit their schema but not each other. `besides` are
+ * issues that other checks found.
+ */
+export function checkJob(job: ReadJob, scope: Scope, limits: FilterLimits, besides: readonly Issue[]): void {
   const issues: Issue[] = []
   const { dataset, kind, max_upload_bytes } = job
   const scopes = DATASETS.get(dataset)?.scopes ?? []
@@ -16,12 +19,18 @@ export function checkJob(job: ReadJob, scope: Scope, limits: FilterLimits): void
     issues.push({ pointer: '/kind', message: 'edge is for http_requests only' })
   if (kind === 'edge' && max_upload_bytes)
     issues.push({ pointer: '/max_upload_bytes', message: 'is not for jobs of kind edge' })
-  assertNoIssues([...issues, ...issuesIn(() => compileJob(job, '', limits))])
+  assertNoIssues([...issues, ...besides, ...issuesIn(() => compileJob(job, '', limits))])
 }
 
 /** Returns the issues of a job made of members that fit their schema; `output_options` are those of the body. */
-export const furtherIssues = (job: ReadJob, given: GivenBody, scope: Scope, limits: FilterLimits): readonly Issue[] => {
+export const furtherIssues = (
+  job: ReadJob,
+  given: GivenBody,
+  scope: Scope,
+  limits: FilterLimits,
+  besides: readonly Issue[],
+): readonly Issue[] => {
   const { output_options: options = job.output_options ?? null } = given
   const whole: ReadJob = { ...job, output_options: options as Readonly<Record<string, unknown>> | null }
-  return issuesIn(() => checkJob(whole, scope, limits))
+  return issuesIn(() => checkJob(whole, scope, limits, besides))
 }

@@ -47,19 +47,16 @@ function contextOf({ logpush }: LogpushDeps, { repository, destinations, tokens 
   /** The job after a change, with its destination tried out if that is due; never when the job is switched off. */
   const decided = async ({ scope, body }: Pick<Call<string, JobChange>, 'scope' | 'body'>, old: ReadJob) => {
     const job = changedJob(old, body)
-    checkJob(job, scope, logpush().limits().filter)
     const { destination_conf: destination } = job
+    const moved = destination !== old.destination_conf
+    checkJob(job, scope, logpush().limits().filter, moved ? destinations.issues(destination) : [])
     const switchedOn = job.enabled && !old.enabled
     const switchedOff = old.enabled && !job.enabled
     if (destination === undefined) {
       if (switchedOn) throw new InvalidInput([{ pointer: '/destination_conf', message: LOST_KEY }])
       return job
     }
-    const moved = destination !== old.destination_conf
-    if (moved) {
-      destinations.form(destination)
-      await assertOwned(scope, destination, body.ownership_challenge)
-    }
+    if (moved) await assertOwned(scope, destination, body.ownership_challenge)
     if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
     return job
   }
@@ -90,12 +87,17 @@ function createJob({ logpush, repository, destinations, assertOwned }: Context):
     result: JobResult,
     refusal: 'badLogpush',
     further: ({ scope, body }, given) =>
-      furtherIssues(newJob({ destination_conf: '', ...body }, scope), given, scope, logpush().limits().filter),
+      furtherIssues(
+        newJob({ destination_conf: '', ...body }, scope),
+        given,
+        scope,
+        logpush().limits().filter,
+        destinations.issues(body.destination_conf),
+      ),
     async handle(call) {
       const { scope, body } = call
       const job = newJob(body, scope)
-      checkJob(job, scope, logpush().limits().filter)
-      destinations.form(job.destination_conf)
+      checkJob(job, scope, logpush().limits().filter, destinations.issues(job.destination_conf))
       repository.assertQuota(scope)
       await assertOwned(scope, job.destination_conf, body.ownership_challenge)
       await destinations.reach(job.destination_conf)
@@ -116,7 +118,7 @@ function readJob({ repository }: Context): Endpoint {
   })
 }
 
-function replaceJob({ logpush, repository, decided }: Context): Endpoint {
+function replaceJob({ logpush, repository, destinations, decided }: Context): Endpoint {
   return endpoint({
     method: 'put',
     path: `${PATH}/:job_id`,
@@ -129,7 +131,10 @@ function replaceJob({ logpush, repository, decided }: Context): Endpoint {
     refusal: 'badLogpush',
     further({ scope, params, body }, given) {
       const old = repository.plain(scope, repository.get(scope, params.job_id).value)
-      return furtherIssues(changedJob(old, body), given, scope, logpush().limits().filter)
+      const job = changedJob(old, body)
+      const moved = job.destination_conf !== old.destination_conf
+      const inDestination = moved ? destinations.issues(job.destination_conf) : []
+      return furtherIssues(job, given, scope, logpush().limits().filter, inDestination)
     },
     async handle(call) {
       const { scope, params } = call

@@ -5,13 +5,14 @@ import { ApiError } from '../http/errors.js'
 
 const POINTER = '/destination_url'
 
-/** Returns the issues of a destination URL that its form shows. */
-export function urlIssues(text: string): readonly Issue[] {
+/** Returns the issues of a destination URL: those of its form, else that its address is not allowed. */
+export async function urlIssues(egress: Pick<Egress, 'check'>, text: string): Promise<readonly Issue[]> {
   try {
-    publicUrl(text)
+    await assertReachable(egress, text)
     return []
   } catch (error) {
     if (error instanceof InvalidInput) return error.issues.map(({ message }) => ({ pointer: POINTER, message }))
+    if (error instanceof ApiError) return [{ pointer: POINTER, message: error.message }]
     throw error
   }
 }

@@ -129,18 +129,18 @@ export class WebhookRepository {
   }
 
   /** Returns the issues that no schema expresses, of the members that are present. `id`: the webhook to update. */
-  issues(scope: Scope, body: Partial<Candidate>, id?: string): Issue[] {
+  async issues(scope: Scope, body: Partial<Candidate>, id?: string): Promise<Issue[]> {
     const { destination_url, authentication_type, ...credentials } = body
     const known = id === undefined ? undefined : this.#known(scope, this.get(scope, id))
+    const { egress } = this.#deps.posture()
     return [
-      ...(destination_url === undefined ? [] : urlIssues(destination_url)),
+      ...(destination_url === undefined ? [] : await urlIssues(egress, destination_url)),
       ...(authentication_type === undefined ? [] : credentialIssues({ authentication_type, ...credentials }, known)),
     ]
   }
 
   async #check(scope: Scope, body: Candidate, id?: string): Promise<void> {
-    assertNoIssues(this.issues(scope, body, id))
-    await assertReachable(this.#deps.posture().egress, body.destination_url)
+    assertNoIssues(await this.issues(scope, body, id))
   }
 
   async #store(actor: Actor, version: number, before: StoredWebhook, after: StoredWebhook): Promise<void> {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
+import type { Issue } from '../../src/core/errors.js'
 import { DEVELOPMENT_MS, SETTING, type Setting } from '../../src/core/model/setting.js'
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -140,6 +141,7 @@ function changeSettings({ set }: Context): Endpoint {
     body: SettingsInput,
     result: Type.Array(SettingResult),
     refusal: 'badSetting',
+    further: (_call, { items }) => (Array.isArray(items) ? items.flatMap(valueIssues) : []),
     async handle(call) {
       const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
       const { results, messages } = await set(call, items)
@@ -170,6 +172,7 @@ function changeSetting({ zoneOf, shown, set }: Context): Endpoint {
     body: SettingInput,
     result: SettingResult,
     refusal: 'badSetting',
+    further: ({ params, body }) => ('value' in body ? (SETTINGS.get(params.setting_id)?.issues(body) ?? []) : []),
     async handle(call) {
       const id = call.params.setting_id
       known(id)
@@ -183,6 +186,14 @@ function known(id: string): SettingType {
   const type = SETTINGS.get(id)
   if (!type) throw unknownSetting(id)
   return type
+}
+
+/** Returns the issues of the value of one item, for a body whose items do not all fit. */
+function valueIssues(item: unknown, index: number): Issue[] {
+  const { id, value } = Object(item) as { readonly id?: unknown; readonly value?: unknown }
+  if (typeof id !== 'string' || value === undefined) return []
+  const issues = SETTINGS.get(id)?.issues({ value }) ?? [{ pointer: '/id', message: `Undefined zone setting: ${id}` }]
+  return issues.map(({ pointer, message }) => ({ pointer: `/items/${index}${pointer}`, message }))
 }
 
 const unknownSetting = (id: string, pointer?: string) =>

@@ -151,6 +151,7 @@ async function openPage(input: string, contentType?: string): Promise<OpenPage> 
 
 async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
   try {
+    if (await isFolder(path)) throw new Exit(1, `${path}: is a folder; name its pages, as in ${join(path, '*.html')}`)
     return (await open(path)).createReadStream()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

@@ -3,7 +3,8 @@ import { resolve } from 'node:path'
 import { Type } from 'typebox'
 import { compileJob } from '../../pipelines/logpush/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import { InvalidInput, type Issue } from '../core/errors.js'
+import { ANY } from '../../pipelines/records/index.js'
+import { InvalidInput, issuesIn, type Issue } from '../core/errors.js'
 import { issuesOf, soundMembers, strict } from '../core/schema.js'
 import { OUTPUT_MEMBERS, outputName, RouteDocument, type PipelineDocument, type PipelineOutput } from './pipeline.js'
 import { readReshape, type ReshapeContext } from './pipeline-reshape.js'
@@ -103,7 +104,7 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
   }
   const { reshape, dedupe, issues: wrong } = readReshape(document, context)
   issues.push(...wrong)
-  if (dataset === undefined) return issues
+  if (dataset === undefined) return [...issues, ...issuesOfAnyDataset(output)]
   try {
     const settings = { ...output, dataset, schema, reshape, dedupe, edged_in_flight: output.in_flight }
     const job = compileJob(settings, outputName({ name }, { route }))
@@ -114,6 +115,13 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
     if (!(error instanceof InvalidInput)) throw error
     return [...issues, ...error.issues]
   }
+}
+
+/** Returns the issues that an output has whatever its dataset is, for one whose dataset is unknown. */
+function issuesOfAnyDataset(output: OutputDocument & { readonly filter: string }): Issue[] {
+  const settings = { ...output, dataset: ANY, reshape: undefined, dedupe: undefined }
+  // Records of any shape need field names for csv, other datasets do not.
+  return issuesIn(() => compileJob(settings, '')).filter(({ pointer }) => pointer !== '/output_options/field_names')
 }
 
 /** Returns the text of a filter, and destinations with paths that are relative to the file. */

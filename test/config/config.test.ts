@@ -368,6 +368,16 @@ const WRONG: [what: string, text: string, message: RegExp][] = [
 for (const [what, text, message] of WRONG)
   t.test(`a pipeline ${what} is an issue`, async (t) => t.match(faults(text), [message]))
 
+t.test('a pipeline of an unknown dataset has all its other issues reported too', async (t) => {
+  const options = '    output_options: { sample_rate: 9, output_type: csv, record_template: "{{.x" }\n    filter: "{"'
+  t.match(faults(pipeline(`{ zone: ${ZONE} }`, options).replace('http_requests', 'nope')), [
+    /pipelines.0.dataset is no dataset: nope$/,
+    /pipelines.0.output_options.sample_rate must be at most 1/,
+    /pipelines.0.output_options.record_template/,
+    /pipelines.0.filter is not JSON text$/,
+  ])
+})
+
 for (const name of ['demo', 'minimal']) {
   t.test(`${name}.yaml is valid`, async (t) => {
     t.doesNotThrow(() => loadConfig(join(import.meta.dirname, `../../config/${name}.yaml`), {}))

@@ -58,6 +58,46 @@ const BODIES: [what: string, method: string, path: string, body: object, pointer
     ['/kind', '/zz', ...IN_RULES],
   ],
   [
+    'rules of one ref with another issue',
+    'PUT',
+    `/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`,
+    { rules: ['(', 'true'].map((expression) => ({ action: 'log', ref: 'a', id: '0'.repeat(32), expression })) },
+    ['/rules/0/expression', '/rules/1/id', '/rules/1/ref'],
+  ],
+  [
+    'a query and a body',
+    'POST',
+    `/zones/${ZONE}/rulesets?dry_run=perhaps&dry_run=true&nope=1`,
+    { name: '', kind: 'zone', phase: 'http_request_firewall_custom' },
+    ['/dry_run', '/dry_run', '/name', '/nope'],
+  ],
+  [
+    'a setting of a zone',
+    'PATCH',
+    `/zones/${ZONE}/settings/content_converter`,
+    { value: 'x', zz: 1 },
+    ['/value', '/zz'],
+  ],
+  [
+    'settings of a zone in items that do not fit',
+    'PATCH',
+    `/zones/${ZONE}/settings`,
+    { items: [{ id: 'content_converter', value: 'x', zz: 1 }, 5, { id: 'nope', value: 1 }, { id: 5, value: 1 }] },
+    ['/items/0/value', '/items/0/zz', '/items/1', '/items/2/id', '/items/3/id'],
+  ],
+  [
+    'a webhook to a private address',
+    'POST',
+    `${POSTURE}/webhooks`,
+    {
+      label: 'x',
+      destination_url: 'https://127.0.0.1/',
+      authentication_type: 'Static Headers',
+      headers: ['A', 'a'].map((key) => ({ key, value: 'x' })),
+    },
+    ['/destination_url', '/headers/1/key'],
+  ],
+  [
     'a webhook',
     'POST',
     `${POSTURE}/webhooks`,
@@ -144,5 +184,19 @@ t.test('a log push job: all issues are reported together', async (t) => {
     '/nam',
     '/output_options/field_names/0',
     '/output_options/sample_rate',
+  ])
+})
+
+t.test('a log push job with another scheme: its destination is reported together with the rest', async (t) => {
+  const { call } = await logpushClient(t)
+  const { status, body } = await call('POST', `/zones/${ZONE}/logpush/jobs`, {
+    destination_conf: 'nowhere://x',
+    dataset: 'http_requests',
+    output_options: { field_names: ['Nope'] },
+  })
+  t.equal(status, 400)
+  t.same(body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer).sort(), [
+    '/destination_conf',
+    '/output_options/field_names/0',
   ])
 })

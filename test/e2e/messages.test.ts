@@ -149,6 +149,11 @@ t.test('convert of an address says what to do', options, async (t) => {
     status: 1,
     stderr: 'edged: example.com/page: no such file; to convert a page of the web, name https://example.com/page\n',
   })
+  const folder = import.meta.dirname
+  t.match(await edged(['convert', folder]), {
+    status: 1,
+    stderr: `edged: ${folder}: is a folder; name its pages, as in ${folder}/*.html\n`,
+  })
   t.match(await edged(['convert', 'missing.html']), { status: 1, stderr: 'edged: missing.html: no such file\n' })
   const port = await freePort()
   t.match(await edged(['convert', `http://127.0.0.1:${port}/`]), {

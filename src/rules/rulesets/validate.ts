@@ -27,7 +27,7 @@ export async function rulesIssues(rules: readonly unknown[], context: RuleContex
       issues.push({ pointer: `/rules/${index}${pointer}`, message })
     if (issues.length >= MAX_ISSUES) break
   }
-  return issues
+  return [...issues, ...repeatedNames(rules)]
 }
 
 /** Returns the issues of one rule; pointers are relative to it. If there are none, it is a {@link RuleInput}. */
@@ -74,7 +74,18 @@ export async function unplacedRulesIssues(
       issues.push({ pointer: `/rules/${index}${pointer}`, message })
     if (issues.length >= MAX_ISSUES) break
   }
-  return issues
+  return [...issues, ...repeatedNames(rules)]
+}
+
+/** Returns the issues of ids and refs that several rules of an input have. */
+function repeatedNames(rules: readonly unknown[]): Issue[] {
+  return (['id', 'ref'] as const).flatMap((member) => {
+    // Rules without the member are as different as their places.
+    const key = ({ name, index }: { readonly name: unknown; readonly index: number }) =>
+      typeof name === 'string' ? name : ` ${index}`
+    const named = rules.map((rule, index) => ({ name: (Object(rule) as RuleInput)[member], index }))
+    return repeats('/rules', named, key, member)
+  })
 }
 
 function parameterIssues(action: Action | undefined, rule: Partial<RuleInput>, context: RuleContext): Issue[] {

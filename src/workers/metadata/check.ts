@@ -1,6 +1,6 @@
 import type { Issue } from '../../core/errors.js'
 import type { Binding } from '../../core/model/worker.js'
-import { issuesOf } from '../../core/schema.js'
+import { issuesOf, soundMembers } from '../../core/schema.js'
 import { assetConfigIssues } from '../assets/site.js'
 import { BINDINGS } from '../bindings/index.js'
 import type { UploadIssue } from '../upload/errors.js'
@@ -29,7 +29,10 @@ export const settingsIssues = issuesOfSchema(issuesOf(VersionSettings))
 function issuesOfSchema(shape: ReturnType<typeof issuesOf>) {
   return (document: unknown, limits: MetadataLimits): UploadIssue[] => {
     const issues = shape(document)
-    return issues.length > 0 ? issues.map(invalid) : memberIssues(document as Metadata, limits)
+    if (typeof document !== 'object' || document === null || Array.isArray(document)) return issues.map(invalid)
+    // Members that fit are checked although others do not, so that one response reports all issues.
+    const sound = issues.length === 0 ? document : soundMembers(document, issues)
+    return [...issues.map(invalid), ...memberIssues(sound, limits)]
   }
 }
 

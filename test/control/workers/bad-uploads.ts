@@ -20,6 +20,12 @@ const notOf = (type: string, member: string, values: readonly unknown[]): BadUpl
   )
 
 const SIMPLE: BadUpload[] = [
+  top(
+    'members that do not fit beside a binding that does not',
+    { compatibility_date: 'x', bindings: [{ name: 'a', type: 'nope' }] },
+    '/compatibility_date',
+    '/bindings/0/type',
+  ),
   ...notOf('a text', 'main_module', [1, null, {}, '']),
   ...notOf('a date', 'compatibility_date', [1, '', '2026', '2026-13-01', '2026-02-30', '20260101', '2026-1-1']),
   ...notOf('a list', 'compatibility_flags', ['x', {}, null]),
