@@ -78,15 +78,19 @@ export async function unplacedRulesIssues(
 }
 
 /** Returns the issues of ids and refs that several rules of an input have. */
-function repeatedNames(rules: readonly unknown[]): Issue[] {
-  return (['id', 'ref'] as const).flatMap((member) => {
-    // Rules without the member are as different as their places.
-    const key = ({ name, index }: { readonly name: unknown; readonly index: number }) =>
-      typeof name === 'string' ? name : ` ${index}`
-    const named = rules.map((rule, index) => ({ name: (Object(rule) as RuleInput)[member], index }))
-    return repeats('/rules', named, key, member)
-  })
-}
+const repeatedNames = (rules: readonly unknown[]): Issue[] =>
+  (['id', 'ref'] as const).flatMap((member) =>
+    repeats(
+      '/rules',
+      rules.map((rule, index) => ({ name: (Object(rule) as Partial<RuleInput>)[member], index })),
+      nameKey,
+      member,
+    ),
+  )
+
+/** Rules without the member are as different as their places. */
+const nameKey = ({ name, index }: { readonly name: unknown; readonly index: number }): string =>
+  typeof name === 'string' ? name : ` ${index}`
 
 function parameterIssues(action: Action | undefined, rule: Partial<RuleInput>, context: RuleContext): Issue[] {
   const params: unknown = rule.action_parameters
