@@ -52,6 +52,24 @@ async function accessible(t: Test, page: Page, name: string): Promise<void> {
   t.same(found, [], `${name}: no serious fault`)
 }
 
+/** Makes an API token and disables it. Returns its secret. */
+async function disabledToken(control: string): Promise<string> {
+  const call = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${control}/user/tokens${path}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return ((await response.json()) as { result: unknown }).result
+  }
+  const [group] = (await call('GET', '/permission_groups?name=Zone%20Read')) as { id: string }[]
+  const resources = { 'com.cloudflare.api.account.zone.*': '*' }
+  const token = { name: 'old', policies: [{ effect: 'allow', permission_groups: [{ id: group!.id }], resources }] }
+  const { id, value } = (await call('POST', '', token)) as { id: string; value: string }
+  await call('PUT', `/${id}`, { ...token, status: 'disabled' })
+  return value
+}
+
 t.test('a person makes a rule and sees it act, on accessible pages', { skip }, async (t) => {
   const daemon = await startDaemon(t, configuration('demo'))
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
@@ -71,6 +89,9 @@ t.test('a person makes a rule and sees it act, on accessible pages', { skip }, a
   await page.getByLabel('API token').fill('wrong-token-wrong-token')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').waitFor()
+  await page.getByLabel('API token').fill(await disabledToken(daemon.control))
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('this token is disabled').waitFor()
   await page.getByLabel('API token').fill(TOKEN)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()

@@ -29,12 +29,12 @@ interface Envelope<T> {
 
 // In memory only: a reload of the page asks again, unless the user chose the storage of the tab.
 let token = sessionStorage.getItem(STORED_TOKEN) ?? ''
-let onSignedOut: () => void = () => undefined
+let onSignedOut: (reason?: string) => void = () => undefined
 
 export const isSignedIn = (): boolean => token !== ''
 
-/** Calls `listener` when the API no longer accepts the token. */
-export function whenSignedOut(listener: () => void): void {
+/** Calls `listener` when the user signs out, or with a reason when the API no longer accepts the token. */
+export function whenSignedOut(listener: (reason?: string) => void): void {
   onSignedOut = listener
 }
 
@@ -42,7 +42,9 @@ export function whenSignedOut(listener: () => void): void {
 export async function signIn(given: string, remember: boolean): Promise<void> {
   token = given.trim()
   try {
-    await get('/user/tokens/verify')
+    // The API also responds to tokens that it accepts for nothing else.
+    const { status } = await get<{ status: string }>('/user/tokens/verify')
+    if (status !== 'active') throw new Error(`this token is ${status}`)
   } catch (error) {
     token = ''
     throw error
@@ -50,10 +52,10 @@ export async function signIn(given: string, remember: boolean): Promise<void> {
   if (remember) sessionStorage.setItem(STORED_TOKEN, token)
 }
 
-export function signOut(): void {
+export function signOut(reason?: string): void {
   token = ''
   sessionStorage.removeItem(STORED_TOKEN)
-  onSignedOut()
+  onSignedOut(reason)
 }
 
 /** Sends a request to the API and returns its result. Throws {@link ApiFailure}. */
@@ -78,7 +80,7 @@ export async function sendWhole<T>(method: string, path: string, body?: unknown)
   }
   const envelope = (await response.json().catch(() => undefined)) as Envelope<T> | undefined
   if (response.ok && envelope?.success !== false) return envelope ?? ({ result: undefined, messages: [] } as never)
-  if (response.status === 401) signOut()
+  if (response.status === 401 && token !== '') signOut('The API no longer accepts the token.')
   throw new ApiFailure(
     response.status,
     envelope?.errors ?? [{ code: response.status, message: `status ${response.status}` }],

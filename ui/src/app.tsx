@@ -9,11 +9,15 @@ import { nextTheme, useTheme } from './theme.ts'
 /** The dashboard: asks for a token first. */
 export function App() {
   const [signedIn, setSignedIn] = useState(isSignedIn())
-  whenSignedOut(() => setSignedIn(false))
-  return signedIn ? <Shell /> : <SignIn onDone={() => setSignedIn(true)} />
+  const [reason, setReason] = useState<string>()
+  whenSignedOut((why) => {
+    setReason(why)
+    setSignedIn(false)
+  })
+  return signedIn ? <Shell /> : <SignIn reason={reason} onDone={() => setSignedIn(true)} />
 }
 
-function SignIn({ onDone }: { onDone: () => void }) {
+function SignIn({ reason, onDone }: { reason: string | undefined; onDone: () => void }) {
   const [token, setToken] = useState('')
   const [remember, setRemember] = useState(false)
   const { busy, error, run } = useWork()
@@ -41,7 +45,7 @@ function SignIn({ onDone }: { onDone: () => void }) {
           <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.currentTarget.checked)} />
           Keep it until this tab is closed
         </label>
-        <Problem text={error} />
+        <Problem text={error ?? (busy ? undefined : reason)} />
         <button type="submit" class="main" disabled={busy || token === ''}>
           Sign in
         </button>
@@ -67,7 +71,7 @@ function Shell() {
           <main class="sign-in">
             <h1>edged</h1>
             <p>This token sees no account.</p>
-            <button type="button" onClick={signOut}>
+            <button type="button" onClick={() => signOut()}>
               Sign out
             </button>
           </main>
@@ -127,7 +131,7 @@ function Pages({
         <span class="space" />
         <ThemeButton />
         <a href="/docs/">Documentation</a>
-        <button type="button" onClick={signOut}>
+        <button type="button" onClick={() => signOut()}>
           Sign out
         </button>
       </header>
