@@ -9,6 +9,7 @@ import { messageOf } from '../../src/core/errors.js'
 import { UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
 import { MessageIntake } from './message-intake.js'
+import { NotStored, orAborted, reconnecting } from './reconnect.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 
 export interface RedisStreamOptions {
@@ -20,6 +21,8 @@ export interface RedisStreamOptions {
   readonly idleMs?: number | undefined
   /** The field of an entry that is the record. */
   readonly field?: string | undefined
+  /** Called with messages for the user. */
+  readonly tell: (message: string) => void
 }
 
 type Entry = readonly [id: Buffer, fields: readonly Buffer[] | null]
@@ -34,12 +37,20 @@ const IDLE_MS = 60_000
 /** Entries of other consumers are looked for this often. */
 const CLAIM_MS = 5000
 
-/** Reads the records of a stream. Entries that were not acknowledged before a crash are read again. */
+/** A command without a response for this long fails: the server is gone, even if its connection is not closed. */
+const COMMAND_MS = 30_000
+/** At a stop, what was read is acknowledged if that is possible within this time. */
+const CLOSE_MS = 5000
+
+/**
+ * Reads the records of a stream. Entries that were not acknowledged before a crash are read again. Rejects if the stream
+ * cannot be read at the beginning; later it waits for the server, and makes the group again if it was deleted.
+ */
 export async function redisStreamInput(options: RedisStreamOptions, deps: TakingDeps): Promise<Input> {
-  const { url, key, group = 'edged', field = 'record', idleMs = IDLE_MS } = options
+  const { url, key, group = 'edged', field = 'record', idleMs = IDLE_MS, tell } = options
   const { stats, clock } = deps
   const { Redis } = await import('ioredis')
-  const redis = new Redis(url, { maxRetriesPerRequest: null, lazyConnect: true })
+  const redis = new Redis(url, { maxRetriesPerRequest: null, lazyConnect: true, commandTimeout: COMMAND_MS })
   let refusal: Error | undefined
   redis.on('error', (error) => {
     refusal ??= error
@@ -56,15 +67,20 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
   }
   const consumer = options.consumer ?? `${hostname()}-${await ownId(deps.folder)}`
   const wanted = Buffer.from(field)
+  const place = `the stream ${key} of ${new URL(url).host}`
   return await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
       const intake = new MessageIntake(open(), stats)
-      // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
-      let from = '0'
-      let claimAt = clock.monotonic()
-      let start = '0-0'
-      try {
+      /** Ids of the last entries that are in the spool: they come again if their acknowledgement failed. */
+      let stored = new Set<string>()
+
+      async function session(working: () => void): Promise<void> {
+        await makeGroup(redis, key, group)
+        // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
+        let from = '0'
+        let claimAt = clock.monotonic()
+        let start = '0-0'
         while (!signal.aborted) {
           let entries: readonly Entry[] = []
           if (from === '>' && clock.monotonic() >= claimAt) {
@@ -76,19 +92,49 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
             if (entries.length === 0 && start !== '0-0') continue
           }
           if (entries.length === 0) entries = await read(redis, { key, group, consumer, from })
+          working()
           if (entries.length === 0) {
             from = '>'
             continue
           }
-          for (const [id, fields] of entries) {
-            const place = () => `${key} ${id.toString()}`
-            intake.add(place, () => recordOf(fields, wanted, field))
-          }
-          await intake.commit(clock, signal)
-          const ids = entries.map(([id]) => id)
-          await redis.xack(key, group, ...ids)
-          if (from !== '>') from = ids.at(-1)!.toString()
+          await store(entries)
+          if (from !== '>') from = entries.at(-1)![0].toString()
         }
+      }
+
+      async function store(entries: readonly Entry[]): Promise<void> {
+        for (const [id, fields] of entries) {
+          if (stored.has(id.toString())) continue
+          intake.add(
+            () => `${key} ${id.toString()}`,
+            () => recordOf(fields, wanted, field),
+          )
+        }
+        try {
+          await intake.commit(clock, signal)
+        } catch (error) {
+          throw signal.aborted ? error : new NotStored(error)
+        }
+        const ids = entries.map(([id]) => id)
+        stored = new Set(ids.map((id) => id.toString()))
+        await redis.xack(key, group, ...ids)
+      }
+
+      try {
+        await reconnecting(
+          async (working) => {
+            const reading = session(working)
+            try {
+              await orAborted(reading, signal)
+            } catch (error) {
+              // A new connection, in case that the old one is half open.
+              redis.disconnect(true)
+              throw error
+            }
+            await Promise.race([reading, clock.sleep(CLOSE_MS)]).catch(() => {})
+          },
+          { place, tell, clock, signal },
+        )
       } finally {
         redis.disconnect()
       }

@@ -34,6 +34,8 @@ const MAX_CONNECTIONS = 1024
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const RECEIVE_BUFFER = 4 * 1024 * 1024
 const HANDSHAKE_MS = 30_000
+/** Idle time before probes: connections of senders that vanished would be open for ever. */
+const PROBE_AFTER_MS = 60_000
 
 /** Reads syslog messages. Rejects if it cannot listen on the address. */
 export async function syslogInput(options: SyslogOptions, deps: TakingDeps): Promise<Input> {
@@ -121,7 +123,8 @@ async function connections(options: SyslogOptions, deps: TakingDeps): Promise<In
 }
 
 async function serverFor({ protocol, ...files }: SyslogOptions): Promise<Server> {
-  if (protocol !== 'tls') return createServer()
+  const probes = { keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS }
+  if (protocol !== 'tls') return createServer(probes)
   const [cert, key, ca] = await Promise.all(
     [files.cert_file, files.key_file, files.client_ca_file].map(async (path) =>
       path === undefined ? undefined : await readFile(path),
@@ -129,7 +132,7 @@ async function serverFor({ protocol, ...files }: SyslogOptions): Promise<Server>
   )
   if (cert === undefined || key === undefined) throw new Error('syslog with protocol tls needs cert_file and key_file')
   const clients = ca && { ca, requestCert: true, rejectUnauthorized: true }
-  return createTlsServer({ cert, key, ...clients, handshakeTimeout: HANDSHAKE_MS })
+  return createTlsServer({ cert, key, ...clients, ...probes, handshakeTimeout: HANDSHAKE_MS })
 }
 
 /** UDP cannot make senders wait: what arrives while the spool is full is buffered up to a limit, then dropped. */

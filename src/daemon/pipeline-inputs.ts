@@ -51,7 +51,8 @@ const OPENERS: Openers = {
   file: openFiles,
   stdin: async (_source, context) => await stdinInput(process.stdin, context),
   http: async (source, context) => await httpInput({ ...listenerOf(source), listening: listening(context) }, context),
-  redis_stream: async (source, context) => await redisStreamInput({ ...source, url: source.redis_stream }, context),
+  redis_stream: async (source, context) =>
+    await redisStreamInput({ ...source, url: source.redis_stream, tell: context.tell }, context),
   kafka: async ({ kafka }, context) => {
     const { tls, sasl, session_timeout: sessionMs } = kafka
     const given = { ...kafka, sessionMs, tls: await tlsOptions(tls), sasl: sasl ? saslOf(sasl) : undefined }

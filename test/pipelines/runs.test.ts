@@ -403,7 +403,7 @@ t.test('entries of a consumer that does not exist any more are taken over', { sk
   const dataset = DATASETS.get('http_requests')!
   const open = async (name: string) => {
     const deps = { dataset, folder: join(folder, name), spoolBytes: 1e8, stats, clock, log }
-    const input = await redisStreamInput({ url: server.url, key: 'requests', idleMs: 10 }, deps)
+    const input = await redisStreamInput({ url: server.url, key: 'requests', idleMs: 10, tell() {} }, deps)
     t.teardown(async () => await input.close())
     return input
   }
