@@ -9,6 +9,7 @@ export class BrokenFraming extends Error {
 type Found = (message: Uint8Array | undefined) => void
 
 const MAX_DIGITS = 9
+const EMPTY = Buffer.alloc(0)
 const LF = 0x0a
 const SPACE = 0x20
 
@@ -16,7 +17,11 @@ const SPACE = 0x20
 export class SyslogFrames {
   readonly #max: number
   readonly #found: Found
-  #rest: Uint8Array = new Uint8Array(0)
+  /** Begins with the {@link #length} bytes of a message that is not complete. */
+  #buffer: Buffer = EMPTY
+  #length = 0
+  /** Number of these bytes that have no end of a line, so that a line that arrives in small parts is searched once. */
+  #searched = 0
   /** Bytes of a message that is too long and whose length is known. */
   #skip = 0
   /** Inside of a line that is too long. */
@@ -29,18 +34,38 @@ export class SyslogFrames {
 
   /** Reads bytes. Throws BrokenFraming. */
   read(chunk: Uint8Array): void {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    const bytes = this.#length === 0 ? chunk : this.#joined(chunk)
     let at = 0
-    for (let next = this.#one(bytes, at); next > at; next = this.#one(bytes, at)) at = next
+    for (let next = this.#one(bytes, at); next > at; next = this.#one(bytes, at)) {
+      at = next
+      this.#searched = 0
+    }
+    const rest = bytes.subarray(at)
+    if (rest.length === 0) this.#buffer = EMPTY
     // A copy: the bytes of a chunk are reused.
-    this.#rest = Uint8Array.prototype.slice.call(bytes, at)
+    else if (this.#length === 0) this.#buffer = Buffer.from(rest)
+    else if (at > 0) this.#buffer.set(rest)
+    this.#length = rest.length
+  }
+
+  /** Appends bytes to the buffer, whose size at least doubles when it is full. */
+  #joined(chunk: Uint8Array): Uint8Array {
+    const end = this.#length + chunk.length
+    if (end > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(end, Math.min(2 * this.#buffer.length, this.#max)))
+      larger.set(this.#buffer.subarray(0, this.#length))
+      this.#buffer = larger
+    }
+    this.#buffer.set(chunk, this.#length)
+    return this.#buffer.subarray(0, end)
   }
 
   /** Ends the connection: a last line needs no end. Throws BrokenFraming inside of a counted message. */
   end(): void {
-    const counted = this.#skip > 0 || startsWithDigit(this.#rest)
+    const rest = this.#buffer.subarray(0, this.#length)
+    const counted = this.#skip > 0 || startsWithDigit(rest)
     if (counted) throw new BrokenFraming('the connection ended inside of a message')
-    if (this.#rest.length > 0 && !this.#skipLine) this.#line(this.#rest)
+    if (rest.length > 0 && !this.#skipLine) this.#line(rest)
   }
 
   /** Reads one message that begins at `at`. Returns where it ends, or `at` if more bytes are needed. */
@@ -78,12 +103,14 @@ export class SyslogFrames {
   }
 
   #upToEnd(bytes: Uint8Array, at: number): number {
-    const end = bytes.indexOf(LF, at)
+    const end = bytes.indexOf(LF, at + this.#searched)
     if (end >= 0) {
       this.#line(bytes.subarray(at, end))
       return end + 1
     }
-    if (bytes.length - at <= this.#max) return at
+    this.#searched = bytes.length - at
+    // The end of a line may be CR LF or NUL LF.
+    if (this.#searched <= this.#max + 1) return at
     this.#found(undefined)
     this.#skipLine = true
     return bytes.length

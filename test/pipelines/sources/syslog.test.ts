@@ -82,6 +82,7 @@ t.test('messages are the same however a connection is cut', async (t) => {
   const CASES: [text: string, found: (string | undefined)[], error?: RegExp][] = [
     ['<1>a\n<2>b\r\n\n<3>c', ['<1>a', '<2>b', '<3>c']],
     ['4 <1>a10 <2>b\n23456<3>c\n3 <4>', ['<1>a', '<2>b\n23456', '<3>c', '<4>']],
+    [`${'x'.repeat(20)}\r\n<1>a\n`, ['x'.repeat(20), '<1>a']],
     [`${'x'.repeat(21)}\n<1>a\n`, [undefined, '<1>a']],
     [`25 ${'y'.repeat(25)}4 <1>a`, [undefined, '<1>a']],
     ['9 <1>a', [], /inside of a message/],
@@ -89,7 +90,7 @@ t.test('messages are the same however a connection is cut', async (t) => {
     ['1234567890 a', [], /invalid length/],
   ]
   for (const [text, expected, error] of CASES)
-    for (const size of [1, 3, 1000]) {
+    for (const size of [1, 2, 3, 7, 1000]) {
       const found: (string | undefined)[] = []
       const read = () => {
         const frames = new SyslogFrames(20, (bytes) => found.push(bytes && Buffer.from(bytes).toString()))
