@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { assertString, InvalidInput, type Issue } from '../../src/core/errors.js'
 import { issuesOf, orNull, soundMembers, strict } from '../../src/core/schema.js'
 import { TemplateError, parseTemplate } from './template.js'
 import { ANY } from './any.js'
@@ -78,6 +78,7 @@ const PULL_ONLY = ['start', 'end', 'count']
  * output options. Throws InvalidInput with an empty pointer.
  */
 export function parseLogpullOptions(dataset: Dataset, input: string): OutputOptions {
+  assertString(input)
   const query = new URLSearchParams(input.slice(input.indexOf('?') + 1).split('#', 1)[0])
   const options: Record<string, unknown> = {}
   const read: Readonly<Record<string, (value: string) => void>> = {

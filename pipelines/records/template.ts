@@ -1,3 +1,4 @@
+import { assertString } from '../../src/core/errors.js'
 /**
  * `record_template`: Go's text/template cut down to text, `{{.Field}}`, `{{"constant"}}` and comments, with Go's lexing of
  * white space, trim markers and constants.
@@ -32,6 +33,7 @@ const RAW = /`([^`]*)`/y
 
 /** Cuts a template into its pieces; `pointers`: fields may be JSON pointers, `{{./user/email}}`. Throws a {@link TemplateError}. */
 export function parseTemplate(template: string, { pointers = false } = {}): TemplatePart[] {
+  assertString(template)
   return new Reader(template, pointers).parts()
 }
 

@@ -33,6 +33,11 @@ export function assertNoIssues(issues: readonly Issue[]): void {
   throw new InvalidInput(issues.filter((issue) => first.get(issue.pointer) === issue))
 }
 
+/** Throws a TypeError if the value is not a string: callers of the libraries may have no types. */
+export function assertString(value: unknown): asserts value is string {
+  if (typeof value !== 'string') throw new TypeError(`expected a string, but got a value of type ${typeof value}`)
+}
+
 /** Returns whether an error, or one of its causes, is a full disk. LevelDB reports it in its message only. */
 export function isDiskFull(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {

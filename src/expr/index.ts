@@ -2,6 +2,7 @@
  * The rules language as a library: expressions are parsed and checked against a scheme of fields and functions, and
  * compiled to functions of a context. The library does no input or output.
  */
+import { assertString } from '../core/errors.js'
 import type { Logical, Path, Span } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
 import { ExprError, ExprSpanError, locate } from './error.js'
@@ -74,8 +75,7 @@ function parsed<T extends Logical | Path>(
   { scheme = SCHEME, cache, ...place }: ParseOptions,
   read: (text: string, scheme: Scheme) => T,
 ) {
-  // Callers of the library may have no types.
-  if (typeof text !== 'string') throw new TypeError(`expected a string, but got a value of type ${typeof text}`)
+  assertString(text)
   const source = toBytes(text)
   try {
     const length = text.length > MAX_LENGTH ? Array.from(text).length : 0

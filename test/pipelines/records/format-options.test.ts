@@ -4,6 +4,7 @@ import {
   BatchText,
   compileFormat,
   compileLogpullFormat,
+  compileTemplate,
   parseLogpullOptions,
   Scanner,
 } from '../../../pipelines/records/index.js'
@@ -235,4 +236,10 @@ t.test('the deprecated logpull_options', async (t) => {
     ['CVE-2021-44228=maybe', /CVE-2021-44228: /],
   ] as const)
     t.throws(() => parseLogpullOptions(httpRequests, text), message, text)
+})
+
+t.test('a value that is not a string is named', async (t) => {
+  const expected = { name: 'TypeError', message: 'expected a string, but got a value of type number' }
+  t.throws(() => compileTemplate(5 as never), expected)
+  t.throws(() => parseLogpullOptions(httpRequests, 5 as never), expected)
 })
