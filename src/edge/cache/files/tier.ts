@@ -74,6 +74,8 @@ export class DiskTier {
   #epoch = 0
   /** Names of URLs whose files are being removed, with the number of removals. */
   readonly #removing = new Map<string, number>()
+  /** Removals in progress, by the name of the file. */
+  readonly #removals = new Map<string, Promise<unknown>>()
   #number = 0
   #running = 0
   #isClosed = false
@@ -221,6 +223,13 @@ export class DiskTier {
   }
 
   async #remove(name: string, reason: 'purge' | 'invalid'): Promise<void> {
+    const removal = Promise.all([this.#removals.get(name), this.#unlink(name, reason)])
+    this.#removals.set(name, removal)
+    await removal
+    if (this.#removals.get(name) === removal) this.#removals.delete(name)
+  }
+
+  async #unlink(name: string, reason: 'purge' | 'invalid'): Promise<void> {
     this.#files.forget(name)
     try {
       await unlink(join(this.#folder, pathOf(name)))
@@ -228,6 +237,12 @@ export class DiskTier {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#deps.owner.failed('remove', error)
     }
     this.#deps.owner.removed(name, reason)
+  }
+
+  /** Reserves the bytes of a file, once an earlier file of the same name is removed. */
+  async #reserve(name: string, bytes: number, mayWait: boolean): Promise<boolean> {
+    await this.#removals.get(name)
+    return await this.#deps.owner.reserve(bytes, mayWait)
   }
 
   async #find(name: string, wanted: Wanted): Promise<Entry | undefined> {
@@ -376,7 +391,7 @@ export class DiskTier {
       slot,
       head,
       length,
-      begin: async () => await owner.reserve(bytes, entry.body.complete),
+      begin: async () => await this.#reserve(name, bytes, entry.body.complete),
       mayKeep: () =>
         !write.isCancelled && !this.#purges.covers({ ...facts(entry), born: head.born, checked: head.born }),
       done: ({ isReserved, checksums, error }) => {
@@ -419,7 +434,7 @@ export class DiskTier {
       slot,
       head: mark,
       length: undefined,
-      begin: async () => await owner.reserve(bytes, true),
+      begin: async () => await this.#reserve(name, bytes, true),
       mayKeep: () => true,
       done: ({ isReserved, checksums, error }) => {
         if (isReserved) owner.settle(bytes, error === undefined && checksums !== undefined ? name : undefined, false)
