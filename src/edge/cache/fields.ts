@@ -7,17 +7,17 @@ import type { CacheStatus } from './types.js'
 /** Name of this cache in Cache-Status (RFC 9211). */
 const NAME = 'edged'
 
-/** Fields that origins and rules write for this cache alone. */
-const EDGE_FIELDS = ['cache-tag', 'cloudflare-cdn-cache-control'] as const
+/** A field for this cache alone (RFC 9213). Clients do not get it. */
+const EDGE_FIELD = 'cloudflare-cdn-cache-control'
 /** Fields that are not stored with a response: they are created for each one, or they are for this cache alone. */
-const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', ...EDGE_FIELDS])
+const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', 'cache-tag', EDGE_FIELD])
 
-/** Returns the fields that clients get: without those for this cache alone. */
-export function withoutEdgeFields(headers: RawHeaders): RawHeaders {
-  let fields = headers
-  for (const name of EDGE_FIELDS) if (headerOf(fields, name) !== undefined) fields = withoutHeader(fields, name)
-  return fields
-}
+/**
+ * Returns the fields that clients get. A response that is not from the cache has its `Cache-Tag`, so that the effect of a
+ * rule can be seen.
+ */
+export const withoutEdgeField = (headers: RawHeaders): RawHeaders =>
+  headerOf(headers, EDGE_FIELD) === undefined ? headers : withoutHeader(headers, EDGE_FIELD)
 
 /** Returns the fields to store. A response without a date gets the one of its arrival (RFC 9110, 6.6.1). */
 export function storedFields(headers: RawHeaders, omitted: ReadonlySet<string>, arrivedAt: number): string[] {
