@@ -21,9 +21,9 @@ const TIMEOUT_SECONDS = 900
 const MAX_DIAGNOSTIC = 4000
 /** Time for a file to report what it was waiting for after its own timeout. */
 const GRACE_SECONDS = 20
-/** Files that failed are run again so many times, one at a time; one that passes then is reported as flaky. */
+/** Maximum number of further runs of a failed file. A file that passes then is reported as flaky. */
 const RETRIES = Number(process.env['EDGED_TEST_RETRIES'] ?? 0)
-/** With more failed files than this the cause is no flaky test, and nothing is run again. */
+/** Maximum number of failed files to run again. With more, the tests are not flaky. */
 const MAX_RETRIED = 3
 
 process.chdir(ROOT)

@@ -1,6 +1,6 @@
 import { growForTraffic } from '../core/heap-size.js'
 
-/** A proxy that has sent so many responses gets more memory for the garbage of requests. */
+/** Number of responses after which a proxy gets more memory for the garbage of requests. */
 const BUSY_RESPONSES = 20_000
 const INTERVAL_MS = 1000
 

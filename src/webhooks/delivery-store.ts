@@ -91,7 +91,7 @@ export class StoredDeliveries implements Deliveries {
     const made = deliveries.flatMap((delivery): Write[] => {
       const { id, created_at } = delivery
       const state: DeliveryState = { status: 'pending', last_updated_at: created_at, tries: NONE, due_at: created_at }
-      // The store uses frozen values as they are, and parses others again.
+      // The store uses frozen values unchanged, and parses others again.
       Object.freeze(state)
       return [
         { kind: DELIVERIES, scope, id, value: Object.freeze(delivery), ifVersion: 0 },

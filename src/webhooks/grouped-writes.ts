@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../core/clock.js'
 import { StoreUnavailable, type Store, type Write } from '../core/store.js'
 
-/** A group takes no further call once it has so many writes. */
+/** Maximum number of writes in a group before its last call. */
 const MAX_GROUP_SIZE = 1000
 
 /** Lets writes wait for an unavailable store instead of rejecting. */

@@ -29,7 +29,7 @@ const BACKLOG = 4096
 /** Concurrent calls from one process to another if calls also lead back. */
 const MAX_CALLS_IN_CIRCLE = 1024
 
-/** A script that can run, and where it does. */
+/** A script that can run, and its process. */
 interface Placed {
   readonly script: StoredScript
   readonly shard: string

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { GENERATION_FOLDER, type RuntimeConfig } from './config.js'
 
 const MAX_STDERR_BYTES = 16 * 1024
-/** Lines of the runtime for its own developers: they say nothing about a script. */
+/** Lines of the runtime for its own developers, without information about a script. */
 const INTERNAL_LINES = /^.*\.c\+\+:\d+: \w+: NOSENTRY .*\n?/gm
 /** Without it a killed daemon leaves its processes running. */
 const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path))

@@ -24,7 +24,7 @@ export class FileDelivery {
   #next = 0
   #at = 0
   #to: number
-  /** Bytes that were read and where they begin. */
+  /** Bytes that were read, and their position in the body. */
   #chunk: Buffer | undefined
   #chunkAt = 0
   /** For the next read, if the sink copies what it retains. */
