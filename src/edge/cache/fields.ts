@@ -9,15 +9,23 @@ const NAME = 'edged'
 
 /** A field for this cache alone (RFC 9213). Clients do not get it. */
 const EDGE_FIELD = 'cloudflare-cdn-cache-control'
+/** The field with the tags by which a stored response can be purged. */
+const TAGS_FIELD = 'cache-tag'
 /** Fields that are not stored with a response: they are created for each one, or they are for this cache alone. */
-const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', 'cache-tag', EDGE_FIELD])
+const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', TAGS_FIELD, EDGE_FIELD])
 
 /**
- * Returns the fields that clients get. A response that is not from the cache has its `Cache-Tag`, so that the effect of a
- * rule can be seen.
+ * Returns the fields that clients get. `Cache-Tag` reaches them with responses that the cache does not handle (`DYNAMIC`):
+ * a cache in front of this proxy can use it.
  */
-export const withoutEdgeField = (headers: RawHeaders): RawHeaders =>
-  headerOf(headers, EDGE_FIELD) === undefined ? headers : withoutHeader(headers, EDGE_FIELD)
+export function withoutEdgeFields(headers: RawHeaders, status: CacheStatus): RawHeaders {
+  // Responses from the cache do not have these fields: see `storedFields`.
+  if (status === 'HIT') return headers
+  let fields = headers
+  if (headerOf(fields, EDGE_FIELD) !== undefined) fields = withoutHeader(fields, EDGE_FIELD)
+  if (status !== 'DYNAMIC' && headerOf(fields, TAGS_FIELD) !== undefined) fields = withoutHeader(fields, TAGS_FIELD)
+  return fields
+}
 
 /** Returns the fields to store. A response without a date gets the one of its arrival (RFC 9110, 6.6.1). */
 export function storedFields(headers: RawHeaders, omitted: ReadonlySet<string>, arrivedAt: number): string[] {

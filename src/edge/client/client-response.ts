@@ -3,7 +3,7 @@ import { InvalidResponse } from '../../http/origin-errors.js'
 import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientStream, Responding } from './client-stream.js'
-import { withoutEdgeField } from '../cache/fields.js'
+import { withoutEdgeFields } from '../cache/fields.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
 import { withSecurityHeaders } from '../https-settings.js'
@@ -75,8 +75,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
     const { scheme, zone, cacheStatus } = this.#exchange
-    // Those from the cache do not have it.
-    if (cacheStatus !== undefined && cacheStatus !== 'HIT') headers = withoutEdgeField(headers)
+    if (cacheStatus !== undefined) headers = withoutEdgeFields(headers, cacheStatus)
     if (zone.https.headers.length > 0 && scheme === 'https') headers = withSecurityHeaders(headers, zone.https)
     if (zone.transforms?.response) headers = zone.transforms.response(headers)
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
