@@ -48,6 +48,10 @@ const ACTING: readonly SettingType[] = [
   setting('content_converter', ONOFF, (zone) => zone.settings.content_converter, {
     editable: (zone) => zone.plan !== 'free',
   }),
+  // Not in the public API, which has no endpoint for it.
+  setting('edged_custom_hostnames', Type.Enum(['selected', 'all']), (zone) => zone.custom_hostnames, {
+    editable: (zone) => zone.plan !== 'free',
+  }),
   setting('security_level', LEVELS, () => 'medium', {
     hasEffect: (value) => value === 'off' || value === 'essentially_off',
   }),

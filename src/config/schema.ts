@@ -258,7 +258,9 @@ const Zone = Type.Object(
     cache: ZoneCache,
     custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
       default: 'selected',
-      description: 'all: conversion is on for every custom hostname of the zone, whatever its metadata says.',
+      description:
+        'all: conversion is on for every custom hostname of the zone, with any metadata. In force until the API sets ' +
+        'edged_custom_hostnames.',
     }),
   },
   strict,

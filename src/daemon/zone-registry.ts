@@ -172,9 +172,11 @@ export class ZoneRegistry implements Zones {
     if (this.#store.get(ZONE_STATES, scope, ZONE_STATE_ID)?.value.paused) return pausedZone(config, settings, parts)
     const set = (id: string): Setting | undefined => this.#store.get(SETTING, scope, id)?.value
     const level = set('security_level')?.value
+    const chosen = set('edged_custom_hostnames')?.value
+    const hostnames = chosen === 'all' || chosen === 'selected' ? chosen : config.custom_hostnames
     const transforms = this.#store.get(MANAGED_TRANSFORMS, scope, TRANSFORM_ID)?.value.enabled
     return zoneOf(
-      { ...config, settings },
+      { ...config, settings, custom_hostnames: hostnames },
       {
         ...parts,
         rules: this.#rules.rulesOf({ id: config.id, accountId: config.account }),

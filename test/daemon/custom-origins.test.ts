@@ -13,7 +13,10 @@ const TOKEN = 'a-token-of-the-tests-that-is-long-enough'
 const PATH = `/zones/${ZONE}/custom_hostnames`
 
 t.test('custom hostnames use their own origin, else the fallback origin, else that of the zone', async (t) => {
-  const own = await startOrigin(t, (_request, response) => response.end('own'))
+  const own = await startOrigin(t, ({ headers: { accept } }, response) => {
+    if (!accept?.includes('text/markdown')) return response.end('own')
+    return response.setHeader('content-type', 'text/html').end('<h1>own</h1>')
+  })
   const port = Number(new URL(own.url).port)
   for (const [address, text] of [
     ['127.0.0.2', 'custom'],
@@ -48,9 +51,12 @@ zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${own.u
     const response = await fetch(daemon.control + path, { method, headers, ...sent })
     return (await response.json()) as { result: { id: string; origin: string; status: string }; messages: unknown[] }
   }
+  const send = async (host: string, field = '') => {
+    const request = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${field}\r\n`
+    return await sendRaw(Number(new URL(daemon.proxy).port), request)
+  }
   const get = async (host: string) => {
-    const request = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
-    const { status, text } = await sendRaw(Number(new URL(daemon.proxy).port), request)
+    const { status, text } = await send(host)
     return status === 200 ? text.slice(text.lastIndexOf('\n') + 1) : status
   }
 
@@ -81,4 +87,15 @@ zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${own.u
   t.match(await call('PUT', `${PATH}/fallback_origin`, { origin: 'a b' }), {
     errors: [{ source: { pointer: '/origin' } }],
   })
+
+  const markdown = 'Accept: text/markdown\r\n'
+  const setting = `/zones/${ZONE}/settings/edged_custom_hostnames`
+  for (const [value, text] of [
+    ['all', '# own'],
+    ['selected', '<h1>own</h1>'],
+  ] as const) {
+    await call('PATCH', setting, { value })
+    t.match((await send('shop.test-b.com', markdown)).text, text, `${value}: a custom hostname`)
+    t.match((await send('example.test', markdown)).text, '<h1>own</h1>', `${value}: the zone itself`)
+  }
 })

@@ -1,5 +1,7 @@
 const PREFIX = '/client/v4'
 const STORED_TOKEN = 'edged.token'
+/** Code of responses to tokens that are unknown, expired or disabled. */
+const INVALID_TOKEN = 9109
 
 /** One error of the API. */
 export interface ApiIssue {
@@ -8,8 +10,8 @@ export interface ApiIssue {
   readonly source?: { readonly pointer?: string }
 }
 
-/** A request that the API rejected, or that did not reach it. */
-class ApiFailure extends Error {
+/** A request that the API rejected, or that did not reach it (status 0). */
+export class ApiFailure extends Error {
   readonly status: number
   readonly issues: readonly ApiIssue[]
 
@@ -20,22 +22,38 @@ class ApiFailure extends Error {
   }
 }
 
-interface Envelope<T> {
+/** Page and size of a list. */
+export interface ResultInfo {
+  readonly page: number
+  readonly per_page: number
+  readonly total_count: number
+  readonly total_pages: number
+}
+
+export interface Envelope<T> {
   readonly success: boolean
   readonly result: T
   readonly errors: readonly ApiIssue[]
   readonly messages: readonly ApiIssue[]
+  readonly result_info?: ResultInfo
 }
 
 // In memory only: a reload of the page asks again, unless the user chose the storage of the tab.
 let token = sessionStorage.getItem(STORED_TOKEN) ?? ''
 let onSignedOut: (reason?: string) => void = () => undefined
+const signedIn = new Set<() => void>()
 
 export const isSignedIn = (): boolean => token !== ''
 
 /** Calls `listener` when the user signs out, or with a reason when the API no longer accepts the token. */
 export function whenSignedOut(listener: (reason?: string) => void): void {
   onSignedOut = listener
+}
+
+/** Calls `listener` after each time that a token was accepted. Returns how to stop that. */
+export function whenSignedIn(listener: () => void): () => void {
+  signedIn.add(listener)
+  return () => signedIn.delete(listener)
 }
 
 /** Checks a token and uses it from now on. `remember`: stores it until the tab is closed. */
@@ -50,6 +68,7 @@ export async function signIn(given: string, remember: boolean): Promise<void> {
     throw error
   }
   if (remember) sessionStorage.setItem(STORED_TOKEN, token)
+  for (const listener of signedIn) listener()
 }
 
 export function signOut(reason?: string): void {
@@ -65,12 +84,15 @@ async function send<T>(method: string, path: string, body?: unknown): Promise<T>
 
 /** The same with the notices of the response, for example about members without effect. */
 export async function sendWhole<T>(method: string, path: string, body?: unknown): Promise<Envelope<T>> {
+  const used = token
+  // The pages of an ended session wait behind the sign-in page.
+  if (used === '') throw new ApiFailure(401, [{ code: 0, message: 'not signed in' }])
   let response
   try {
     response = await fetch(PREFIX + path, {
       method,
       headers: {
-        authorization: `Bearer ${token}`,
+        authorization: `Bearer ${used}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -80,12 +102,20 @@ export async function sendWhole<T>(method: string, path: string, body?: unknown)
   }
   const envelope = (await response.json().catch(() => undefined)) as Envelope<T> | undefined
   if (response.ok && envelope?.success !== false) return envelope ?? ({ result: undefined, messages: [] } as never)
-  if (response.status === 401 && token !== '') signOut('The API no longer accepts the token.')
-  throw new ApiFailure(
-    response.status,
-    envelope?.errors ?? [{ code: response.status, message: `status ${response.status}` }],
-  )
+  const errors = envelope?.errors ?? [{ code: response.status, message: `status ${response.status}` }]
+  const isInvalid = response.status === 401 || errors.some(({ code }) => code === INVALID_TOKEN)
+  // A late response to an old token says nothing about the one in use.
+  if (isInvalid && token !== '' && token === used) signOut(errors[0]?.message ?? 'the token is not valid')
+  throw new ApiFailure(response.status, errors.map(explained))
 }
+
+/** Code of responses to tokens without the permission, whose text of the public API does not say so. */
+const NOT_ALLOWED = 10000
+
+const explained = (issue: ApiIssue): ApiIssue =>
+  issue.code === NOT_ALLOWED && issue.message === 'Authentication error'
+    ? { ...issue, message: 'this token has no permission for this' }
+    : issue
 
 export const get = async <T>(path: string): Promise<T> => await send<T>('GET', path)
 export const post = async <T>(path: string, body: unknown = {}): Promise<T> => await send<T>('POST', path, body)
@@ -94,3 +124,38 @@ export const patch = async <T>(path: string, body: unknown): Promise<T> => await
 export const remove = async (path: string): Promise<void> => await send('DELETE', path)
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Status of the response behind a failure; 0: the request did not reach the API. Undefined for other errors. */
+export const statusOf = (error: unknown): number | undefined => (error instanceof ApiFailure ? error.status : undefined)
+
+/** The errors of a form: those of one field, and those that belong to none of its fields. */
+export interface Placed {
+  readonly at: (pointer: string) => string | undefined
+  readonly rest: string | undefined
+}
+
+/** Assigns the errors of a failed request to the fields of a form by their pointers below `base`. */
+export function placed(failure: unknown, fields: readonly string[], base = ''): Placed {
+  if (!(failure instanceof ApiFailure))
+    return { at: () => undefined, rest: failure === undefined ? undefined : messageOf(failure) }
+  const pointerOf = ({ source }: ApiIssue): string => {
+    const pointer = source?.pointer ?? ''
+    return pointer.startsWith(`${base}/`) ? pointer.slice(base.length) : pointer
+  }
+  const fieldOf = (issue: ApiIssue): string | undefined => {
+    const pointer = pointerOf(issue)
+    return fields.find((field) => pointer === field || pointer.startsWith(`${field}/`))
+  }
+  const rest = failure.issues.filter((issue) => fieldOf(issue) === undefined)
+  return {
+    at: (field) => {
+      const own = failure.issues.filter((issue) => fieldOf(issue) === field)
+      const inside = (issue: ApiIssue): string => {
+        const below = pointerOf(issue).slice(field.length)
+        return below === '' ? issue.message : `${below}: ${issue.message}`
+      }
+      return own.length === 0 ? undefined : own.map(inside).join('; ')
+    },
+    rest: rest.length === 0 ? undefined : new ApiFailure(failure.status, rest).message,
+  }
+}

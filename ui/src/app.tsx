@@ -1,20 +1,31 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isSignedIn, signIn, signOut, whenSignedOut } from './api.ts'
-import { useRead, useRoute, useWork } from './hooks.ts'
+import { hashOf, useRead, useRoute, useWork, type Route } from './hooks.ts'
 import { PAGES } from './pages/index.ts'
-import { Choice, Loaded, Problem, TextField } from './parts.tsx'
-import { PlaceContext, type Account, type Zone } from './place.ts'
+import { Problem, TextField, Unread } from './parts.tsx'
+import { Picker } from './picker.tsx'
+import { findAccounts, findZones, PlaceContext, type Account, type Zone } from './place.ts'
 import { nextTheme, useTheme } from './theme.ts'
 
-/** The dashboard: asks for a token first. */
+/** The dashboard: asks for a token first, and again when the API no longer accepts it. */
 export function App() {
-  const [signedIn, setSignedIn] = useState(isSignedIn())
+  const [session, setSession] = useState<'none' | 'active' | 'ended'>(isSignedIn() ? 'active' : 'none')
   const [reason, setReason] = useState<string>()
   whenSignedOut((why) => {
     setReason(why)
-    setSignedIn(false)
+    setSession((old) => (why === undefined || old === 'none' ? 'none' : 'ended'))
   })
-  return signedIn ? <Shell /> : <SignIn reason={reason} onDone={() => setSignedIn(true)} />
+  return (
+    <>
+      {/* What the user has typed outlives the token. */}
+      {session !== 'none' && (
+        <div class="shell" hidden={session === 'ended'}>
+          <Shell />
+        </div>
+      )}
+      {session !== 'active' && <SignIn reason={reason} onDone={() => setSession('active')} />}
+    </>
+  )
 }
 
 function SignIn({ reason, onDone }: { reason: string | undefined; onDone: () => void }) {
@@ -36,6 +47,7 @@ function SignIn({ reason, onDone }: { reason: string | undefined; onDone: () => 
         <TextField
           label="API token"
           secret
+          error={error}
           value={token}
           onInput={setToken}
           required
@@ -45,8 +57,10 @@ function SignIn({ reason, onDone }: { reason: string | undefined; onDone: () => 
           <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.currentTarget.checked)} />
           Keep it until this tab is closed
         </label>
-        <Problem text={error ?? (busy ? undefined : reason)} />
-        <button type="submit" class="main" disabled={busy || token === ''}>
+        <Problem
+          text={busy || error !== undefined || reason === undefined ? undefined : `The session has ended: ${reason}`}
+        />
+        <button type="submit" class="main" aria-disabled={busy}>
           Sign in
         </button>
       </form>
@@ -59,43 +73,63 @@ function SignIn({ reason, onDone }: { reason: string | undefined; onDone: () => 
 }
 
 function Shell() {
-  const accounts = useRead<readonly Account[]>('/accounts?per_page=50')
-  const [chosen, setChosen] = useState<string>()
+  const route = useRoute()
+  const { account, zone, totalAccounts, reads, lost } = useNamedPlace(route)
+  const failed = reads.find(({ error }) => error !== undefined)
+  const isLoading = failed === undefined && reads.some(({ value }) => value === undefined)
+  if (account && !isLoading)
+    return <Pages key={account.id} {...{ route, account, zone, lost }} hasAccounts={totalAccounts > 1} />
   return (
-    <Loaded read={accounts}>
-      {(list) => {
-        const account = list.find(({ id }) => id === chosen) ?? list[0]
-        return account ? (
-          <Pages key={account.id} account={account} accounts={list} onAccount={setChosen} />
-        ) : (
-          <main class="sign-in">
-            <h1>edged</h1>
-            <p>This token sees no account.</p>
-            <button type="button" onClick={() => signOut()}>
-              Sign out
-            </button>
-          </main>
-        )
-      }}
-    </Loaded>
+    <main class="sign-in">
+      <h1>edged</h1>
+      {failed ? (
+        <Unread read={failed} />
+      ) : (
+        <p class="soft">{isLoading ? 'Loading…' : 'This token sees no account and no zone.'}</p>
+      )}
+      <button type="button" onClick={() => signOut()}>
+        Sign out
+      </button>
+    </main>
   )
 }
 
+/** Reads the account and the zone that the address names; without a name, the first ones that the token sees. */
+function useNamedPlace(route: Route) {
+  const named = useRead<Zone>(route.zone && `/zones/${encodeURIComponent(route.zone)}`)
+  const byId = useRead<Account>(
+    route.zone === undefined && route.account ? `/accounts/${encodeURIComponent(route.account)}` : undefined,
+  )
+  const accounts = useRead<readonly Account[]>('/accounts?per_page=1')
+  // Deleted, or of another installation.
+  const lost = [named, byId].some(({ status }) => status === 403 || status === 404)
+  const account = named.value?.account ?? byId.value ?? accounts.value?.[0]
+  const name = lost ? undefined : route.zone ? named : route.account ? byId : undefined
+  const needsFirst = name !== named && accounts.value !== undefined && (name === undefined || byId.value !== undefined)
+  const first = useRead<readonly Zone[]>(
+    needsFirst ? `/zones?per_page=1${account ? `&account.id=${account.id}` : ''}` : undefined,
+  )
+  const zone = named.value ?? first.value?.[0]
+  const reads = [accounts, name, needsFirst ? first : undefined].filter((read) => read !== undefined)
+  // A token for zones alone sees their account in them.
+  return { account: account ?? zone?.account, zone, totalAccounts: accounts.info?.total_count ?? 0, reads, lost }
+}
+
 function Pages({
+  route,
   account,
-  accounts,
-  onAccount,
+  zone,
+  hasAccounts,
+  lost,
 }: {
+  route: Route
   account: Account
-  accounts: readonly Account[]
-  onAccount: (id: string) => void
+  zone: Zone | undefined
+  hasAccounts: boolean
+  /** Whether the address names something that the token does not see. */
+  lost: boolean
 }) {
-  const route = useRoute()
-  const zones = useRead<readonly Zone[]>(`/zones?per_page=50&account.id=${account.id}`)
-  const [chosen, setChosen] = useState<string>()
-  const list = zones.value ?? []
-  const zone = list.find(({ id }) => id === chosen) ?? list[0]
-  const page = PAGES.find(({ path }) => path === route) ?? PAGES[0]!
+  const page = PAGES.find(({ path }) => path === route.path) ?? PAGES[0]!
   const heading = useRef<HTMLHeadingElement>(null)
   const first = useRef(true)
   useEffect(() => {
@@ -104,6 +138,7 @@ function Pages({
     if (!first.current) heading.current?.focus()
     first.current = false
   }, [page])
+  const open = (place: Partial<Route>) => (location.hash = hashOf({ path: page.path, ...place }))
   const { Page } = page
   return (
     <PlaceContext.Provider value={{ account, zone }}>
@@ -112,20 +147,15 @@ function Pages({
       </a>
       <header>
         <strong>edged</strong>
-        {accounts.length > 1 && (
-          <Choice
-            label="Account"
-            value={account.id}
-            options={accounts.map(({ id, name }) => [id, name] as const)}
-            onChange={onAccount}
-          />
+        {hasAccounts && (
+          <Picker label="Account" value={account} find={findAccounts} onPick={({ id }) => open({ account: id })} />
         )}
         {zone && (
-          <Choice
+          <Picker
             label="Zone"
-            value={zone.id}
-            options={list.map(({ id, name }) => [id, name] as const)}
-            onChange={setChosen}
+            value={zone}
+            find={(text, at) => findZones(account, text, at)}
+            onPick={({ id }) => open({ zone: id })}
           />
         )}
         <span class="space" />
@@ -139,7 +169,7 @@ function Pages({
         <ul>
           {PAGES.map(({ path, title }) => (
             <li key={path}>
-              <a href={`#${path}`} aria-current={path === page.path ? 'page' : undefined}>
+              <a href={hashOf({ ...route, path })} aria-current={path === page.path ? 'page' : undefined}>
                 {title}
               </a>
             </li>
@@ -150,8 +180,8 @@ function Pages({
         <h1 ref={heading} tabIndex={-1}>
           {page.title}
         </h1>
-        <Problem text={zones.error} />
-        {zones.value && (page.needsZone && !zone ? <p>This account has no zone.</p> : <Page key={zone?.id} />)}
+        {lost && <Problem text="The address names a zone or an account that this token does not see." />}
+        {page.needsZone && !zone ? <p>This account has no zone that the token sees.</p> : <Page key={zone?.id} />}
       </main>
     </PlaceContext.Provider>
   )

@@ -95,7 +95,10 @@ async function completions(context: CompletionContext, names: EditorOptions['nam
 /** Returns the error at its place, and the hints for the whole expression. */
 async function problems(text: string, check: EditorOptions['check']): Promise<Diagnostic[]> {
   if (text.trim() === '') return []
-  const { error, hints } = await check(text)
+  // A daemon that does not respond marks nothing: storing the rule reports it.
+  const checked = await check(text).catch(() => undefined)
+  if (!checked) return []
+  const { error, hints } = checked
   const shown = hints.map((message): Diagnostic => ({ from: 0, to: text.length, severity: 'info', message }))
   if (!error) return shown
   const lines = text.split('\n')

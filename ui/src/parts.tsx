@@ -10,34 +10,62 @@ export const Problem = ({ text }: { text: string | undefined }) =>
     </p>
   )
 
+/** The error of a read, with a button to repeat it. */
+export const Unread = ({ read }: { read: Pick<Read<unknown>, 'error' | 'reload'> }) =>
+  read.error === undefined ? null : (
+    <div class="row">
+      <Problem text={read.error} />
+      <button type="button" onClick={read.reload}>
+        Try again
+      </button>
+    </div>
+  )
+
 /** Shows a value of the API once it is there, its error, or that it is being read. */
 export function Loaded<T>({ read, children }: { read: Read<T>; children: (value: T) => ComponentChildren }) {
   return (
     <>
-      <Problem text={read.error} />
+      <Unread read={read} />
       {read.value === undefined ? read.error === undefined && <p class="soft">Loading…</p> : children(read.value)}
     </>
   )
 }
 
-/** A labelled control. */
+/** Attributes that connect a control with its hint and its error. */
+interface Described {
+  readonly 'aria-describedby': string | undefined
+  readonly 'aria-invalid': true | undefined
+}
+
+/** A labelled control, with its error below. */
 export function Field({
   label,
   hint,
+  error,
   children,
 }: {
   label: string
-  hint?: string
-  children: (id: string, described: string | undefined) => ComponentChildren
+  hint?: string | undefined
+  error?: string | undefined
+  children: (id: string, described: Described) => ComponentChildren
 }) {
   const id = useId()
-  const described = hint === undefined ? undefined : `${id}-hint`
+  const ids = [error !== undefined && `${id}-error`, hint !== undefined && `${id}-hint`].filter((one) => one !== false)
+  const described: Described = {
+    'aria-describedby': ids.length > 0 ? ids.join(' ') : undefined,
+    'aria-invalid': error === undefined ? undefined : true,
+  }
   return (
     <div class="field">
       <label for={id}>{label}</label>
       {children(id, described)}
+      {error !== undefined && (
+        <small id={`${id}-error`} class="bad" role="alert">
+          {error}
+        </small>
+      )}
       {hint !== undefined && (
-        <small id={described} class="soft">
+        <small id={`${id}-hint`} class="soft">
           {hint}
         </small>
       )}
@@ -48,6 +76,7 @@ export function Field({
 export function TextField({
   label,
   hint,
+  error,
   value,
   onInput,
   secret = false,
@@ -55,6 +84,7 @@ export function TextField({
 }: {
   label: string
   hint?: string
+  error?: string | undefined
   value: string
   onInput: (value: string) => void
   /** Its characters are not shown. */
@@ -62,13 +92,13 @@ export function TextField({
   required?: boolean
 }) {
   return (
-    <Field label={label} {...(hint !== undefined && { hint })}>
+    <Field label={label} hint={hint} error={error}>
       {(id, described) => {
         const common = {
           id,
           value,
           required,
-          'aria-describedby': described,
+          ...described,
           autocomplete: 'off' as const,
           spellcheck: false,
           onInput: (event: Event) => onInput((event.currentTarget as HTMLInputElement).value),
@@ -81,19 +111,21 @@ export function TextField({
 
 export function Choice({
   label,
+  error,
   value,
   options,
   onChange,
 }: {
   label: string
+  error?: string | undefined
   value: string
   options: readonly (readonly [value: string, name: string])[]
   onChange: (value: string) => void
 }) {
   return (
-    <Field label={label}>
-      {(id) => (
-        <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+    <Field label={label} error={error}>
+      {(id, described) => (
+        <select id={id} {...described} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           {options.map(([option, name]) => (
             <option key={option} value={option}>
               {name}
@@ -132,45 +164,6 @@ export function Toggle({
   )
 }
 
-/** A table that scrolls sideways, with the keyboard too. */
-export function Table<T>({
-  caption,
-  columns,
-  rows,
-  empty,
-}: {
-  caption: string
-  columns: readonly (readonly [title: string, cell: (row: T) => ComponentChildren])[]
-  rows: readonly T[]
-  empty: string
-}) {
-  if (rows.length === 0) return <p class="soft">{empty}</p>
-  return (
-    <div class="scroll" role="region" aria-label={caption} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map(([title]) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {columns.map(([title, cell]) => (
-                <td key={title}>{cell(row)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
-
 export const Badge = ({ good, children }: { good: boolean | undefined; children: ComponentChildren }) => (
   <span class={`badge ${good === undefined ? '' : good ? 'good' : 'bad'}`}>{children}</span>
 )
@@ -182,9 +175,39 @@ export const Panel = ({ title, children }: { title: string; children: ComponentC
   </section>
 )
 
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
+
 /** A point in time, in the time zone of the reader. */
 export const Time = ({ at }: { at: string | null | undefined }) =>
-  at ? <time dateTime={at}>{new Date(at).toLocaleString()}</time> : <span class="soft">–</span>
+  at ? <time dateTime={at}>{TIME.format(new Date(at))}</time> : <span class="soft">–</span>
+
+/** Several lines of text, as JSON. */
+export const TextArea = ({
+  rows = 2,
+  value,
+  onInput,
+  ...field
+}: {
+  label: string
+  hint?: string
+  error?: string | undefined
+  rows?: number
+  value: string
+  onInput: (value: string) => void
+}) => (
+  <Field {...field}>
+    {(id, described) => (
+      <textarea
+        id={id}
+        {...described}
+        rows={rows}
+        value={value}
+        spellcheck={false}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )}
+  </Field>
+)
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 

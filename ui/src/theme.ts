@@ -2,10 +2,15 @@ import { useEffect, useState } from 'preact/hooks'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const NEXT: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
 const STORED = 'edged.theme'
 
-export const nextTheme = (theme: Theme): Theme => NEXT[theme]
+/** Returns the theme that the button sets: the one that the system does not have, then the other one, then the system's. */
+export function nextTheme(theme: Theme): Theme {
+  const isDark = matchMedia('(prefers-color-scheme: dark)').matches
+  const [own, other] = isDark ? (['dark', 'light'] as const) : (['light', 'dark'] as const)
+  if (theme === 'system') return other
+  return theme === other ? own : 'system'
+}
 
 /** The colours of the page: those of the system, or the user's choice, which the browser stores. */
 export function useTheme(): [Theme, (theme: Theme) => void] {

@@ -14,6 +14,7 @@ const ACTING = [
   'cache_level',
   'content_converter',
   'development_mode',
+  'edged_custom_hostnames',
   'http2',
   'min_tls_version',
   'security_header',

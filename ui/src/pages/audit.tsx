@@ -1,6 +1,6 @@
-import { useState } from 'preact/hooks'
 import { useRead } from '../hooks.ts'
-import { Loaded, Panel, Table, TextField, Time } from '../parts.tsx'
+import { Loaded, Panel, Time } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 
 interface Entry {
@@ -15,15 +15,14 @@ interface Entry {
 export function Audit() {
   const { ofAccount } = usePlace()
   const read = useRead<readonly Entry[]>(`${ofAccount}/edged/audit?limit=500`, 15_000)
-  const [search, setSearch] = useState('')
   return (
     <Panel title="Changes, newest first">
-      <TextField label="Show entries that contain" value={search} onInput={setSearch} />
       <Loaded read={read}>
         {(entries) => (
           <Table
             caption="Changes"
-            rows={entries.filter((entry) => JSON.stringify(entry).toLowerCase().includes(search.toLowerCase()))}
+            rows={entries}
+            textOf={(entry) => JSON.stringify(entry)}
             empty="No changes."
             columns={[
               ['Time', ({ at }) => <Time at={at} />],

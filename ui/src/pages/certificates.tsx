@@ -1,5 +1,6 @@
 import { useRead } from '../hooks.ts'
-import { Badge, Loaded, Panel, Table, Time } from '../parts.tsx'
+import { Badge, Loaded, Panel, Time } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 
 interface Certificate {
@@ -23,6 +24,7 @@ export function Certificates() {
         {(certificates) => (
           <Table
             caption="Certificates"
+            textOf={({ names }) => names.join(' ')}
             rows={certificates}
             empty="No certificate: HTTPS needs the section proxy.tls of the configuration."
             columns={[

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { post } from '../api.ts'
-import { useRead, useWork } from '../hooks.ts'
-import { Badge, Choice, Loaded, Panel, Problem, Table, Time } from '../parts.tsx'
+import { usePages, useRead, useWork } from '../hooks.ts'
+import { Badge, Choice, Loaded, Panel, Problem, Time } from '../parts.tsx'
+import { PagedTable, Table } from '../table.tsx'
 import type { Webhook } from './webhook.ts'
 
 interface Delivery {
@@ -26,20 +27,39 @@ interface Details extends Delivery {
   readonly payload?: unknown
 }
 
+/** Outcome of a request to send all again. */
+interface Retried {
+  readonly retried: number
+  readonly disabled: number
+  readonly over_limit: number
+}
+
 const STATUSES = ['', 'pending', 'processing', 'completed', 'failed'] as const
 
 /** Deliveries with their attempts and bodies. Failed ones can be sent again. */
 export function Deliveries({ posture, webhooks }: { posture: string; webhooks: readonly Webhook[] }) {
   const [status, setStatus] = useState('')
   const [shown, setShown] = useState<string>()
-  const query = `per_page=50${status === '' ? '' : `&status=${status}`}`
-  const read = useRead<readonly Delivery[]>(`${posture}/webhooks/jobs?${query}`, 5000)
+  const [webhook, setWebhook] = useState('')
+  const filter = { ...(status !== '' && { status }), ...(webhook !== '' && { webhook_id: webhook }) }
+  const read = usePages<Delivery>(`${posture}/webhooks/jobs?${new URLSearchParams(filter).toString()}`, 5000)
   const { busy, error, run } = useWork()
   const [notice, setNotice] = useState('')
-  const again = (path: string, body: unknown) =>
+  const again = (id: string) =>
     run(async () => {
-      await post(`${posture}/webhooks/jobs${path}`, body)
+      await post(`${posture}/webhooks/jobs/${id}/retry`)
       setNotice('Sent again: the outcome follows in the list.')
+      read.reload()
+    })
+  const allAgain = () =>
+    run(async () => {
+      const body = { ...filter, status: 'failed' }
+      const { retried, disabled, over_limit } = await post<Retried>(`${posture}/webhooks/jobs/retry`, body)
+      const left = [
+        ...(disabled > 0 ? [`${disabled} have a disabled webhook`] : []),
+        ...(over_limit > 0 ? [`${over_limit} are beyond the limit of waiting deliveries`] : []),
+      ]
+      setNotice([`${retried} are sent again`, ...left].join(', '))
       read.reload()
     })
   const labels = new Map(webhooks.map(({ id, label }) => [id, label]))
@@ -52,59 +72,62 @@ export function Deliveries({ posture, webhooks }: { posture: string; webhooks: r
           options={STATUSES.map((one) => [one, one === '' ? 'all' : one])}
           onChange={setStatus}
         />
-        <button type="button" disabled={busy} onClick={() => again('/retry', { status: 'failed' })}>
+        <Choice
+          label="Webhook"
+          value={webhook}
+          options={[['', 'all'], ...webhooks.map(({ id, label }) => [id, label] as const)]}
+          onChange={setWebhook}
+        />
+        <button type="button" aria-disabled={busy} onClick={allAgain}>
           Send all failed ones again
         </button>
       </div>
       <Problem text={error} />
       <p aria-live="polite">{notice}</p>
-      <Loaded read={read}>
-        {(deliveries) => (
-          <Table
-            caption="Deliveries"
-            rows={deliveries}
-            empty="No deliveries."
-            columns={[
-              ['Created', ({ created_at: at }) => <Time at={at} />],
-              ['Webhook', ({ webhook_id: id }) => labels.get(id) ?? id],
-              [
-                'Status',
-                ({ status: state }) => (
-                  <Badge good={state === 'completed' ? true : state === 'failed' ? false : undefined}>{state}</Badge>
-                ),
-              ],
-              ['Attempts', ({ attempts }) => attempts],
-              ['Last status', ({ last_status_code: code }) => code ?? '–'],
-              ['Next attempt', ({ next_try_at: at }) => <Time at={at} />],
-              [
-                '',
-                ({ id, status: state }) => (
-                  <>
-                    <button
-                      type="button"
-                      aria-expanded={shown === id}
-                      aria-label={`Details of delivery ${id}`}
-                      onClick={() => setShown(shown === id ? undefined : id)}
-                    >
-                      Details
-                    </button>{' '}
-                    {(state === 'failed' || state === 'completed') && (
-                      <button
-                        type="button"
-                        disabled={busy}
-                        aria-label={`Send delivery ${id} again`}
-                        onClick={() => again(`/${id}/retry`, {})}
-                      >
-                        Send again
-                      </button>
-                    )}
-                  </>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Loaded>
+      <PagedTable
+        caption="Deliveries"
+        read={read}
+        keyOf={({ id }) => id}
+        empty="No deliveries."
+        columns={[
+          ['Created', ({ created_at: at }) => <Time at={at} />],
+          ['Webhook', ({ webhook_id: id }) => labels.get(id) ?? id],
+          [
+            'Status',
+            ({ status: state }) => (
+              <Badge good={state === 'completed' ? true : state === 'failed' ? false : undefined}>{state}</Badge>
+            ),
+          ],
+          ['Attempts', ({ attempts }) => attempts],
+          ['Last status', ({ last_status_code: code }) => code ?? '–'],
+          ['Next attempt', ({ next_try_at: at }) => <Time at={at} />],
+          [
+            '',
+            ({ id, status: state }) => (
+              <>
+                <button
+                  type="button"
+                  aria-expanded={shown === id}
+                  aria-label={`Details of delivery ${id}`}
+                  onClick={() => setShown(shown === id ? undefined : id)}
+                >
+                  Details
+                </button>{' '}
+                {(state === 'failed' || state === 'completed') && (
+                  <button
+                    type="button"
+                    aria-disabled={busy}
+                    aria-label={`Send delivery ${id} again`}
+                    onClick={() => again(id)}
+                  >
+                    Send again
+                  </button>
+                )}
+              </>
+            ),
+          ],
+        ]}
+      />
       {shown !== undefined && <Shown key={shown} path={`${posture}/webhooks/jobs/${shown}?include=payload`} />}
     </Panel>
   )

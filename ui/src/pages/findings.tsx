@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { post } from '../api.ts'
-import { useRead, useWork } from '../hooks.ts'
-import { Choice, Loaded, Panel, Problem, Table, Time } from '../parts.tsx'
+import { usePages, useSettled, useWork } from '../hooks.ts'
+import { Choice, Panel, Problem, TextField, Time } from '../parts.tsx'
+import { PagedTable } from '../table.tsx'
 import type { Webhook } from './webhook.ts'
 
 interface Finding {
@@ -19,47 +20,48 @@ interface Instance {
 
 /** Findings with their instances, which can be sent to a webhook by hand. */
 export function Findings({ posture, webhooks }: { posture: string; webhooks: readonly Webhook[] }) {
-  const read = useRead<readonly Finding[]>(`${posture}/findings?per_page=50`, 15_000)
+  const [search, setSearch] = useState('')
+  const wanted = useSettled(search.trim())
+  const filter = wanted === '' ? '' : `?search=${encodeURIComponent(wanted)}`
+  const read = usePages<Finding>(`${posture}/findings${filter}`, 15_000)
   const [shown, setShown] = useState<string>()
   return (
     <Panel title="Findings">
-      <Loaded read={read}>
-        {(findings) => (
-          <Table
-            caption="Findings"
-            rows={findings}
-            empty="No findings."
-            columns={[
-              ['Finding', ({ finding }) => finding.name],
-              ['Severity', ({ finding }) => finding.severity],
-              ['Vendor', ({ finding }) => finding.vendor],
-              ['Active instances', ({ active_count: count }) => count],
-              ['Latest', ({ latest_affliction_date: at }) => <Time at={at} />],
-              [
-                '',
-                ({ id, finding }) => (
-                  <button
-                    type="button"
-                    aria-expanded={shown === id}
-                    aria-label={`Instances of ${finding.name}`}
-                    onClick={() => setShown(shown === id ? undefined : id)}
-                  >
-                    Instances
-                  </button>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Loaded>
+      <TextField label="Show findings that contain" value={search} onInput={setSearch} />
+      <PagedTable
+        caption="Findings"
+        read={read}
+        empty={wanted === '' ? 'No findings.' : 'Nothing matches the search.'}
+        keyOf={({ id }) => id}
+        columns={[
+          ['Finding', ({ finding }) => finding.name],
+          ['Severity', ({ finding }) => finding.severity],
+          ['Vendor', ({ finding }) => finding.vendor],
+          ['Active instances', ({ active_count: count }) => count],
+          ['Latest', ({ latest_affliction_date: at }) => <Time at={at} />],
+          [
+            '',
+            ({ id, finding }) => (
+              <button
+                type="button"
+                aria-expanded={shown === id}
+                aria-label={`Instances of ${finding.name}`}
+                onClick={() => setShown(shown === id ? undefined : id)}
+              >
+                Instances
+              </button>
+            ),
+          ],
+        ]}
+      />
       {shown !== undefined && <Instances key={shown} posture={posture} finding={shown} webhooks={webhooks} />}
     </Panel>
   )
 }
 
 function Instances({ posture, finding, webhooks }: { posture: string; finding: string; webhooks: readonly Webhook[] }) {
-  const path = `${posture}/findings/${encodeURIComponent(finding)}/instances?per_page=50`
-  const read = useRead<readonly Instance[]>(path)
+  const path = `${posture}/findings/${encodeURIComponent(finding)}/instances`
+  const read = usePages<Instance>(path)
   const [chosen, setChosen] = useState('')
   const [notice, setNotice] = useState('')
   const { busy, error, run } = useWork()
@@ -85,33 +87,30 @@ function Instances({ posture, finding, webhooks }: { posture: string; finding: s
       )}
       <Problem text={error} />
       <p aria-live="polite">{notice}</p>
-      <Loaded read={read}>
-        {(instances) => (
-          <Table
-            caption="Instances"
-            rows={instances}
-            empty="No instances."
-            columns={[
-              ['Asset', ({ asset }) => asset.name ?? asset.external_id],
-              ['Since', ({ affliction_date: at }) => <Time at={at} />],
-              ['Archived', ({ is_archived: archived }) => (archived ? 'yes' : 'no')],
-              [
-                '',
-                (instance) => (
-                  <button
-                    type="button"
-                    disabled={busy || !webhook}
-                    aria-label={`Send ${instance.asset.name ?? instance.id}`}
-                    onClick={() => deliver(instance)}
-                  >
-                    Send
-                  </button>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Loaded>
+      <PagedTable
+        caption="Instances"
+        read={read}
+        keyOf={({ id }) => id}
+        empty="No instances."
+        columns={[
+          ['Asset', ({ asset }) => asset.name ?? asset.external_id],
+          ['Since', ({ affliction_date: at }) => <Time at={at} />],
+          ['Archived', ({ is_archived: archived }) => (archived ? 'yes' : 'no')],
+          [
+            '',
+            (instance) => (
+              <button
+                type="button"
+                aria-disabled={busy || !webhook}
+                aria-label={`Send ${instance.asset.name ?? instance.id}`}
+                onClick={() => webhook && deliver(instance)}
+              >
+                Send
+              </button>
+            ),
+          ],
+        ]}
+      />
     </>
   )
 }

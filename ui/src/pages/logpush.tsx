@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
-import { post, put, remove } from '../api.ts'
-import { useRead, useWork } from '../hooks.ts'
-import { Badge, Field, Loaded, Panel, Problem, Table, TextField, Time, Toggle } from '../parts.tsx'
+import { placed, post, put, remove } from '../api.ts'
+import { useRead, useWork, type Read } from '../hooks.ts'
+import { Badge, Loaded, Panel, Problem, TextArea, TextField, Time, Toggle } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 import { Tail } from './tail.tsx'
 import type { Running } from './pipelines.tsx'
@@ -20,18 +21,19 @@ interface Job {
 
 /** Jobs of a zone with their progress, a form for new ones, and live records. */
 export function LogPush() {
+  const { ofZone } = usePlace()
+  const jobs = useRead<readonly Job[]>(`${ofZone}/logpush/jobs`, 5000)
   return (
     <>
-      <Jobs />
-      <NewJob />
+      <Jobs jobs={jobs} />
+      <NewJob onDone={jobs.reload} />
       <LiveRecords />
     </>
   )
 }
 
-function Jobs() {
+function Jobs({ jobs }: { jobs: Read<readonly Job[]> }) {
   const { ofZone } = usePlace()
-  const jobs = useRead<readonly Job[]>(`${ofZone}/logpush/jobs`, 5000)
   const running = useRead<readonly Running[]>(`${ofZone}/edged/pipelines`, 5000)
   const { busy, error, run } = useWork()
   const of = ({ id }: Job) => running.value?.find(({ kind, name }) => kind === 'job' && name === String(id))
@@ -44,6 +46,8 @@ function Jobs() {
             caption="Jobs"
             rows={list}
             empty="No jobs."
+            keyOf={({ id }) => id}
+            textOf={({ id, name, dataset, destination_conf: to }) => `${id} ${name ?? ''} ${dataset} ${to}`}
             columns={[
               ['Job', ({ id, name }) => name ?? `job ${id}`],
               ['Dataset', ({ dataset }) => dataset],
@@ -54,7 +58,6 @@ function Jobs() {
                   <Toggle
                     label={`Enable ${job.name ?? `job ${job.id}`}`}
                     on={job.enabled}
-                    disabled={busy}
                     onChange={(enabled) =>
                       run(async () => {
                         await put(`${ofZone}/logpush/jobs/${job.id}`, { enabled })
@@ -82,7 +85,7 @@ function Jobs() {
                 (job) => (
                   <button
                     type="button"
-                    disabled={busy}
+                    aria-disabled={busy}
                     aria-label={`Delete ${job.name ?? `job ${job.id}`}`}
                     onClick={() =>
                       confirm('Delete this job?') &&
@@ -117,13 +120,14 @@ function nextBatch({ max_upload_interval_seconds: seconds }: Job, running: Runni
 const State = ({ running }: { running: Running | undefined }) =>
   running ? <Badge good={running.state === 'running'}>{running.state}</Badge> : <span class="soft">not running</span>
 
-function NewJob() {
+function NewJob({ onDone }: { onDone: () => void }) {
   const { ofZone } = usePlace()
   const [name, setName] = useState('')
   const [destination, setDestination] = useState('')
   const [filter, setFilter] = useState('')
   const [notice, setNotice] = useState('')
-  const { busy, error, run } = useWork()
+  const { busy, failure, run } = useWork()
+  const { at, rest } = placed(failure, ['/name', '/destination_conf', '/filter'])
   return (
     <Panel title="New job">
       <form
@@ -138,37 +142,32 @@ function NewJob() {
               ...(filter.trim() !== '' && { filter }),
             })
             setNotice('The job is stored and runs.')
+            onDone()
           })
         }}
       >
-        <TextField label="Name" value={name} onInput={setName} />
+        <TextField label="Name" value={name} onInput={setName} error={at('/name')} />
         <TextField
           label="Destination"
           value={destination}
           onInput={setDestination}
+          error={at('/destination_conf')}
           required
           hint="For example s3://bucket/logs/{DATE}?region=eu-central-1. All forms are in the documentation."
         />
-        <Field
+        <TextArea
           label="Filter"
           hint='JSON, for example {"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}'
-        >
-          {(id, described) => (
-            <textarea
-              id={id}
-              rows={2}
-              value={filter}
-              spellcheck={false}
-              aria-describedby={described}
-              onInput={(event) => setFilter(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+          value={filter}
+          onInput={setFilter}
+          error={at('/filter')}
+        />
         <div class="row">
           <button
             type="button"
-            disabled={busy || destination === ''}
+            aria-disabled={busy || destination === ''}
             onClick={() =>
+              destination !== '' &&
               run(async () => {
                 const { valid, message } = await post<{ valid: boolean; message?: string }>(
                   `${ofZone}/logpush/validate/destination`,
@@ -180,12 +179,12 @@ function NewJob() {
           >
             Test the destination
           </button>
-          <button type="submit" class="main" disabled={busy}>
+          <button type="submit" class="main" aria-disabled={busy}>
             Create the job
           </button>
         </div>
-        <p aria-live="polite">{notice}</p>
-        <Problem text={error} />
+        <p aria-live="polite">{failure === undefined && notice}</p>
+        <Problem text={rest} />
       </form>
     </Panel>
   )

@@ -1,6 +1,7 @@
 import { Chart } from '../chart.tsx'
 import { useRead } from '../hooks.ts'
-import { Badge, bytes, Loaded, Panel, percent, Table, Time } from '../parts.tsx'
+import { Badge, bytes, Loaded, Panel, percent, Time } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 
 interface Totals {
@@ -60,6 +61,8 @@ function Found({ zones, points, version, started_at: started }: OverviewResult) 
       <Panel title="Zones">
         <Table
           caption="Zones"
+          keyOf={({ id }) => id}
+          textOf={({ name }) => name}
           rows={zones}
           empty="This account has no zone."
           columns={[
@@ -76,6 +79,7 @@ function Found({ zones, points, version, started_at: started }: OverviewResult) 
       <Panel title="Origins">
         <Table
           caption="Origins"
+          textOf={({ zone, url }) => `${zone} ${url}`}
           rows={origins}
           empty="No origin."
           columns={[

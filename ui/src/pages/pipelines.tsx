@@ -1,5 +1,6 @@
 import { useRead } from '../hooks.ts'
-import { Badge, bytes, Loaded, Panel, Table } from '../parts.tsx'
+import { Badge, bytes, Loaded, Panel } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 
 /** A pipeline or job that runs. */
@@ -45,6 +46,7 @@ function List({ path }: { path: string }) {
       {(running) => (
         <Table
           caption="Pipelines and jobs"
+          textOf={({ kind, name, destination_conf: to }) => `${kind} ${name} ${to}`}
           rows={running}
           empty="Nothing runs here."
           columns={[

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { ExpressionEditor } from '../editor.tsx'
+import { placed } from '../api.ts'
 import { useWork } from '../hooks.ts'
-import { Choice, Field, Problem, TextField } from '../parts.tsx'
+import { Choice, Problem, TextArea, TextField } from '../parts.tsx'
 
 /** The members of a rule that the form edits. */
 export interface RuleInput {
@@ -35,6 +36,7 @@ const ACTIONS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   http_response_compression: { compress_response: { algorithms: [{ name: 'gzip' }] } },
   http_log_custom_fields: { log_custom_field: { request_fields: [{ name: 'x-name' }] } },
 }
+const FIELDS = ['/action', '/expression', '/description', '/action_parameters', '/ratelimit'] as const
 const RATE_LIMIT = {
   characteristics: ['ip.src', 'cf.colo.id'],
   period: 60,
@@ -63,7 +65,10 @@ export function RuleForm({
   const [description, setDescription] = useState(rule?.description ?? '')
   const [parameters, setParameters] = useState(json(rule ? rule.action_parameters : actions[action]))
   const [limit, setLimit] = useState(json(rule ? rule.ratelimit : phase === 'http_ratelimit' ? RATE_LIMIT : undefined))
-  const { busy, error, run } = useWork()
+  const { busy, failure, run } = useWork()
+  const { at, rest } = placed(failure, FIELDS, '/rules/0')
+  // Left out, the API keeps the stored ones.
+  const emptied = rule?.action_parameters !== undefined && action === rule.action ? { action_parameters: {} } : {}
   const choose = (next: string) => {
     setAction(next)
     setParameters(json(actions[next]))
@@ -77,7 +82,7 @@ export function RuleForm({
             action,
             expression,
             description,
-            ...(parameters.trim() !== '' && { action_parameters: parsed('action parameters', parameters) }),
+            ...(parameters.trim() === '' ? emptied : { action_parameters: parsed('action parameters', parameters) }),
             ...(limit.trim() !== '' && { ratelimit: parsed('rate limit', limit) }),
           })
         })
@@ -85,18 +90,39 @@ export function RuleForm({
     >
       <h3>{rule ? 'Change the rule' : 'New rule'}</h3>
       <div class="row">
-        <Choice label="Action" value={action} options={names.map((name) => [name, name] as const)} onChange={choose} />
-        <TextField label="Description" value={description} onInput={setDescription} />
+        <Choice
+          label="Action"
+          value={action}
+          error={at('/action')}
+          options={names.map((name) => [name, name] as const)}
+          onChange={choose}
+        />
+        <TextField label="Description" value={description} onInput={setDescription} error={at('/description')} />
       </div>
       <p id="expression-help" class="soft">
         Expression: Ctrl+Space completes fields; errors are marked at their place.
       </p>
       <ExpressionEditor label="Expression" value={expression} phase={phase} onInput={setExpression} />
-      <Json label="Action parameters (JSON)" value={parameters} onInput={setParameters} />
-      {phase === 'http_ratelimit' && <Json label="Rate limit (JSON)" value={limit} onInput={setLimit} />}
-      <Problem text={error} />
+      <Problem text={at('/expression')} />
+      <TextArea
+        label="Action parameters (JSON)"
+        rows={linesOf(parameters)}
+        value={parameters}
+        onInput={setParameters}
+        error={at('/action_parameters')}
+      />
+      {phase === 'http_ratelimit' && (
+        <TextArea
+          label="Rate limit (JSON)"
+          rows={linesOf(limit)}
+          value={limit}
+          onInput={setLimit}
+          error={at('/ratelimit')}
+        />
+      )}
+      <Problem text={rest} />
       <div class="row">
-        <button type="submit" class="main" disabled={busy}>
+        <button type="submit" class="main" aria-disabled={busy}>
           Store the rule
         </button>
         <button type="button" onClick={onCancel}>
@@ -107,19 +133,7 @@ export function RuleForm({
   )
 }
 
-const Json = ({ label, value, onInput }: { label: string; value: string; onInput: (text: string) => void }) => (
-  <Field label={label}>
-    {(id) => (
-      <textarea
-        id={id}
-        rows={Math.max(value.split('\n').length, 2)}
-        value={value}
-        spellcheck={false}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
-    )}
-  </Field>
-)
+const linesOf = (text: string): number => Math.max(text.split('\n').length, 2)
 
 function parsed(what: string, text: string): unknown {
   try {

@@ -1,24 +1,16 @@
 import { useState } from 'preact/hooks'
 import { patch, post, put, remove } from '../api.ts'
 import { useRead, useWork } from '../hooks.ts'
-import { Choice, Panel, Problem } from '../parts.tsx'
+import { Choice, Panel, Problem, Unread } from '../parts.tsx'
 import { usePlace } from '../place.ts'
 import { RuleForm, type RuleInput } from './rule-form.tsx'
+import { RuleList, type Rule, type RuleCount } from './rule-list.tsx'
 import { Trace } from './trace.tsx'
 
-export interface Rule extends RuleInput {
-  readonly id: string
-}
 interface Ruleset {
   readonly id: string
   readonly version: string
   readonly rules?: readonly Rule[]
-}
-
-interface RuleCount {
-  readonly rule_id: string
-  readonly matches: number
-  readonly failures: number
 }
 
 const PHASES: readonly (readonly [phase: string, title: string])[] = [
@@ -58,10 +50,12 @@ function Rules({ phase }: { phase: string }) {
   const { busy, error, run } = useWork()
   const [editing, setEditing] = useState<Rule | 'new'>()
   const [notice, setNotice] = useState('')
-  // The phase has no ruleset before its first rule.
-  const missing = read.error !== undefined && read.value === undefined
-  if (read.value === undefined && !missing) return <p class="soft">Loading…</p>
-  const ruleset = read.value
+  // The phase has no ruleset before its first rule. Any other error must not look like that: the first rule would
+  // replace the ruleset.
+  const isMissing = read.status === 404
+  if (read.value === undefined && !isMissing)
+    return read.error === undefined ? <p class="soft">Loading…</p> : <Unread read={read} />
+  const ruleset = isMissing ? undefined : read.value
   const rules = ruleset?.rules ?? []
   const changed = (text: string) => {
     setNotice(text)
@@ -84,6 +78,7 @@ function Rules({ phase }: { phase: string }) {
   }
   return (
     <>
+      {!isMissing && <Unread read={read} />}
       <Problem text={error} />
       <p aria-live="polite" class="soft">
         {notice}
@@ -123,90 +118,5 @@ function Rules({ phase }: { phase: string }) {
         />
       )}
     </>
-  )
-}
-
-function RuleList({
-  rules,
-  counts,
-  busy,
-  onMove,
-  onEdit,
-  onToggle,
-  onDelete,
-}: {
-  rules: readonly Rule[]
-  counts: readonly RuleCount[]
-  busy: boolean
-  onMove: (from: number, to: number) => void
-  onEdit: (rule: Rule) => void
-  onToggle: (rule: Rule) => void
-  onDelete: (rule: Rule) => void
-}) {
-  const [dragged, setDragged] = useState<number>()
-  return (
-    <ol class="rules" aria-label="Rules in the order in which they run">
-      {rules.map((rule, at) => {
-        const name = rule.description || `rule ${at + 1}`
-        return (
-          <li
-            key={rule.id}
-            draggable
-            class={dragged === at ? 'dragged' : ''}
-            onDragStart={() => setDragged(at)}
-            onDragEnd={() => setDragged(undefined)}
-            onDragOver={(event) => event.preventDefault()}
-            onDrop={(event) => {
-              event.preventDefault()
-              if (dragged !== undefined) onMove(dragged, at)
-            }}
-          >
-            <span class="grip" aria-hidden="true">
-              ⠿
-            </span>
-            <button
-              type="button"
-              disabled={busy || at === 0}
-              aria-label={`Move ${name} up`}
-              onClick={() => onMove(at, at - 1)}
-            >
-              ↑
-            </button>
-            <button
-              type="button"
-              disabled={busy || at === rules.length - 1}
-              aria-label={`Move ${name} down`}
-              onClick={() => onMove(at, at + 1)}
-            >
-              ↓
-            </button>
-            <strong>{rule.action}</strong>
-            {rule.description && <span>{rule.description}</span>}
-            <code>{rule.expression}</code>
-            <Hits count={counts.find(({ rule_id: id }) => id === rule.id)} />
-            <button type="button" disabled={busy} aria-pressed={rule.enabled !== false} onClick={() => onToggle(rule)}>
-              {rule.enabled === false ? 'Disabled' : 'Enabled'}
-            </button>
-            <button type="button" aria-label={`Edit ${name}`} onClick={() => onEdit(rule)}>
-              Edit
-            </button>
-            <button type="button" disabled={busy} aria-label={`Delete ${name}`} onClick={() => onDelete(rule)}>
-              Delete
-            </button>
-          </li>
-        )
-      })}
-    </ol>
-  )
-}
-
-/** Requests that a rule acted on since the start of the daemon. */
-function Hits({ count }: { count: RuleCount | undefined }) {
-  const { matches = 0, failures = 0 } = count ?? {}
-  return (
-    <span class="soft">
-      {`${matches.toLocaleString()} ${matches === 1 ? 'hit' : 'hits'}`}
-      {failures > 0 && <span class="bad">{`, ${failures.toLocaleString()} failures`}</span>}
-    </span>
   )
 }

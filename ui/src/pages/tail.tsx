@@ -4,6 +4,7 @@ import { Problem } from '../parts.tsx'
 
 /** Lines that are shown; older ones are dropped. */
 const MAX_LINES = 500
+const FRAME_MS = 100
 
 /** Shows what a WebSocket sends, a line each. `open` creates it. */
 export function Tail({ open }: { open: () => Promise<{ url: string; protocol?: string }> }) {
@@ -11,6 +12,7 @@ export function Tail({ open }: { open: () => Promise<{ url: string; protocol?: s
   const [live, setLive] = useState(false)
   const socket = useRef<WebSocket>(null)
   const { busy, error, run } = useWork()
+  const [reason, setReason] = useState('')
   useEffect(() => () => socket.current?.close(), [])
   const start = async () => {
     const { url, protocol } = await open()
@@ -18,11 +20,22 @@ export function Tail({ open }: { open: () => Promise<{ url: string; protocol?: s
     socket.current = opened
     opened.binaryType = 'arraybuffer'
     opened.addEventListener('open', () => setLive(true))
-    opened.addEventListener('close', () => setLive(false))
+    opened.addEventListener('close', ({ wasClean, reason: text }) => {
+      setLive(false)
+      setReason(text !== '' ? `The daemon has ended it: ${text}.` : wasClean ? '' : 'The connection broke.')
+    })
+    let waiting: string[] = []
     opened.addEventListener('message', ({ data }) => {
       const text = typeof data === 'string' ? data : new TextDecoder().decode(data as ArrayBuffer)
-      const more = text.split('\n').filter((line) => line !== '')
-      setLines((old) => [...old, ...more].slice(-MAX_LINES))
+      // The page is changed once per frame, however many messages there are; a hidden one has no frames.
+      if (waiting.length === 0)
+        setTimeout(() => {
+          const more = waiting
+          waiting = []
+          setLines((old) => [...old, ...more].slice(-MAX_LINES))
+        }, FRAME_MS)
+      for (const line of text.split('\n')) if (line !== '') waiting.push(line)
+      if (waiting.length > MAX_LINES) waiting = waiting.slice(-MAX_LINES)
     })
   }
   return (
@@ -33,7 +46,7 @@ export function Tail({ open }: { open: () => Promise<{ url: string; protocol?: s
             Stop
           </button>
         ) : (
-          <button type="button" class="main" disabled={busy} onClick={() => run(start)}>
+          <button type="button" class="main" aria-disabled={busy} onClick={() => run(start)}>
             Watch
           </button>
         )}
@@ -43,7 +56,7 @@ export function Tail({ open }: { open: () => Promise<{ url: string; protocol?: s
       </div>
       <Problem text={error} />
       <p class="soft" aria-live="polite">
-        {live ? 'Connected.' : 'Not connected.'} {lines.length > 0 && `${lines.length} lines, newest first.`}
+        {live ? 'Connected.' : `Not connected. ${reason}`} {lines.length > 0 && `${lines.length} lines, newest first.`}
       </p>
       {lines.length > 0 && (
         <pre class="short" tabIndex={0} aria-label="Live lines">

@@ -37,7 +37,7 @@ export function Trace() {
       >
         <TextField label="Method" value={method} onInput={setMethod} required />
         <TextField label="URL" value={url} onInput={setUrl} required />
-        <button type="submit" disabled={busy}>
+        <button type="submit" aria-disabled={busy}>
           Trace
         </button>
       </form>

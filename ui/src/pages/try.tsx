@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { post } from '../api.ts'
 import { useWork } from '../hooks.ts'
-import { bytes, Choice, Field, Panel, percent, Problem, Table, TextField } from '../parts.tsx'
+import { bytes, Choice, Field, Panel, percent, Problem, TextField } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 
 interface Tried {
@@ -74,7 +75,7 @@ function FromZone() {
       >
         <TextField label="Host" value={host} onInput={setHost} required />
         <TextField label="Path" value={path} onInput={setPath} required />
-        <button type="submit" class="main" disabled={busy}>
+        <button type="submit" class="main" aria-disabled={busy}>
           Try
         </button>
       </form>
@@ -121,7 +122,7 @@ function FromHtml() {
           />
         )}
       </Field>
-      <button type="submit" class="main" disabled={busy}>
+      <button type="submit" class="main" aria-disabled={busy}>
         Convert
       </button>
       <Problem text={error} />

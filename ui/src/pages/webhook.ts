@@ -6,4 +6,6 @@ export interface Webhook {
   readonly authentication_type: string
   readonly status: 'enabled' | 'disabled'
   readonly disabled_reason?: string
+  /** Names only. */
+  readonly headers?: readonly { readonly key: string }[]
 }

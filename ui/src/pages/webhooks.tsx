@@ -1,24 +1,40 @@
 import { useState } from 'preact/hooks'
 import { post, put, remove } from '../api.ts'
 import { useRead, useWork } from '../hooks.ts'
-import { Badge, Choice, Loaded, Panel, Problem, Table, TextField, Toggle } from '../parts.tsx'
+import { Badge, Loaded, Panel, Problem, Toggle } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 import { Deliveries } from './deliveries.tsx'
 import { Findings } from './findings.tsx'
+import { WebhookForm } from './webhook-form.tsx'
 import type { Webhook } from './webhook.ts'
-
-const TYPES = ['None', 'Bearer Auth', 'HMAC-Signing'] as const
 
 /** Destinations of findings, their deliveries, and the findings themselves. */
 export function Webhooks() {
   const { ofAccount } = usePlace()
   const posture = `${ofAccount}/data-security/posture`
   const webhooks = useRead<readonly Webhook[]>(`${posture}/webhooks`, 15_000)
+  const [editing, setEditing] = useState<Webhook>()
   return (
     <>
       <Panel title="Webhooks">
-        <Loaded read={webhooks}>{(list) => <List posture={posture} webhooks={list} reload={webhooks.reload} />}</Loaded>
-        <NewWebhook posture={posture} onDone={webhooks.reload} />
+        <Loaded read={webhooks}>
+          {(list) => <List posture={posture} webhooks={list} reload={webhooks.reload} onEdit={setEditing} />}
+        </Loaded>
+        {editing ? (
+          <WebhookForm
+            key={editing.id}
+            posture={posture}
+            webhook={editing}
+            onDone={() => {
+              setEditing(undefined)
+              webhooks.reload()
+            }}
+            onCancel={() => setEditing(undefined)}
+          />
+        ) : (
+          <WebhookForm key="new" posture={posture} onDone={webhooks.reload} />
+        )}
       </Panel>
       <Deliveries posture={posture} webhooks={webhooks.value ?? []} />
       <Findings posture={posture} webhooks={webhooks.value ?? []} />
@@ -26,7 +42,17 @@ export function Webhooks() {
   )
 }
 
-function List({ posture, webhooks, reload }: { posture: string; webhooks: readonly Webhook[]; reload: () => void }) {
+function List({
+  posture,
+  webhooks,
+  reload,
+  onEdit,
+}: {
+  posture: string
+  webhooks: readonly Webhook[]
+  reload: () => void
+  onEdit: (webhook: Webhook) => void
+}) {
   const { busy, error, run } = useWork()
   const [notice, setNotice] = useState('')
   return (
@@ -37,21 +63,29 @@ function List({ posture, webhooks, reload }: { posture: string; webhooks: readon
         caption="Webhooks"
         rows={webhooks}
         empty="No webhooks."
+        keyOf={({ id }) => id}
+        textOf={({ label, destination_url: url }) => `${label} ${url}`}
         columns={[
           ['Label', ({ label }) => label],
           ['URL', ({ destination_url: url }) => <code>{url}</code>],
           ['Authentication', ({ authentication_type: type }) => type],
           [
             'Enabled',
-            ({ id, label, status, disabled_reason: reason }) => (
+            ({ id, label, destination_url, authentication_type, status, headers, disabled_reason: reason }) => (
               <>
                 <Toggle
                   label={`Enable ${label}`}
                   on={status === 'enabled'}
-                  disabled={busy}
                   onChange={(on) =>
                     run(async () => {
-                      await put(`${posture}/webhooks/${id}`, { status: on ? 'enabled' : 'disabled' })
+                      // Replaces the whole configuration; names of headers without values keep the stored values.
+                      await put(`${posture}/webhooks/${id}`, {
+                        label,
+                        destination_url,
+                        authentication_type,
+                        status: on ? 'enabled' : 'disabled',
+                        ...(headers && { headers }),
+                      })
                       reload()
                     })
                   }
@@ -62,19 +96,22 @@ function List({ posture, webhooks, reload }: { posture: string; webhooks: readon
           ],
           [
             '',
-            ({ id, label }) => (
+            (webhook) => (
               <>
+                <button type="button" aria-label={`Edit ${webhook.label}`} onClick={() => onEdit(webhook)}>
+                  Edit
+                </button>{' '}
                 <button
                   type="button"
-                  disabled={busy}
-                  aria-label={`Test ${label}`}
+                  aria-disabled={busy}
+                  aria-label={`Test ${webhook.label}`}
                   onClick={() =>
                     run(async () => {
                       const tested = await post<{ success: boolean; status_code?: number; message?: string }>(
-                        `${posture}/webhooks/${id}/evaluate`,
+                        `${posture}/webhooks/${webhook.id}/evaluate`,
                       )
                       const outcome = tested.success ? 'accepts deliveries' : 'does not accept deliveries'
-                      setNotice(`${label} ${outcome}: ${tested.message ?? tested.status_code}`)
+                      setNotice(`${webhook.label} ${outcome}: ${tested.message ?? tested.status_code}`)
                     })
                   }
                 >
@@ -82,12 +119,12 @@ function List({ posture, webhooks, reload }: { posture: string; webhooks: readon
                 </button>{' '}
                 <button
                   type="button"
-                  disabled={busy}
-                  aria-label={`Delete ${label}`}
+                  aria-disabled={busy}
+                  aria-label={`Delete ${webhook.label}`}
                   onClick={() =>
-                    confirm(`Delete ${label}?`) &&
+                    confirm(`Delete ${webhook.label}?`) &&
                     run(async () => {
-                      await remove(`${posture}/webhooks/${id}`)
+                      await remove(`${posture}/webhooks/${webhook.id}`)
                       reload()
                     })
                   }
@@ -100,48 +137,5 @@ function List({ posture, webhooks, reload }: { posture: string; webhooks: readon
         ]}
       />
     </>
-  )
-}
-
-function NewWebhook({ posture, onDone }: { posture: string; onDone: () => void }) {
-  const [label, setLabel] = useState('')
-  const [url, setUrl] = useState('')
-  const [type, setType] = useState<string>(TYPES[0])
-  const [secret, setSecret] = useState('')
-  const { busy, error, run } = useWork()
-  const credentials = () => {
-    if (type === 'HMAC-Signing') return { signing_secret: secret }
-    return type === 'Bearer Auth' ? { headers: [{ key: 'Authorization', value: `Bearer ${secret}` }] } : {}
-  }
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        run(async () => {
-          await post(`${posture}/webhooks`, {
-            label,
-            destination_url: url,
-            authentication_type: type,
-            ...credentials(),
-          })
-          setLabel('')
-          setUrl('')
-          setSecret('')
-          onDone()
-        })
-      }}
-    >
-      <h3>New webhook</h3>
-      <div class="row">
-        <TextField label="Label" value={label} onInput={setLabel} required />
-        <TextField label="URL" value={url} onInput={setUrl} required />
-        <Choice label="Authentication" value={type} options={TYPES.map((one) => [one, one])} onChange={setType} />
-        {type !== 'None' && <TextField label="Secret" secret value={secret} onInput={setSecret} required />}
-        <button type="submit" disabled={busy}>
-          Create
-        </button>
-      </div>
-      <Problem text={error} />
-    </form>
   )
 }

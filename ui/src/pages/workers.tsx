@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { post, remove } from '../api.ts'
 import { useRead, useWork } from '../hooks.ts'
-import { Loaded, Panel, Problem, Table, TextField, Time } from '../parts.tsx'
+import { Loaded, Panel, Problem, Time } from '../parts.tsx'
+import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 import { Tail } from './tail.tsx'
 
@@ -46,6 +47,8 @@ export function Workers() {
           {(list) => (
             <Table
               caption="Scripts"
+              keyOf={({ id }) => id}
+              textOf={({ id }) => id}
               rows={list}
               empty="No scripts. Upload one with wrangler or the API."
               columns={[
@@ -161,6 +164,7 @@ function Split({
     >
       <Table
         caption="Versions"
+        keyOf={({ id }) => id}
         rows={versions}
         empty="No versions."
         columns={[
@@ -185,7 +189,7 @@ function Split({
         ]}
       />
       <Problem text={error} />
-      <button type="submit" disabled={busy}>
+      <button type="submit" aria-disabled={busy}>
         Deploy these shares
       </button>
     </form>
@@ -195,17 +199,17 @@ function Split({
 function Domains() {
   const { ofAccount } = usePlace()
   const domains = useRead<readonly Domain[]>(`${ofAccount}/workers/domains`, 15_000)
-  const [search, setSearch] = useState('')
   const { busy, error, run } = useWork()
   return (
     <Panel title="Custom domains">
-      <TextField label="Show domains that contain" value={search} onInput={setSearch} />
       <Problem text={error} />
       <Loaded read={domains}>
         {(list) => (
           <Table
             caption="Custom domains"
-            rows={list.filter(({ hostname }) => hostname.includes(search))}
+            rows={list}
+            keyOf={({ id }) => id}
+            textOf={({ hostname, service }) => `${hostname} ${service}`}
             empty="No custom domains."
             columns={[
               ['Domain', ({ hostname }) => hostname],
@@ -216,7 +220,7 @@ function Domains() {
                 ({ id, hostname }) => (
                   <button
                     type="button"
-                    disabled={busy}
+                    aria-disabled={busy}
                     aria-label={`Remove ${hostname}`}
                     onClick={() =>
                       confirm(`Remove ${hostname}?`) &&

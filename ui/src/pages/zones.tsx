@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
-import { patch, post, remove, sendWhole } from '../api.ts'
-import { useRead, useWork } from '../hooks.ts'
-import { Badge, Loaded, Panel, Problem, Table, TextField, Time, Toggle } from '../parts.tsx'
+import { patch, placed, post, remove, sendWhole } from '../api.ts'
+import { usePages, useRead, useSettled, useWork } from '../hooks.ts'
+import { Badge, Loaded, Panel, Problem, TextField, Time, Toggle } from '../parts.tsx'
+import { PagedTable, Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 
 interface Setting {
@@ -32,17 +33,9 @@ export function Zones() {
 function Settings() {
   const { ofZone } = usePlace()
   const read = useRead<readonly Setting[]>(`${ofZone}/settings`)
-  const { busy, error, run } = useWork()
   const [notice, setNotice] = useState<string>()
-  const set = (id: string, value: unknown) =>
-    run(async () => {
-      const { messages } = await sendWhole('PATCH', `${ofZone}/settings/${id}`, { value })
-      setNotice([`${id} is stored`, ...messages.map(({ message }) => message)].join(': '))
-      read.reload()
-    })
   return (
     <Panel title="Settings">
-      <Problem text={error} />
       <p aria-live="polite" class="soft">
         {notice}
       </p>
@@ -52,9 +45,22 @@ function Settings() {
             caption="Settings"
             rows={settings}
             empty="No settings."
+            keyOf={({ id }) => id}
+            textOf={({ id }) => id}
             columns={[
               ['Setting', ({ id }) => <code>{id}</code>],
-              ['Value', (setting) => <Value setting={setting} disabled={busy} onSet={set} />],
+              [
+                'Value',
+                (setting) => (
+                  <Value
+                    setting={setting}
+                    onStored={(text) => {
+                      setNotice(text)
+                      read.reload()
+                    }}
+                  />
+                ),
+              ],
               ['Changed', ({ modified_on: at }) => <Time at={at} />],
             ]}
           />
@@ -64,24 +70,24 @@ function Settings() {
   )
 }
 
-function Value({
-  setting: { id, value, editable },
-  disabled,
-  onSet,
-}: {
-  setting: Setting
-  disabled: boolean
-  onSet: (id: string, value: unknown) => void
-}) {
+/** The value of a setting: a switch, or text that can be changed. What the API rejects stays in the field. */
+function Value({ setting: { id, value, editable }, onStored }: { setting: Setting; onStored: (text: string) => void }) {
+  const { ofZone } = usePlace()
   const [text, setText] = useState<string>()
+  const { busy, error, run } = useWork()
+  const set = (next: unknown) =>
+    run(async () => {
+      const { messages } = await sendWhole('PATCH', `${ofZone}/settings/${id}`, { value: next })
+      setText(undefined)
+      onStored([`${id} is stored`, ...messages.map(({ message }) => message)].join(': '))
+    })
   if (value === 'on' || value === 'off')
     return (
-      <Toggle
-        label={id}
-        on={value === 'on'}
-        disabled={disabled || !editable}
-        onChange={(on) => onSet(id, on ? 'on' : 'off')}
-      />
+      <>
+        <Toggle label={id} on={value === 'on'} disabled={!editable} onChange={(on) => set(on ? 'on' : 'off')} />
+        {!editable && <small class="soft"> not in the plan of the zone</small>}
+        <Problem text={error} />
+      </>
     )
   const current = typeof value === 'string' ? value : JSON.stringify(value)
   if (text === undefined)
@@ -99,15 +105,24 @@ function Value({
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        onSet(id, typeof value === 'string' ? text : parsed(text))
-        setText(undefined)
+        set(typeof value === 'string' ? text : parsed(text))
       }}
     >
-      <input aria-label={`New value of ${id}`} value={text} onInput={(event) => setText(event.currentTarget.value)} />{' '}
-      <button type="submit">Store</button>{' '}
+      <input
+        aria-label={`New value of ${id}`}
+        aria-invalid={error === undefined ? undefined : true}
+        // The button that opened the field is gone.
+        ref={(input) => void (document.activeElement === document.body && input?.focus())}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />{' '}
+      <button type="submit" aria-disabled={busy}>
+        Store
+      </button>{' '}
       <button type="button" onClick={() => setText(undefined)}>
         Cancel
       </button>
+      <Problem text={error} />
     </form>
   )
 }
@@ -121,81 +136,113 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Makes every custom hostname of the zone convert, or those with the metadata. */
+function AllHostnames() {
+  const { ofZone } = usePlace()
+  const path = `${ofZone}/settings/edged_custom_hostnames`
+  const read = useRead<Setting>(path)
+  const { error, run } = useWork()
+  return (
+    <Loaded read={read}>
+      {({ value, editable }) => (
+        <p>
+          <Toggle
+            label="Markdown for all custom hostnames"
+            on={value === 'all'}
+            disabled={!editable}
+            onChange={(on) =>
+              run(async () => {
+                await patch(path, { value: on ? 'all' : 'selected' })
+                read.reload()
+              })
+            }
+          />{' '}
+          Markdown for all custom hostnames; off: rules decide, for example by the mark below.
+          <Problem text={error} />
+        </p>
+      )}
+    </Loaded>
+  )
+}
+
 function Hostnames() {
   const { ofZone } = usePlace()
-  const read = useRead<readonly Hostname[]>(`${ofZone}/custom_hostnames?per_page=50`)
+  const [search, setSearch] = useState('')
+  const wanted = useSettled(search.trim())
+  const filter = wanted === '' ? '' : `?hostname.contain=${encodeURIComponent(wanted)}`
+  const read = usePages<Hostname>(`${ofZone}/custom_hostnames${filter}`)
   const { busy, error, run } = useWork()
+  const adding = useWork()
+  const { at, rest } = placed(adding.failure, ['/hostname'])
   const [name, setName] = useState('')
   return (
     <Panel title="Custom hostnames">
+      <AllHostnames />
       <form
         class="row"
         onSubmit={(event) => {
           event.preventDefault()
-          run(async () => {
+          adding.run(async () => {
             await post(`${ofZone}/custom_hostnames`, { hostname: name })
             setName('')
             read.reload()
           })
         }}
       >
-        <TextField label="Host name of a customer" value={name} onInput={setName} required />
-        <button type="submit" disabled={busy}>
+        <TextField label="Host name of a customer" value={name} onInput={setName} error={at('/hostname')} required />
+        <button type="submit" aria-disabled={adding.busy}>
           Add
         </button>
       </form>
-      <Problem text={error} />
-      <Loaded read={read}>
-        {(hostnames) => (
-          <Table
-            caption="Custom hostnames"
-            rows={hostnames}
-            empty="No custom hostnames."
-            columns={[
-              ['Host name', ({ hostname }) => hostname],
-              ['Status', ({ status }) => <Badge good={status === 'active'}>{status}</Badge>],
-              ['Origin', ({ custom_origin_server: origin }) => origin ?? 'of the zone'],
-              [
-                'Markdown',
-                ({ id, hostname, custom_metadata: metadata = {} }) => (
-                  <Toggle
-                    label={`Mark ${hostname} with content_converter: enabled`}
-                    on={metadata['content_converter'] === 'enabled'}
-                    disabled={busy}
-                    onChange={(on) =>
-                      run(async () => {
-                        const { content_converter: _, ...others } = metadata
-                        const next = on ? { ...others, content_converter: 'enabled' } : others
-                        await patch(`${ofZone}/custom_hostnames/${id}`, { custom_metadata: next })
-                        read.reload()
-                      })
-                    }
-                  />
-                ),
-              ],
-              [
-                '',
-                ({ id, hostname }) => (
-                  <button
-                    type="button"
-                    aria-label={`Delete ${hostname}`}
-                    disabled={busy}
-                    onClick={() =>
-                      confirm(`Delete ${hostname}?`) &&
-                      run(async () => {
-                        await remove(`${ofZone}/custom_hostnames/${id}`)
-                        read.reload()
-                      })
-                    }
-                  >
-                    Delete
-                  </button>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Loaded>
+      <Problem text={rest ?? error} />
+      <TextField label="Show host names that contain" value={search} onInput={setSearch} />
+      <PagedTable
+        caption="Custom hostnames"
+        read={read}
+        empty={wanted === '' ? 'No custom hostnames.' : 'Nothing matches the search.'}
+        keyOf={({ id }) => id}
+        columns={[
+          ['Host name', ({ hostname }) => hostname],
+          ['Status', ({ status }) => <Badge good={status === 'active'}>{status}</Badge>],
+          ['Origin', ({ custom_origin_server: origin }) => origin ?? 'of the zone'],
+          [
+            'Markdown',
+            ({ id, hostname, custom_metadata: metadata = {} }) => (
+              <Toggle
+                label={`Mark ${hostname} with content_converter: enabled`}
+                on={metadata['content_converter'] === 'enabled'}
+                onChange={(on) =>
+                  run(async () => {
+                    const { content_converter: _, ...others } = metadata
+                    const next = on ? { ...others, content_converter: 'enabled' } : others
+                    await patch(`${ofZone}/custom_hostnames/${id}`, { custom_metadata: next })
+                    read.reload()
+                  })
+                }
+              />
+            ),
+          ],
+          [
+            '',
+            ({ id, hostname }) => (
+              <button
+                type="button"
+                aria-label={`Delete ${hostname}`}
+                aria-disabled={busy}
+                onClick={() =>
+                  confirm(`Delete ${hostname}?`) &&
+                  run(async () => {
+                    await remove(`${ofZone}/custom_hostnames/${id}`)
+                    read.reload()
+                  })
+                }
+              >
+                Delete
+              </button>
+            ),
+          ],
+        ]}
+      />
     </Panel>
   )
 }
@@ -208,7 +255,7 @@ function Cache() {
     <Panel title="Cache">
       <button
         type="button"
-        disabled={busy}
+        aria-disabled={busy}
         onClick={() =>
           run(async () => {
             await post(`${ofZone}/purge_cache`, { purge_everything: true })
