@@ -1,53 +1,80 @@
-import { Counter, Histogram } from 'prom-client'
+import { collectedMetrics } from '../core/collected-metrics.js'
 import type { Clock } from '../core/clock.js'
+import { LabelledHistogram, type Observations } from '../core/histogram.js'
 import type { Metrics } from '../core/metrics.js'
 import type { WorkerOutcome } from '../edge/worker-run.js'
 
-/** Scripts with a label of their own; the others are counted together as `other`. */
+/** Scripts with a label of their own, the first ones by time. All others share the label `other` of their account. */
 const MAX_SCRIPTS = 200
+const MAX_SCRIPTS_PER_ACCOUNT = 50
+const MAX_ACCOUNTS = 200
 const OTHER = 'other'
 const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30]
 
-/** Counts requests of Workers by script. */
+/** Counts of one script. */
+interface ScriptCounts {
+  readonly outcomes: Map<WorkerOutcome, number>
+  readonly seconds: Observations
+}
+
+/** Counts requests of Workers by script. Plain numbers while requests run; converted when the registry is read. */
 export class WorkerMetrics {
   readonly #clock: Clock
-  readonly #scripts = new Set<string>()
-  readonly #requests: Counter
-  readonly #seconds: Histogram
-  readonly #lost: Counter
+  readonly #seconds: LabelledHistogram
+  /** By labels: account and script. */
+  readonly #accounts = new Map<string, Map<string, ScriptCounts>>()
+  #scripts = 0
+  #lost = 0
 
   constructor(metrics: Metrics, clock: Clock) {
     this.#clock = clock
-    const registers = [metrics]
-    this.#requests = new Counter({
-      name: 'edged_worker_requests_total',
-      help: `Requests that Workers received, by script and outcome. After ${MAX_SCRIPTS} scripts: ${OTHER}.`,
-      labelNames: ['script', 'outcome'],
-      registers,
-    })
-    this.#seconds = new Histogram({
+    const { counter, counters } = collectedMetrics(metrics)
+    counters(
+      'edged_worker_requests_total',
+      `Requests that Workers received, by script, outcome and account. Scripts after the first ${MAX_SCRIPTS}, or ${MAX_SCRIPTS_PER_ACCOUNT} of an account, share the label "${OTHER}".`,
+      ['script', 'outcome', 'account'],
+      (add) => {
+        for (const [account, scripts] of this.#accounts)
+          for (const [script, { outcomes }] of scripts)
+            for (const [outcome, count] of outcomes) add({ script, outcome, account }, count)
+      },
+    )
+    this.#seconds = new LabelledHistogram(metrics, {
       name: 'edged_worker_duration_seconds',
-      help: 'Duration from the client request to the end of the response of a Worker in seconds, by script.',
-      labelNames: ['script'],
+      help: 'Duration from the client request to the end of the response of a Worker in seconds, by script and account.',
       buckets: BUCKETS,
-      registers,
     })
-    this.#lost = new Counter({
-      name: 'edged_worker_traces_lost_total',
-      help: 'Trace events of Workers that were dropped because a process had too many of them.',
-      registers,
-    })
+    counter(
+      'edged_worker_traces_lost_total',
+      'Trace events of Workers that were dropped because a process had too many of them.',
+      () => this.#lost,
+    )
   }
 
   tracesLost(count: number): void {
-    this.#lost.inc(count)
+    this.#lost += count
   }
 
   /** Counts a request that arrived at `startedMonotonic`, in milliseconds on the clock's `monotonic` scale. */
-  ended(script: string, outcome: WorkerOutcome, startedMonotonic: number): void {
-    if (this.#scripts.size < MAX_SCRIPTS) this.#scripts.add(script)
-    const label = this.#scripts.has(script) ? script : OTHER
-    this.#requests.inc({ script: label, outcome })
-    this.#seconds.observe({ script: label }, (this.#clock.monotonic() - startedMonotonic) / 1000)
+  ended(account: string, script: string, outcome: WorkerOutcome, startedMonotonic: number): void {
+    const { outcomes, seconds } = this.#accounts.get(account)?.get(script) ?? this.#open(account, script)
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    seconds.observe((this.#clock.monotonic() - startedMonotonic) / 1000)
+  }
+
+  /** Returns the counts of the labels that the script gets. */
+  #open(id: string, name: string): ScriptCounts {
+    const isOwnAccount = this.#accounts.has(id) || this.#accounts.size < MAX_ACCOUNTS
+    const account = isOwnAccount ? id : OTHER
+    const scripts = this.#accounts.get(account) ?? new Map<string, ScriptCounts>()
+    this.#accounts.set(account, scripts)
+    const isOwnScript = isOwnAccount && scripts.size < MAX_SCRIPTS_PER_ACCOUNT && this.#scripts < MAX_SCRIPTS
+    const script = isOwnScript ? name : OTHER
+    const known = scripts.get(script)
+    if (known) return known
+    if (isOwnScript) this.#scripts += 1
+    const counts = { outcomes: new Map<WorkerOutcome, number>(), seconds: this.#seconds.series({ script, account }) }
+    scripts.set(script, counts)
+    return counts
   }
 }

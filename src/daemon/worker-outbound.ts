@@ -194,13 +194,13 @@ class Outbound {
     const ended = this.#calls.begin(caller, name)
     if (!ended) throw new Refused(508, 'error code: 1019')
     try {
-      const { socket, done } = await runtime.enter(this.#scope, version)
+      const entry = await runtime.enter(this.#scope, version)
       const headers = { ...endToEnd(request.headers), [PROTO_HEADER]: schemeOf(request), [BLOB_HEADER]: '{}' }
       return {
-        options: { socketPath: socket, agent: false, headers },
+        options: { socketPath: entry.socket, agent: false, headers },
         done: () => {
           ended()
-          done()
+          entry.done()
         },
       }
     } catch (error) {

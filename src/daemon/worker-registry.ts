@@ -191,7 +191,7 @@ export class WorkerRegistry implements WorkerSites {
       sendTo,
       enter: () => runtime.enter(scope, id),
       cf: requestCf(exchange, this.#geo.find(exchange.clientAddress)),
-      ended: (outcome) => this.metrics.ended(script, outcome, exchange.startedMonotonic),
+      ended: (outcome) => this.metrics.ended(scope.id, script, outcome, exchange.startedMonotonic),
     })
   }
 

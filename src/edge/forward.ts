@@ -40,6 +40,7 @@ export class Forward implements OriginRequest {
   #ahead: ReadAhead | undefined
   readonly #route: OriginRoute | undefined
   readonly #interim: ((status: number, fields: RawHeaders) => void) | undefined
+  readonly #bare: boolean
   /** A part of the request has been sent. */
   #begun = false
   #headed = false
@@ -56,12 +57,15 @@ export class Forward implements OriginRequest {
       switched,
       route,
       interim,
+      bare,
     }: {
       body: RequestBody | null
       switched: Switch | undefined
       route?: OriginRoute
       /** Receives interim responses (RFC 9110, 15.2). */
       interim?: (status: number, fields: RawHeaders) => void
+      /** Without fields about the connection. */
+      bare?: boolean
     },
   ) {
     this.method = exchange.method
@@ -77,6 +81,7 @@ export class Forward implements OriginRequest {
     this.#switch = switched
     this.#route = route
     this.#interim = interim
+    this.#bare = bare ?? false
   }
 
   /** Sends the request as soon as it justifies a connection. The sink is notified of the result. */
@@ -92,7 +97,14 @@ export class Forward implements OriginRequest {
     const { method, target, headers } = this.#exchange
     this.#exchange.originAskedAt = this.#context.clock.monotonic()
     try {
-      const { text, length } = requestText({ method, target, headers, body: this.body, upgrade: this.upgrade })
+      const { text, length } = requestText({
+        method,
+        target,
+        headers,
+        body: this.body,
+        upgrade: this.upgrade,
+        bare: this.#bare,
+      })
       this.text = text
       this.length = length
     } catch (error) {

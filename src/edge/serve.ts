@@ -252,7 +252,7 @@ function toOrigin(
           switched(...args)
         })
       const runtime = context.origins.get(exchange.zone.id, { url })
-      const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel })
+      const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel, bare: true })
       forward.send()
       return () => forward.cancel()
     })

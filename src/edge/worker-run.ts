@@ -1,3 +1,4 @@
+import { messageOf } from '../core/errors.js'
 import { headerOf, type RawHeaders } from '../http/headers.js'
 import { ConnectionLost } from '../http/origin-errors.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, type Cut } from '../workers/runtime/types.js'
@@ -18,9 +19,9 @@ export interface EnteredWorker {
   readonly script: string
   /** Path of the unix socket to send the request to. */
   readonly socket: string
-  readonly cut: () => Cut | Promise<Cut>
+  cut(): Cut | Promise<Cut>
   /** The request has ended. */
-  readonly done: () => void
+  done(): void
 }
 
 /** How a request of a Worker ended. Labels a metric. */
@@ -37,130 +38,70 @@ export interface WorkerRun {
   readonly ended: (outcome: WorkerOutcome) => void
 }
 
-/** Sends the request of an exchange to the runtime. */
+/** Sends the request of an exchange to the runtime. Returns how to cancel that. */
 export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun): () => void {
-  const { sendTo, enter } = run
-  let isEnded = false
-  const ended = (outcome: WorkerOutcome): void => {
-    if (isEnded) return
-    isEnded = true
-    run.ended(outcome)
-  }
   const hops = hopsOf(exchange.clientHeaders)
   if (hops >= MAX_HOPS) {
-    ended('loop')
+    run.ended('loop')
     sink.fail(new WorkerError('worker_loop', `the request passed ${hops} Workers`))
     return () => undefined
   }
   exchange.headers = workerHeaders(exchange, hops + 1, run.cf)
-  let cancel: (() => void) | undefined
-  let isLeft = false
-  let timer: NodeJS.Timeout | undefined
-  const send = (entry: EnteredWorker, attempt: number): void => {
-    if (isLeft) {
-      entry.done()
-      return
-    }
-    const delay = REPEATABLE.has(exchange.method) ? RETRY_DELAYS_MS[attempt] : undefined
-    const again =
-      delay === undefined
-        ? undefined
-        : () => {
-            timer = setTimeout(() => begin(attempt + 1), delay)
-          }
-    const response = new WorkerResponse(exchange, sink, { entry, retry: again, isRepeated: attempt > 0, ended })
-    const switched = (): void => {
-      ended('ok')
-      entry.done()
-    }
-    cancel = sendTo(urlOf(entry.socket), response, { switched })
-  }
-  const begin = (attempt: number): void => {
-    let entered: EnteredWorker | Promise<EnteredWorker>
-    try {
-      entered = enter()
-    } catch (error) {
-      ended('failed')
-      sink.fail(error)
-      return
-    }
-    if (entered instanceof Promise)
-      entered
-        .then((entry) => send(entry, attempt))
-        .catch((error: unknown) => {
-          ended('limit')
-          sink.fail(new WorkerError('worker_limit', error instanceof Error ? error.message : String(error)))
-        })
-    else send(entered, attempt)
-  }
-  begin(0)
-  return () => {
-    isLeft = true
-    clearTimeout(timer)
-    ended('canceled')
-    cancel?.()
-    sink.fail(CLIENT_LEFT)
-  }
+  const call = new WorkerCall(exchange, sink, run)
+  call.begin()
+  return () => call.cancel()
 }
 
-const MAX_URLS = 1024
-const urls = new Map<string, string>()
-
-/** Returns the URL of a socket. */
-function urlOf(socket: string): string {
-  const known = urls.get(socket)
-  if (known !== undefined) return known
-  const url = `unix:${encodeURI(socket)}`
-  if (urls.size >= MAX_URLS) urls.clear()
-  urls.set(socket, url)
-  return url
-}
-
-/** The response of the runtime. Its own error response becomes an error page. */
-class WorkerResponse implements ResponseSink {
+/** One request to a Worker: its attempts, and the response of the runtime. The error of the runtime becomes an error page. */
+class WorkerCall implements ResponseSink {
   readonly copies: boolean
   readonly #exchange: Exchange
   readonly #sink: ResponseSink
-  readonly #entry: EnteredWorker
-  /** Sends the request again. Undefined if that is not safe. */
-  readonly #retry: (() => void) | undefined
-  readonly #isRepeated: boolean
-  readonly #ended: (outcome: WorkerOutcome) => void
+  readonly #run: WorkerRun
+  #attempt = 0
+  /** The slot of the attempt in progress. */
+  #entry: EnteredWorker | undefined
+  #cancel: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isLeft = false
+  #isEnded = false
+  /** The response has begun. */
   #isBegun = false
+  /** The attempt in progress has its result. */
   #isOver = false
 
-  constructor(
-    exchange: Exchange,
-    sink: ResponseSink,
-    {
-      entry,
-      retry,
-      isRepeated,
-      ended,
-    }: {
-      entry: EnteredWorker
-      retry: (() => void) | undefined
-      isRepeated: boolean
-      ended: (outcome: WorkerOutcome) => void
-    },
-  ) {
+  constructor(exchange: Exchange, sink: ResponseSink, run: WorkerRun) {
     this.#exchange = exchange
     this.#sink = sink
+    this.#run = run
     this.copies = sink.copies ?? false
-    this.#entry = entry
-    this.#retry = retry
-    this.#isRepeated = isRepeated
-    this.#ended = ended
+  }
+
+  begin(): void {
+    let entered: EnteredWorker | Promise<EnteredWorker>
+    try {
+      entered = this.#run.enter()
+    } catch (error) {
+      this.#ended('failed')
+      this.#sink.fail(error)
+      return
+    }
+    if (entered instanceof Promise) void this.#sendLater(entered)
+    else this.#send(entered)
+  }
+
+  cancel(): void {
+    this.#isLeft = true
+    clearTimeout(this.#timer)
+    this.#ended('canceled')
+    this.#cancel?.()
+    this.#sink.fail(CLIENT_LEFT)
   }
 
   head(status: number, headers: RawHeaders): void {
     this.#isBegun = true
-    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) {
-      this.#isOver = true
-      this.#entry.done()
-      this.#ended('exception')
-      this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry.script} threw an exception`))
-    } else this.#sink.head(status, headers)
+    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) this.#failWith('threw an exception')
+    else this.#sink.head(status, headers)
   }
 
   data(chunk: Buffer): boolean {
@@ -169,14 +110,12 @@ class WorkerResponse implements ResponseSink {
 
   end(): void {
     if (this.#isOver) return
-    this.#isOver = true
-    this.#entry.done()
-    this.#ended('ok')
+    this.#over('ok')
     this.#sink.end()
   }
 
   fail(error: unknown): void {
-    if (this.#isOver) {
+    if (this.#isOver || !this.#entry) {
       this.#sink.fail(error)
       return
     }
@@ -184,6 +123,34 @@ class WorkerResponse implements ResponseSink {
     const cut = this.#entry.cut()
     if (cut instanceof Promise) void this.#failedLater(error, cut)
     else this.#failed(error, cut)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#sink.onDrain(listener)
+  }
+
+  async #sendLater(entered: Promise<EnteredWorker>): Promise<void> {
+    try {
+      this.#send(await entered)
+    } catch (error) {
+      this.#ended('limit')
+      this.#sink.fail(new WorkerError('worker_limit', messageOf(error)))
+    }
+  }
+
+  #send(entry: EnteredWorker): void {
+    if (this.#isLeft) {
+      entry.done()
+      return
+    }
+    this.#entry = entry
+    this.#isOver = false
+    this.#cancel = this.#run.sendTo(urlOf(entry.socket), this, this)
+  }
+
+  /** Called when the connection has become a WebSocket. */
+  switched(): void {
+    this.#over('ok')
   }
 
   async #failedLater(error: unknown, later: Promise<Cut>): Promise<void> {
@@ -198,29 +165,59 @@ class WorkerResponse implements ResponseSink {
 
   #failed(error: unknown, cut: Cut): void {
     const isCut = cut === 'script'
-    this.#entry.done()
     if (!isCut && !this.#isBegun && isLost(error)) {
       // Accepted by a running process and closed again: the script lost its connection to another process. The request would
       // call a script again that does not return.
-      if (cut === 'other' || (this.#isRepeated && error instanceof ConnectionLost && !error.stale)) {
-        this.#ended('exception')
-        this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry.script} lost a connection`))
+      if (cut === 'other' || (this.#attempt > 0 && error instanceof ConnectionLost && !error.stale)) {
+        this.#failWith('lost a connection')
         return
       }
-      if (this.#retry) {
-        this.#retry()
+      const delay = REPEATABLE.has(this.#exchange.method) ? RETRY_DELAYS_MS[this.#attempt] : undefined
+      if (delay !== undefined) {
+        this.#entry?.done()
+        this.#attempt += 1
+        this.#timer = setTimeout(() => this.begin(), delay)
         return
       }
     }
-    this.#ended(isCut ? 'limit' : 'failed')
-    this.#sink.fail(
-      isCut ? new WorkerError('worker_limit', `the Worker ${this.#entry.script} exceeded a limit`) : error,
-    )
+    if (isCut) {
+      this.#over('limit')
+      this.#sink.fail(new WorkerError('worker_limit', `the Worker ${this.#entry?.script} exceeded a limit`))
+    } else {
+      this.#over('failed')
+      this.#sink.fail(error)
+    }
   }
 
-  onDrain(listener: () => void): void {
-    this.#sink.onDrain(listener)
+  #failWith(what: string): void {
+    this.#over('exception')
+    this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry?.script} ${what}`))
   }
+
+  #over(outcome: WorkerOutcome): void {
+    this.#isOver = true
+    this.#entry?.done()
+    this.#ended(outcome)
+  }
+
+  #ended(outcome: WorkerOutcome): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#run.ended(outcome)
+  }
+}
+
+const MAX_URLS = 1024
+const urls = new Map<string, string>()
+
+/** Returns the URL of a socket. */
+function urlOf(socket: string): string {
+  const known = urls.get(socket)
+  if (known !== undefined) return known
+  const url = `unix:${encodeURI(socket)}`
+  if (urls.size >= MAX_URLS) urls.clear()
+  urls.set(socket, url)
+  return url
 }
 
 const LOST: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'])
@@ -242,7 +239,9 @@ function workerHeaders(exchange: Exchange, hops: number, cf: string): string[] {
     if (!PRIVATE_HEADERS.has(name.toLowerCase())) sent.push(name, headers[i + 1]!)
   }
   sent.push('x-real-ip', clientAddress, 'cf-visitor', `{"scheme":"${scheme}"}`)
-  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, PROTO_HEADER, scheme, BLOB_HEADER, cf)
+  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, BLOB_HEADER, cf)
+  // The runtime assumes http.
+  if (scheme === 'https') sent.push(PROTO_HEADER, scheme)
   return sent
 }
 

@@ -12,6 +12,8 @@ export interface RequestParts {
   readonly headers: readonly string[]
   readonly body: object | null
   readonly upgrade: boolean
+  /** The server keeps connections open without being asked to, as HTTP/1.1 says, and shows all fields to a script. */
+  readonly bare?: boolean
 }
 
 /** The head of a request as it is sent. */
@@ -26,7 +28,7 @@ const UNSAFE_TARGET = /[^\x21-\x7e\x80-\xff]/
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Returns the head of a request (RFC 9112, 3). Throws a TypeError if a part could be read as something else. */
-export function requestText({ method, target, headers, body, upgrade }: RequestParts): RequestText {
+export function requestText({ method, target, headers, body, upgrade, bare = false }: RequestParts): RequestText {
   let text = ''
   let names = method
   let values = ''
@@ -56,7 +58,11 @@ export function requestText({ method, target, headers, body, upgrade }: RequestP
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
     throw new TypeError('the request has another length than its body')
   const length = body !== null ? given : (given ?? (WITH_BODY.has(method) ? '0' : undefined))
-  const connection = upgrade ? 'connection: upgrade\r\nupgrade: websocket\r\n' : 'connection: keep-alive\r\n'
+  const connection = upgrade
+    ? 'connection: upgrade\r\nupgrade: websocket\r\n'
+    : bare
+      ? ''
+      : 'connection: keep-alive\r\n'
   const framing =
     length !== undefined ? `content-length: ${length}\r\n` : body !== null ? 'transfer-encoding: chunked\r\n' : ''
   return {

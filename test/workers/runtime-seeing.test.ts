@@ -73,9 +73,9 @@ t.test('calls and data points become records, and requests are counted by script
   // The end of a response is counted after the client has it.
   for (; !/outcome="exception"/.test(await metrics());) await sleep(20)
   const text = await metrics()
-  t.match(text, 'edged_worker_requests_total{script="app",outcome="ok"} 1')
-  t.match(text, 'edged_worker_requests_total{script="app",outcome="exception"} 1')
-  t.match(text, 'edged_worker_duration_seconds_count{script="app"} 2')
+  t.match(text, `edged_worker_requests_total{script="app",outcome="ok",account="${ACCOUNT}"} 1`)
+  t.match(text, `edged_worker_requests_total{script="app",outcome="exception",account="${ACCOUNT}"} 1`)
+  t.match(text, `edged_worker_duration_seconds_count{script="app",account="${ACCOUNT}"} 2`)
 })
 
 const recordsOf = (text: string) =>

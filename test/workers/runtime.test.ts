@@ -34,7 +34,8 @@ t.test('a deployed script responds through the proxy, and an upload replaces it'
   const headers = { 'x-edged-cf': '{"a":1}', 'x-edged-resource': 'kv x', 'cf-connecting-ip': '1.2.3.4', te: 'trailers' }
   const seen = JSON.parse((await daemon.get('hello.example.test', '/headers', { headers })).text) as object
   t.match(seen, { host: 'hello.example.test', 'cf-connecting-ip': '127.0.0.1', 'cf-visitor': '{"scheme":"http"}' })
-  for (const name of ['x-edged-cf', 'x-edged-resource', 'x-edged-proto', 'te']) t.notOk(name in seen, name)
+  for (const name of ['x-edged-cf', 'x-edged-resource', 'x-edged-proto', 'te', 'connection'])
+    t.notOk(name in seen, name)
   t.same(
     JSON.parse((await daemon.get('hello.example.test', '/cf', { headers })).text),
     { httpProtocol: 'HTTP/1.1' },

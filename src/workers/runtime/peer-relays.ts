@@ -87,10 +87,10 @@ export class PeerRelays {
       release()
     })
     try {
-      const { socket, done } = await enter(from, to)
-      steps.push(done)
+      const entry = await enter(from, to)
+      steps.push(() => entry.done())
       if (client.destroyed) release()
-      else tunnel(client, connect(socket))
+      else tunnel(client, connect(entry.socket))
       if (mayStay) setTimeout(release, SWITCH_MS).unref()
     } catch {
       client.destroy()

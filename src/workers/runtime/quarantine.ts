@@ -39,6 +39,7 @@ export class Quarantine {
   }
 
   holds(accountId: string, script: string): boolean {
+    if (this.#records.size === 0) return false
     const record = this.#records.get(`${accountId}/${script}`)
     return record !== undefined && record.until > this.#clock.monotonic()
   }

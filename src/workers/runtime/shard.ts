@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.js'
 import type { StoredModule } from '../../core/model/worker.js'
 import { CONTROL_SOCKET, type RuntimeConfig } from './config.js'
 import { deferred, type DataLocks } from './data-locks.js'
+import { InFlight } from './in-flight.js'
 import { PEER_SOCKET, StartFailed, startRuntime, type RuntimeProcess } from './process.js'
 import type { Cut } from './types.js'
 import { Watchdog } from './watchdog.js'
@@ -36,9 +37,9 @@ export interface RuntimeEntry {
   readonly socket: string
   /** Milliseconds on the clock's `monotonic` scale. */
   readonly since: number
-  readonly cut: () => Cut
+  cut(): Cut
   /** The request has ended. */
-  readonly done: () => void
+  done(): void
 }
 
 /** What a shard runs. Undefined: nothing. */
@@ -71,11 +72,38 @@ export interface ShardDeps {
 interface Generation {
   readonly plan: ShardPlan
   readonly process: RuntimeProcess
-  readonly entries: Set<RuntimeEntry>
+  readonly entries: InFlight<Entry>
   readonly watchdog: Watchdog
   /** Set while the process ends on purpose. */
   retired: boolean
   idle: (() => void) | undefined
+}
+
+class Entry implements RuntimeEntry {
+  readonly script: string
+  readonly socket: string
+  readonly since: number
+  at = 0
+  readonly #deps: ShardDeps
+  readonly #generation: Generation
+
+  constructor(deps: ShardDeps, generation: Generation, script: string, socket: string) {
+    this.script = script
+    this.socket = socket
+    this.since = deps.clock.monotonic()
+    this.#deps = deps
+    this.#generation = generation
+  }
+
+  cut(): Cut {
+    if (this.#generation.watchdog.suspects.has(this.script)) return 'script'
+    return this.#deps.otherWasCut(this.since) ? 'other' : 'none'
+  }
+
+  done(): void {
+    const { entries, idle } = this.#generation
+    if (entries.delete(this) && entries.size === 0) idle?.()
+  }
 }
 
 /** One process of an account, and its successors. */
@@ -144,18 +172,7 @@ export class Shard {
     socket: string,
     script: string = generation.plan.scripts.get(socket) ?? '',
   ): RuntimeEntry {
-    const entry: RuntimeEntry = {
-      script,
-      socket: generation.process.socket(socket),
-      since: this.#deps.clock.monotonic(),
-      cut: () => {
-        if (generation.watchdog.suspects.has(script)) return 'script'
-        return this.#deps.otherWasCut(entry.since) ? 'other' : 'none'
-      },
-      done: () => {
-        if (generation.entries.delete(entry) && generation.entries.size === 0) generation.idle?.()
-      },
-    }
+    const entry = new Entry(this.#deps, generation, script, generation.process.socket(socket))
     generation.entries.add(entry)
     return entry
   }
@@ -260,7 +277,7 @@ export class Shard {
       throw error
     })
     void process.exited.then(release)
-    const entries = new Set<RuntimeEntry>()
+    const entries = new InFlight<Entry>()
     const watchdog = new Watchdog({
       process,
       socket: process.socket(CONTROL_SOCKET),

@@ -14,7 +14,7 @@ export interface WatchdogOptions {
   readonly socket: string
   readonly clock: Clock
   /** Requests in flight. */
-  readonly entries: ReadonlySet<{ readonly script: string; readonly since: number }>
+  readonly entries: Iterable<{ readonly script: string; readonly since: number }>
   readonly maxStallMs: () => number
   readonly maxMemoryBytes: number
   /** The process was killed; the scripts had requests in flight. */
