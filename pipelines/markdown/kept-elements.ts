@@ -7,6 +7,7 @@ import * as lists from './elements/lists.js'
 import * as math from './elements/math.js'
 import * as media from './elements/media.js'
 import * as tables from './elements/tables.js'
+import * as tex from './elements/tex.js'
 import * as text from './elements/text.js'
 import { elementNamed, KNOWN_NAMES } from './names.js'
 
@@ -41,7 +42,7 @@ const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
   ['cell', [tables.rows, tables.cells]],
   ['inline', [text.emphasis, text.strong, text.scripts, text.code, text.quotations, text.lineBreaks]],
   ['inline', [text.readings, text.rubies, links.links, media.images, media.pictures, media.sources]],
-  ['formula', [math.formulas, math.formulaParts, math.annotations]],
+  ['formula', [math.formulas, math.formulaParts, math.annotations, tex.drawnFormulas, tex.spokenFormulas]],
   ['player', [media.players]],
   ['frame', [media.frames]],
   ['unknown', [text.strikes, links.spans]],

@@ -56,7 +56,8 @@ const OTHERS =
   frameset html input ins kbd label legend link map mark meter form optgroup option output picture progress q
   rb rp rt rtc samp slot source time track video wbr noscript g path use symbol defs circle rect line polygon polyline
   lineargradient stop text tspan image clippath mrow mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd
-  mfenced mstyle mpadded mphantom menclose semantics`)
+  mfenced mstyle mpadded mphantom menclose semantics mjx-container mjx-math mjx-assistive-mml amp-img amp-anim amp-video amp-audio
+  amp-iframe`)
 
 /**
  * Adds a character to the key of a name, which consists of its last four characters, in any case. Begin with 0. Each

@@ -55,6 +55,7 @@ export class OpenTag implements Tag {
   id = KNOWN_NAMES
   attributeBits = 0
   selfClosing = false
+  isSkipped = false
   valueIsPlain = false
   /** What the table knows of the name. */
   element: ElementName | undefined = undefined

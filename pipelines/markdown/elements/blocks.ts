@@ -1,5 +1,6 @@
 import { languageOf } from '../language.js'
 import { words, type Family } from './element.js'
+import { openFormula } from './tex.js'
 
 /** Elements that begin and end a block and have no other meaning. */
 export const blocks: Family = {
@@ -13,9 +14,11 @@ export const divisions: Family = {
   names: ['div'],
   open(page, tag) {
     page.boundary()
+    if (openFormula(page, tag) === 'skip') return 'skip'
     const classes = tag.attribute('class')
     // Highlighters name the language of a `pre` on an element around it.
     if (classes !== undefined && classes.includes('highlight-')) page.language = languageOf(tag)
+    return undefined
   },
   close: (page) => page.boundary(),
 }

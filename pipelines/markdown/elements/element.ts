@@ -10,6 +10,8 @@ export interface Aside {
   /** Returns whether the end tag of this name ends the element. */
   endsAt(name: string): boolean
   end(page: ElementPage): void
+  /** Handles the start of an element inside. `skip` drops it with its contents. */
+  enter?(tag: Tag): Skip | void
 }
 
 /** The members of the page that elements read and change. */
@@ -37,6 +39,8 @@ export interface ElementPage {
   aside: Aside | undefined
   /** Inside the reading of a ruby text. */
   reading: boolean
+  /** Names the formula that was written last, if the page has it in another form as well. */
+  formula: string | undefined
 
   /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a table cell. */
   beginBlock(): boolean

@@ -7,6 +7,7 @@ import * as lists from './lists.js'
 import * as math from './math.js'
 import * as media from './media.js'
 import * as tables from './tables.js'
+import * as tex from './tex.js'
 import * as text from './text.js'
 
 /** All families of elements that have a meaning in Markdown. */
@@ -52,6 +53,8 @@ export const FAMILIES: readonly Family[] = [
   math.formulas,
   math.formulaParts,
   math.annotations,
+  tex.drawnFormulas,
+  tex.spokenFormulas,
   tables.tables,
   tables.captions,
   tables.groups,

@@ -1,6 +1,7 @@
 import type { Tag } from '../events.js'
 import { attributeBit } from '../names.js'
 import { CONTAINERS, words, type Aside, type Family } from './element.js'
+import { texAttribute } from './tex.js'
 
 /** Elements that are never content. */
 export const DROPPED: ReadonlySet<string> = new Set(
@@ -96,11 +97,12 @@ const POPS_UP =
 
 /**
  * Returns whether a hidden element is content that a script or the reader unfolds: a segment of a page that React
- * streams, a formula of MediaWiki, or a folded part such as an inactive tab.
+ * streams, a formula of MediaWiki or MathJax, or a folded part such as an inactive tab.
  */
 function isShownLater(tag: Tag, way: Way): boolean {
   const id = tag.attribute('id') ?? ''
   if (way === 'hidden' && tag.name === 'div' && /^S:[0-9a-f]+$/.test(id)) return true
+  if (way === 'aria-hidden' && tag.name === 'mjx-math') return texAttribute(tag) !== undefined
   const classes = tag.attribute('class') ?? ''
   if (way === 'display' && /(?:^|\s)mwe-math-mathml-/.test(classes)) return true
   if (way === 'visibility' || !FOLDING.has(tag.name)) return false

@@ -2,6 +2,7 @@ import { isReachable } from '../address.js'
 import { codeAt, holds } from '../characters.js'
 import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
+import { openFormula } from './tex.js'
 
 /** Text of a link to the heading that contains it, and of one that skips a part of the page. */
 const PERMALINK =
@@ -60,6 +61,8 @@ export const spans: Family = {
       return 'skip'
     }
     if (tag.attributeStarts('class', 'mw-editsection')) return 'skip'
+    const formula = openFormula(page, tag)
+    if (formula !== undefined) return formula === 'skip' ? 'skip' : undefined
     if (drawsBox(tag)) page.line.space()
     return undefined
   },

@@ -1,12 +1,12 @@
-import { codeSpan } from '../escape.js'
 import { MATH_ELEMENTS, MathReader } from '../mathml.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
+import { texAttribute, writeTex } from './tex.js'
 
 /** Formulas: their TeX if the page has it, otherwise their text. */
 export const formulas: Family = {
   names: ['math'],
   open(page, tag) {
-    const tex = tag.attribute('alttext')
+    const tex = tag.attribute('alttext') ?? texAttribute(tag)
     if (tex !== undefined && tex.trim() !== '') {
       writeTex(page, tex)
       return 'skip'
@@ -79,11 +79,4 @@ class Formula implements Aside {
     if (tex.trim() === '') page.line.text(this.#text)
     else writeTex(page, tex)
   }
-}
-
-/** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
-function writeTex(page: ElementPage, tex: string): void {
-  page.line.text('$')
-  page.line.markdown(codeSpan(tex.trim()))
-  page.line.text('$')
 }

@@ -1,8 +1,9 @@
 import { isReachable } from '../address.js'
 import { collapse } from '../characters.js'
 import { destination, escapeInline } from '../escape.js'
-import type { Tag } from '../events.js'
+import type { Skip, Tag } from '../events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
+import { writeTex } from './tex.js'
 
 /** Attributes in which scripts that load images lazily store the address. */
 const LATE = [
@@ -20,16 +21,25 @@ const PLACEHOLDER =
   /[?&;,/_-](?:blur|lqip)(?![a-z])|(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
 
 export const images: Family = {
-  names: ['img', 'image'],
+  names: ['img', 'image', 'amp-img', 'amp-anim'],
   open(page, tag) {
-    if (isPixel(tag)) return
+    const skip = tag.name.startsWith('amp-') ? 'skip' : undefined
+    if (isPixel(tag)) return skip
     const source = imageSource(page, tag)
     const alt = collapse(tag.attribute('alt') ?? '').trim()
-    if (source === undefined) return
+    if (source === undefined) return skip
+    if (alt !== '' && OF_FORMULA.test(tag.attribute('class') ?? '')) {
+      writeTex(page, alt)
+      return skip
+    }
     const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
     page.line.markdown(`![${text}${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
+    return skip
   },
 }
+
+/** Classes of images of formulas, whose alternative text is TeX: MediaWiki, WordPress. */
+const OF_FORMULA = /(?:^|\s)(?:mwe-math-fallback-image-\w+|tex|latex)(?:\s|$)/
 
 /** Returns the address of an image, including one that a script would load lazily. */
 export function imageSource(page: ElementPage, tag: Tag): string | undefined {
@@ -78,21 +88,27 @@ export const pictures: Family = {
 export const sources: Family = {
   names: ['source'],
   open(page, tag) {
-    const src = tag.attribute('src')
-    if (page.aside instanceof Player) page.aside.src ??= src
+    const src = tag.attribute('src') ?? tag.attribute('data-src')
+    if (page.aside instanceof Player) page.aside.src ||= src
     else page.picture ??= tag.attribute('srcset') ?? tag.attribute('data-srcset') ?? src
   },
 }
 
-const LABELS: Readonly<Record<string, string>> = { audio: 'Audio', video: 'Video', iframe: 'Embedded page' }
+const LABELS: Readonly<Record<string, string>> = {
+  audio: 'Audio',
+  'amp-audio': 'Audio',
+  video: 'Video',
+  'amp-video': 'Video',
+  iframe: 'Embedded page',
+}
 
 export const players: Family = {
-  names: ['audio', 'video'],
+  names: ['audio', 'video', 'amp-audio', 'amp-video'],
   open(page, tag) {
     const { name } = tag
     const label = tag.attribute('title') ?? tag.attribute('aria-label') ?? LABELS[name] ?? name
-    const src = tag.attribute('src')
-    if (src !== undefined) {
+    const src = tag.attribute('src') || tag.attribute('data-src')
+    if (src) {
       embed(page, label, src)
       return 'skip'
     }
@@ -102,7 +118,11 @@ export const players: Family = {
   },
 }
 
-/** A video or audio whose source was not read yet. Its text is for browsers that cannot play it. */
+const MEDIA_FILE = /\.(?:mp4|m4v|webm|og[vga]|mov|mp3|m4a|wav|flac|opus|aac)(?:[?#]|$)/i
+/** Elements inside a player whose contents are read: they may have a source or a link to one. */
+const READ = new Set(['source', 'track', 'a', 'p', 'div', 'span'])
+
+/** A video or audio whose source was not read yet. Its contents are for browsers that cannot play it. */
 class Player implements Aside {
   src: string | undefined
   readonly #name: string
@@ -115,17 +135,26 @@ class Player implements Aside {
 
   text(): void {}
 
+  /** Reads the link to the file that most pages have for browsers that cannot play it. */
+  enter(tag: Tag): Skip | void {
+    if (!READ.has(tag.name)) return 'skip'
+    if (tag.name !== 'a') return
+    const href = tag.attribute('href')
+    if (href !== undefined && MEDIA_FILE.test(href)) this.src ||= href
+    return 'skip'
+  }
+
   endsAt(name: string): boolean {
     return name === this.#name || (CONTAINERS.has(name) && name !== 'p')
   }
 
   end(page: ElementPage): void {
-    if (this.src !== undefined) embed(page, this.#label, this.src)
+    if (this.src) embed(page, this.#label, this.src)
   }
 }
 
 export const frames: Family = {
-  names: ['iframe', 'frame'],
+  names: ['iframe', 'frame', 'amp-iframe'],
   open(page, tag) {
     const src = tag.attribute('src') ?? tag.attribute('data-src')
     if (src !== undefined && !isTiny(tag)) embed(page, tag.attribute('title') ?? (LABELS['iframe'] as string), src)

@@ -208,6 +208,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       attributeBits: -1,
       valueIsPlain: false,
       selfClosing: token.selfClosing,
+      isSkipped: false,
       attribute: (name: string) => attributes.get(name),
       attributeKey: () => 0,
       attributeStarts: () => false,

@@ -1,0 +1,138 @@
+import { joinLines } from '../characters.js'
+import { codeSpan } from '../escape.js'
+import type { Skip, Tag } from '../events.js'
+import { attributeBit } from '../names.js'
+import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
+
+/** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
+export function writeTex(page: ElementPage, tex: string): void {
+  page.line.text('$')
+  page.line.markdown(codeSpan(joinLines(tex.trim())))
+  page.line.text('$')
+}
+
+const SCRIPT_TYPE = /^\s*math\/(tex|asciimath)\s*(?:;|$)/i
+
+/** Returns whether a script's `type` is that of a formula for MathJax 2. */
+export const isFormula = (type: string | undefined): boolean => type !== undefined && SCRIPT_TYPE.test(type)
+
+/** Writes a formula that the page has in a script. */
+export function writeScript(page: ElementPage, type: string, text: string): void {
+  const formula = withoutCdata(text.trim())
+  const isTex = SCRIPT_TYPE.exec(type)?.[1]?.toLowerCase() === 'tex'
+  const written = (isTex ? withoutComments(formula) : formula).trim()
+  if (written === '') return
+  const isBlock = /mode\s*=\s*display/i.test(type)
+  if (isBlock) page.line.space()
+  if (isTex) writeTex(page, written)
+  else page.line.markdown(codeSpan(joinLines(written)))
+  if (isBlock) page.line.space()
+}
+
+/** Removes the CDATA section that hides a formula from parsers of XML. Its markers are comments in TeX. */
+function withoutCdata(text: string): string {
+  const start = /^%?\s*<!\[CDATA\[/.exec(text)?.[0]
+  if (start === undefined || !text.endsWith(']]>')) return text
+  const inside = text.slice(start.length, -']]>'.length).trimEnd()
+  return inside.endsWith('%') ? inside.slice(0, -1) : inside
+}
+
+/** Removes comments from TeX: they end with their line, but a code span has only one line. */
+const withoutComments = (tex: string): string =>
+  tex.includes('%') && /[\r\n]/.test(tex) ? tex.replace(/(^|[^\\])((?:\\\\)*)%.*/gm, '$1$2') : tex
+
+const TEX_BITS = attributeBit(0x64, 'data-latex'.length) | attributeBit(0x64, 'data-tex'.length)
+
+/** Returns the TeX that editors and MathJax 4 store in an attribute of a formula. */
+export function texAttribute(tag: Tag): string | undefined {
+  if ((tag.attributeBits & TEX_BITS) === 0) return undefined
+  const tex = tag.attribute('data-latex') ?? tag.attribute('data-tex')
+  return tex === undefined || tex.trim() === '' ? undefined : tex
+}
+
+/** Id of the element in which MathJax 2 draws a formula. That of the formula's script is the same without `-Frame`. */
+const FRAME = /^(MathJax-Element-\d+)-Frame$/
+
+/** Handles a `span` or `div` that is a formula. Returns undefined for all others. */
+export function openFormula(page: ElementPage, tag: Tag): Skip | 'open' | undefined {
+  const tex = texAttribute(tag)
+  if (tex !== undefined) {
+    writeTex(page, tex)
+    return 'skip'
+  }
+  if (tag.attributeStarts('id', 'mathjax-element-')) {
+    const id = FRAME.exec(tag.attribute('id') ?? '')?.[1]
+    // Without MathML for screen readers it has only glyphs, and the formula is in the script.
+    if (id !== undefined && tag.attribute('data-mathml') === undefined) return 'skip'
+    if (id !== undefined) page.formula = id
+  }
+  if (!tag.attributeStarts('class', 'math') && !tag.attributeStarts('class', 'arithmatex')) return undefined
+  const classes = tag.attribute('class') as string
+  // A preview always has a script after it.
+  if (/^MathJax_Preview(?:\s|$)/.test(classes)) return 'skip'
+  if (!/^(?:math|arithmatex)(?:\s|$)/.test(classes)) return undefined
+  page.endAside()
+  page.aside = new DelimitedTex(page, tag.name)
+  return 'open'
+}
+
+const DELIMITED = /^(?:\\\(([^]*)\\\)|\\\[([^]*)\\\]|\$\$([^]*)\$\$|(\\begin\{[^]*))\s*$/
+
+/** TeX between delimiters that a script would search for, as Sphinx, Pandoc and MkDocs write it. Other text is text. */
+class DelimitedTex implements Aside {
+  readonly #page: ElementPage
+  readonly #name: string
+  #text = ''
+  #isDelimited = false
+
+  constructor(page: ElementPage, name: string) {
+    this.#page = page
+    this.#name = name
+  }
+
+  text(text: string): void {
+    this.#text += text
+    if (this.#isDelimited) return
+    const start = this.#text.replace(/^[\t\n\f\r ]+/, '')
+    if (start !== this.#text) this.#page.line.space()
+    this.#text = start
+    if (start === '' || start === '\\' || start === '$') return
+    this.#isDelimited = /^(?:\\[([b]|\$\$)/.test(start)
+    // A formula without delimiters consists of elements: emphasis, superscripts.
+    if (!this.#isDelimited) this.#page.endAside()
+  }
+
+  endsAt(name: string): boolean {
+    return name === this.#name || CONTAINERS.has(name)
+  }
+
+  end(page: ElementPage): void {
+    const parts = DELIMITED.exec(this.#text)
+    const tex = parts === null ? undefined : (parts[1] ?? parts[2] ?? parts[3] ?? parts[4])
+    if (tex === undefined || tex.trim() === '') page.line.text(this.#text)
+    else writeTex(page, withoutComments(tex))
+  }
+}
+
+/** A formula that MathJax 3 or 4 has drawn, and the drawing, which has its TeX since MathJax 4. */
+export const drawnFormulas: Family = {
+  names: ['mjx-container', 'mjx-math'],
+  open(page, tag) {
+    page.formula = undefined
+    const tex = texAttribute(tag)
+    if (tex === undefined) return undefined
+    writeTex(page, tex)
+    page.formula = tag.name
+    return 'skip'
+  },
+}
+
+/** The repetition of a formula for screen readers, which MathJax writes after the drawing. */
+export const spokenFormulas: Family = {
+  names: ['mjx-assistive-mml'],
+  open(page) {
+    const isRepeated = page.formula === 'mjx-math'
+    page.formula = undefined
+    return isRepeated ? 'skip' : undefined
+  },
+}
