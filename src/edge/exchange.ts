@@ -150,6 +150,7 @@ export class Exchange implements RuleExchange {
   sentBytes = 0
   /** The normalized target, if the origin gets the original one. */
   readonly #incoming: string | undefined
+  #isRestored = false
 
   constructor(arrival: Arrival) {
     const { zone, host, custom } = arrival.served
@@ -184,7 +185,13 @@ export class Exchange implements RuleExchange {
 
   /** Restores the path as it was sent, if it was normalized for rules only and no rule rewrote it. */
   restoreTarget(): void {
-    if (this.target === this.#incoming) this.target = this.rawTarget
+    if (this.target !== this.#incoming) return
+    this.target = this.rawTarget
+    this.#isRestored = true
+  }
+
+  get seenTarget(): string {
+    return (this.#isRestored ? this.#incoming : undefined) ?? this.target
   }
 
   /** Whether the client was asked for a certificate of this zone's authority. */

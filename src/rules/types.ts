@@ -230,8 +230,10 @@ export interface RuleExchange {
   readonly method: string
   /** As the client sent it. */
   readonly rawTarget: string
-  /** As rules have rewritten it. */
+  /** As rules have rewritten it; as the client sent it once the origin gets a path that was normalized for rules only. */
   target: string
+  /** What expressions read: `target`, normalized also after that. */
+  readonly seenTarget: string
   readonly httpVersion: HttpVersion
   readonly rawHeaders: RawHeaders
   /** As rules have rewritten them: what expressions read. Rules replace the list, they never change it. */

@@ -56,6 +56,31 @@ t.test('without a mitigation time the action ends when the count is no longer ov
   t.equal(request(limiter, rule), false, 'and free at the time told')
 })
 
+t.test('a burst counts for exactly one period, wherever the period began', async (t) => {
+  for (const offset of [0, 1, 7_000, 14_999, 20_000, 59_999]) {
+    const clock = handClock(60_000 * 100 + offset)
+    const limiter = new Limiter({ clock })
+    const rule = limit()
+    for (let i = 0; i < 20; i++) request(limiter, rule)
+    clock.move(59_998)
+    t.equal(limiter.over(rule, 'a'), true, `still over, begun at ${offset}`)
+    t.equal(limiter.retryAfter(rule, 'a'), 1)
+    clock.move(2)
+    t.equal(request(limiter, rule), false, `over no longer, begun at ${offset}`)
+  }
+})
+
+t.test('requests that are spread over a window expire one after the other', async (t) => {
+  const clock = handClock(60_000 * 100)
+  const limiter = new Limiter({ clock })
+  const rule = limit()
+  for (let i = 0; i <= 10; i++, clock.move(1000)) limiter.count(rule, 'a')
+  const wait = limiter.retryAfter(rule, 'a')
+  clock.move(wait * 1000)
+  t.ok(wait > 53 && wait < 58, `half of them: ${wait}`)
+  t.equal(request(limiter, rule), false)
+})
+
 t.test('with a mitigation time every matching request is acted on for that long, counted or not', async (t) => {
   const clock = handClock()
   const limiter = new Limiter({ clock })

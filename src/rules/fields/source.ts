@@ -46,7 +46,7 @@ export class FieldSource implements RequestView {
   }
 
   get target(): Bytes {
-    return this.exchange.target
+    return this.exchange.seenTarget
   }
 
   get rawTarget(): Bytes {

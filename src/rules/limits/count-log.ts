@@ -6,7 +6,7 @@ export interface CountEvent {
   readonly type: 'count' | 'reset' | 'mitigate'
   readonly limit: Limit
   readonly key: string
-  /** Number of the window; 0 if it does not matter. */
+  /** Number of the window, of own counts with its elapsed part; 0 if it does not matter. */
   readonly window: number
   readonly amount: number
   /** Counted by another machine. */

@@ -82,12 +82,12 @@ export class Limiter {
     const now = this.#clock.now()
     if (Math.abs(now - this.#sweptAt) > SWEEP_MS) this.#sweep(now)
     if (this.#log) {
-      const window = tracked.windows.indexAt(now)
+      const window = tracked.windows.placeAt(now)
       this.#log.append({ type: 'count', limit, key, window, amount, foreign: false })
       return
     }
     tracked.windows.add(key, amount, now)
-    if (this.#shares) this.#note(tracked, key, amount, tracked.windows.indexAt(now))
+    if (this.#shares) this.#note(tracked, key, amount, Math.floor(tracked.windows.placeAt(now)))
   }
 
   /**
@@ -205,9 +205,10 @@ export class Limiter {
     const tracked = known ?? this.#of(limit)
     if (type === 'reset') this.#reset(tracked, key)
     else if (type === 'mitigate') this.#mitigateUntil(tracked, key, amount)
+    else if (foreign) tracked.windows.settle(key, amount + (tracked.windows.countAt(key, window) ?? 0), window)
     else {
       tracked.windows.addAt(key, amount, window)
-      if (this.#shares && !foreign) this.#note(tracked, key, amount, window)
+      if (this.#shares) this.#note(tracked, key, amount, Math.floor(window))
     }
   }
 

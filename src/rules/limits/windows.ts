@@ -6,19 +6,27 @@ export interface KeyBudget {
   left: number
 }
 
+/** What was counted for a key in one window: how much, and when, as fractions of the window. */
+interface Count {
+  amount: number
+  first: number
+  last: number
+}
+
 /** The counts of all windows, as plain data. */
 export interface WindowsState {
   /** Number of the current window. */
   readonly index: number
   /** The current window, then those before it. */
-  readonly windows: readonly ReadonlyMap<string, number>[]
+  readonly windows: readonly ReadonlyMap<string, Readonly<Count>>[]
   readonly overflow: Float64Array | undefined
 }
 
 /**
  * A sliding counter: the period is cut into four windows, and the count of the window that the period covers in part is
- * weighted by the covered share. Within 2 % of a log of every request, while two windows of a period each are up to 4 %
- * off on bursts. Windows are dropped whole, so nothing needs to be swept.
+ * weighted by the covered share of the time between its first and its last request. So nothing counts for longer than
+ * the period, and a burst counts for exactly that long. Within 2 % of a log of every request. Windows are dropped whole,
+ * so nothing needs to be swept.
  *
  * When the budget of keys is used up, further keys share 65,536 buckets of this limit: their counts may then be too
  * high, never too low, and memory does not grow.
@@ -28,7 +36,7 @@ export class SlidingWindows {
   readonly #budget: KeyBudget
   #index = 0
   /** The current window, then those before it. */
-  #windows: Map<string, number>[] = emptyWindows()
+  #windows: Map<string, Count>[] = emptyWindows()
   /** Counts of keys beyond the budget, by a hash of the key; created on first use. */
   #overflow: Float64Array | undefined
 
@@ -37,9 +45,9 @@ export class SlidingWindows {
     this.#budget = budget
   }
 
-  /** Returns the number of the current window at `now`; the same on every machine whose clock is right. */
-  indexAt(now: number): number {
-    return Math.floor(now / this.#windowMs)
+  /** Returns `now` in windows: the number of the current window, the same on every machine, and its elapsed part. */
+  placeAt(now: number): number {
+    return now / this.#windowMs
   }
 
   /** Returns whether the window `index` still counts. */
@@ -49,27 +57,31 @@ export class SlidingWindows {
 
   add(key: string, amount: number, now: number): void {
     this.moveTo(now)
-    this.#add(this.#windows[0]!, key, amount)
+    this.#add(this.#windows[0]!, key, amount, this.#elapsed(now))
   }
 
-  /** Adds to the window `index`, which may be an earlier one. */
-  addAt(key: string, amount: number, index: number): void {
+  /** Adds to the window of a place, which may be an earlier one. */
+  addAt(key: string, amount: number, place: number): void {
+    const index = Math.floor(place)
     this.#moveToIndex(index)
     const window = this.#windows[this.#index - index]
-    if (window) this.#add(window, key, amount)
+    if (window) this.#add(window, key, amount, place - index)
   }
 
   /** Returns the count of a key in the window `index`. */
   countAt(key: string, index: number): number | undefined {
-    return this.#windows[this.#index - index]?.get(key)
+    return this.#windows[this.#index - index]?.get(key)?.amount
   }
 
-  #add(current: Map<string, number>, key: string, amount: number): void {
-    const old = current.get(key)
-    if (old !== undefined) current.set(key, old + amount)
-    else if (this.#budget.left > 0) {
+  #add(current: Map<string, Count>, key: string, amount: number, elapsed: number): void {
+    const count = current.get(key)
+    if (count !== undefined) {
+      count.amount += amount
+      count.first = Math.min(count.first, elapsed)
+      count.last = Math.max(count.last, elapsed)
+    } else if (this.#budget.left > 0) {
       this.#budget.left--
-      current.set(key, amount)
+      current.set(key, { amount, first: elapsed, last: elapsed })
     } else {
       const buckets = (this.#overflow ??= new Float64Array(OVERFLOW_BUCKETS))
       const bucket = bucketOf(key)
@@ -79,30 +91,35 @@ export class SlidingWindows {
 
   /** Sets the count of a key in the window `index`, as totaled by all machines. */
   settle(key: string, total: number, index: number): void {
-    const window = this.#windows[this.#index - index]
-    if (window?.has(key)) window.set(key, total)
+    const count = this.#windows[this.#index - index]?.get(key)
+    if (count) count.amount = total
   }
 
   /** Returns the count over the period that ends at `now`. */
   estimate(key: string, now: number): number {
     this.moveTo(now)
     let sum = this.#overflow ? (this.#overflow[bucketOf(key)] ?? 0) : 0
-    for (let i = 0; i < PARTS; i++) sum += this.#countOf(key, i)
-    return sum + this.#countOf(key, PARTS) * (1 - this.#elapsed(now))
+    for (let i = 0; i < PARTS; i++) sum += this.#windows[i]!.get(key)?.amount ?? 0
+    const oldest = this.#windows[PARTS]!.get(key)
+    return oldest ? sum + oldest.amount * shareAfter(oldest, this.#elapsed(now)) : sum
   }
 
   /** Returns the milliseconds until the estimate is at most `threshold`, if nothing more is counted. */
   untilBelow(key: string, threshold: number, now: number): number {
     let sum = this.estimate(key, now)
+    const elapsed = this.#elapsed(now)
     let waited = 0
-    // The oldest window fades first, then the one after it, each over its whole length.
-    for (let i = PARTS, share = 1 - this.#elapsed(now); i >= 0 && sum > threshold; i--, share = 1) {
-      const fading = this.#countOf(key, i) * share
-      if (sum - fading <= threshold) return (waited + ((sum - threshold) / fading) * share) * this.#windowMs
+    // The oldest window fades first, then the one after it, each from its first request to its last.
+    for (let age = PARTS; age >= 0 && sum > threshold; age--) {
+      const count = this.#windows[age]!.get(key)
+      if (!count) continue
+      const { amount, first, last } = count
+      const fading = age === PARTS ? amount * shareAfter(count, elapsed) : amount
+      const left = Math.max(0, threshold - (sum - fading)) / amount
+      waited = PARTS - age - elapsed + last - left * (last - first)
       sum -= fading
-      waited += share
     }
-    return waited * this.#windowMs
+    return Math.max(0, waited) * this.#windowMs
   }
 
   /** Deletes the counts of a key. */
@@ -124,7 +141,7 @@ export class SlidingWindows {
   restore({ index, windows, overflow }: WindowsState): void {
     this.clear()
     this.#index = index
-    this.#windows = windows.map((window) => new Map(window))
+    this.#windows = windows.map((window) => new Map([...window].map(([key, count]) => [key, { ...count }])))
     this.#overflow = overflow
     for (const { size } of windows) this.#budget.left -= size
   }
@@ -136,18 +153,14 @@ export class SlidingWindows {
     this.#overflow = undefined
   }
 
-  #countOf(key: string, age: number): number {
-    return this.#windows[age]?.get(key) ?? 0
-  }
-
   #elapsed(now: number): number {
     // After a clock is set back, the window does not change until the clock has caught up.
-    return Math.max(0, now / this.#windowMs - this.#index)
+    return Math.max(0, this.placeAt(now) - this.#index)
   }
 
   /** Drops the windows that are over at `now`. */
   moveTo(now: number): void {
-    this.#moveToIndex(this.indexAt(now))
+    this.#moveToIndex(Math.floor(this.placeAt(now)))
   }
 
   #moveToIndex(index: number): void {
@@ -161,7 +174,13 @@ export class SlidingWindows {
   }
 }
 
-const emptyWindows = (): Map<string, number>[] => Array.from({ length: PARTS + 1 }, () => new Map<string, number>())
+const emptyWindows = (): Map<string, Count>[] => Array.from({ length: PARTS + 1 }, () => new Map<string, Count>())
+
+/** Returns the share of a count that is later than `elapsed`, if its requests are spread evenly between first and last. */
+function shareAfter({ first, last }: Count, elapsed: number): number {
+  if (elapsed >= last) return 0
+  return elapsed <= first ? 1 : (last - elapsed) / (last - first)
+}
 
 /** Returns the FNV-1a hash of the key's characters. */
 function bucketOf(key: string): number {
