@@ -214,11 +214,37 @@ t.test('rewrites of request headers', async (t) => {
   t.notHas(seen[0]?.headers, 'x-empty')
 })
 
-t.test('a header value with a line break is never sent', async (t) => {
-  const headers = { 'x-a': { operation: 'set', expression: 'url_decode(http.request.uri.query)' } }
+t.test('a header value with a line break is never sent, and does not prevent the other changes', async (t) => {
+  const headers = {
+    'x-a': { operation: 'set', expression: 'url_decode(http.request.uri.query)' },
+    'x-user': { operation: 'remove' },
+    'x-fixed': { operation: 'set', value: '1' },
+  }
   const { ask, seen } = await site(t, one('http_request_late_transform', 'rewrite', { headers }))
-  t.match(await ask({ path: '/?a%0d%0ab:c' }), { status: 200 })
+  t.match(await ask({ path: '/?a%0d%0ab:c', headers: { 'x-a': 'old', 'x-user': 'root' } }), { status: 200 })
   t.notHas(seen[0]?.headers, 'x-a')
+  t.notHas(seen[0]?.headers, 'x-user')
+  t.match(seen[0]?.headers, { 'x-fixed': '1' })
+})
+
+t.test('rules of a response read the normalized path, although the origin gets the one that was sent', async (t) => {
+  const headers = {
+    'x-path': { operation: 'set', expression: 'http.request.uri.path' },
+    'x-uri': { operation: 'set', expression: 'http.request.full_uri' },
+    'x-raw': { operation: 'set', expression: 'raw.http.request.uri' },
+  }
+  const response: TestRule = {
+    action: 'rewrite',
+    action_parameters: { headers },
+    expression: 'http.request.uri.path eq "/a/b"',
+  }
+  const { proxy } = await site(t, [{ phase: 'http_response_headers_transform', rules: [response] }])
+  const request = 'GET /%61//./b?c=%64 HTTP/1.1\r\nhost: example.test\r\nconnection: close\r\n\r\n'
+  const { text } = await sendRaw(proxy.port, request)
+  t.match(text, '\r\nx-asked: GET example.test /%61//./b?c=%64\r\n')
+  t.match(text, '\r\nx-path: /a/b\r\n')
+  t.match(text, '\r\nx-uri: http://example.test/a/b?c=%64\r\n')
+  t.match(text, '\r\nx-raw: /%61//./b?c=%64\r\n')
 })
 
 t.test('rewrites of response headers', async (t) => {

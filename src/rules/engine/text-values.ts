@@ -36,11 +36,11 @@ export function textFrom({ value, expression }: Given, compile: (text: string) =
   return (context) => textOf(evaluate(context))
 }
 
-/** Returns a text as the value of a header field. Throws if it is not a valid one (RFC 9110, 5.5). */
-export function headerValue(text: string): string {
-  if (CONTROL.test(text)) throw new TypeError('the value has a control character')
-  return trimmed(text, 0, text.length)
-}
+/**
+ * Returns a text as the value of a header field; "" if it cannot be one (RFC 9110, 5.5). A client that causes such a value
+ * must not prevent the other changes of the rule.
+ */
+export const headerValue = (text: string): string => (CONTROL.test(text) ? '' : trimmed(text, 0, text.length))
 
 const escaped = (char: string): string => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 
