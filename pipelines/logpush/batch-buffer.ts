@@ -1,7 +1,7 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../src/core/errors.js'
-import type { BatchBody, Encoding } from '../../src/core/sink.js'
+import { COMPRESSION_LEVEL, type BatchBody, type Encoding } from '../../src/core/sink.js'
 import { joinedCrc } from './crc.js'
 import { DEFLATE_END, Deflater, type CompressedChunk } from './deflater.js'
 import type { Shared } from './shared-formatting.js'
@@ -69,8 +69,9 @@ export class BatchBuffer {
     return Math.floor(this.bodyBytes * 0.9)
   }
 
-  begin(encoding: Encoding): BufferedBody {
-    return new BufferedBody(this, encoding)
+  /** `level`: of gzip, from 1 to 9. */
+  begin(encoding: Encoding, level = COMPRESSION_LEVEL): BufferedBody {
+    return new BufferedBody(this, encoding, level)
   }
 
   async file(): Promise<{ readonly path: string; readonly handle: FileHandle }> {
@@ -96,6 +97,7 @@ const GZIP_HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
 /** The body of one batch while it is made. A failed call leaves it to be discarded. */
 export class BufferedBody {
   readonly #encoding: Encoding
+  readonly #level: number
   readonly #deflater: Deflater
   readonly #kept: Kept
   #crc = 0
@@ -103,8 +105,9 @@ export class BufferedBody {
   /** Resolves when all pieces so far are kept. */
   #stored: Promise<void> | undefined
 
-  constructor(batchBuffer: BatchBuffer, encoding: Encoding) {
+  constructor(batchBuffer: BatchBuffer, encoding: Encoding, level: number) {
     this.#encoding = encoding
+    this.#level = level
     this.#deflater = batchBuffer.deflater
     this.#kept = new Kept(batchBuffer)
   }
@@ -159,8 +162,8 @@ export class BufferedBody {
   }
 
   async #deflate(text: Uint8Array, of: SharedChunk | undefined): Promise<CompressedChunk> {
-    const deflate = async () => await this.#deflater.deflate(text)
-    return await (of === undefined ? deflate() : of.shared.deflated(of.id, deflate))
+    const deflate = async () => await this.#deflater.deflate(text, this.#level)
+    return await (of === undefined ? deflate() : of.shared.deflated(`${of.id} ${this.#level}`, deflate))
   }
 
   #joined({ bytes, crc, length }: CompressedChunk): Uint8Array {
@@ -187,9 +190,9 @@ class Kept {
     if (
       this.#file === undefined &&
       this.length <= this.#batchBuffer.bodyBytes &&
-      this.#batchBuffer.take(chunk.length)
+      this.#batchBuffer.take(chunk.buffer.byteLength)
     ) {
-      this.#taken += chunk.length
+      this.#taken += chunk.buffer.byteLength
       this.#chunks.push(chunk)
       return
     }

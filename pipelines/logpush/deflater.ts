@@ -16,7 +16,7 @@ export interface CompressedChunk {
 export const DEFLATE_END = Uint8Array.of(3, 0)
 
 // The most memory that zlib takes: saves some of the time at each level.
-const OPTIONS = { level: 6, memLevel: 9, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH }
+const OPTIONS = { memLevel: 9, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH }
 // A deflate state of its own for each piece: one that is used again can give other bytes for the same text.
 const deflated = promisify(deflateRaw)
 /** Not all threads of the pool: files wait for them too. */
@@ -35,18 +35,24 @@ export class Deflater {
     this.#buffers = buffers
   }
 
-  /** Compresses a text, which can be changed as soon as this returns. */
-  async deflate(text: Uint8Array): Promise<CompressedChunk> {
+  /** Compresses a text, which can be changed as soon as this returns, at a level from 1 to 9. */
+  async deflate(text: Uint8Array, level: number): Promise<CompressedChunk> {
     const { length } = text
     const memory = length <= this.#buffers.size ? this.#buffers.take() : Buffer.allocUnsafeSlow(length)
     memory.set(text)
     const copy = memory.subarray(0, length)
     try {
-      const bytes = await this.#queue.add(async () => await deflated(copy, OPTIONS))
-      // What zlib gives lies in memory that is larger.
-      return { bytes: new Uint8Array(bytes), crc: crc32(copy), length }
+      const bytes = await this.#queue.add(async () => await deflated(copy, { ...OPTIONS, level }))
+      return { bytes: compact(bytes), crc: crc32(copy), length }
     } finally {
       this.#buffers.give(memory)
     }
   }
 }
+
+/**
+ * The output of zlib lies in memory that is larger. A copy of it is one more allocation outside of the heap, and each brings
+ * the next full garbage collection nearer: only results that leave most of that memory empty are copied.
+ */
+const compact = (bytes: Uint8Array): Uint8Array =>
+  bytes.length * 2 < bytes.buffer.byteLength ? new Uint8Array(bytes) : bytes

@@ -129,8 +129,9 @@ export class JobLoop {
       redo === undefined
         ? { bytes: Math.min(bytes, this.#ceiling), records }
         : { bytes: redo.bytes ?? Infinity, records: redo.records ?? Infinity }
+    const level = job.settings.compression_level ?? this.#deps.compressionLevel?.()
     const begin = () =>
-      new BatchBuilder(job, { ...limits, intervalMs }, batchBuffer.begin(sink.encoding), batchBuffer.buffers, {
+      new BatchBuilder(job, { ...limits, intervalMs }, batchBuffer.begin(sink.encoding, level), batchBuffer.buffers, {
         stages: this.#stages,
         shared,
       })

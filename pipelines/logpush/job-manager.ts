@@ -141,6 +141,7 @@ class JobManager implements Logpush {
       ...deps,
       batchBuffer,
       uploads,
+      compressionLevel: () => deps.options().uploads.compression_level,
       random,
       loop: new EventLoopYield(),
       sharing: new SharedFormatting(),

@@ -29,6 +29,7 @@ export interface LogpushOptions {
   readonly uploads: {
     readonly in_flight: number
     readonly in_flight_per_destination: number
+    readonly compression_level: number
     readonly timeout: number
     readonly drain_timeout: number
     /** 0: never. */

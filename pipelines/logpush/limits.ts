@@ -17,6 +17,8 @@ export interface UploadLimits {
   readonly frequency?: 'high' | 'low' | null | undefined
   /** Maximum batches that are sent concurrently. */
   readonly edged_in_flight?: number | null | undefined
+  /** Level of gzip, from 1 to 9. */
+  readonly compression_level?: number | undefined
 }
 
 /** What a job can ask for at most; a batch ends there also where the job has no limit. */

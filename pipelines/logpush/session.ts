@@ -21,6 +21,8 @@ export interface SessionDeps {
   readonly uploads: Uploads
   readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter
+  /** Returns the level of gzip of jobs that do not say theirs. */
+  readonly compressionLevel?: () => number
   readonly clock: Clock
   readonly log: Log
   /** From 0 to 1. */

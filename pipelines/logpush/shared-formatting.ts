@@ -72,8 +72,8 @@ export class SharedFormatting {
     const piece = deflate()
     this.#pieces.set(key, { piece, size: UNDER_WAY })
     try {
-      const { length } = (await piece).bytes
-      if (this.#pieces.has(key)) this.#pieces.set(key, { piece, size: length })
+      const { byteLength } = (await piece).bytes.buffer
+      if (this.#pieces.has(key)) this.#pieces.set(key, { piece, size: byteLength })
     } catch (error) {
       this.#pieces.delete(key)
       throw error

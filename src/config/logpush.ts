@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { strict } from '../core/schema.js'
+import { COMPRESSION_LEVEL } from '../core/sink.js'
 import { Duration, Size } from './units.js'
 
 const Limit = (byDefault: number, description: string) =>
@@ -27,10 +28,18 @@ const Destinations = Type.Object(
   { ...strict, default: {}, description: 'Allowed destinations of jobs.' },
 )
 
+const CompressionLevel = Type.Integer({
+  minimum: 1,
+  maximum: 9,
+  default: COMPRESSION_LEVEL,
+  description: 'Level of gzip for batches: 1 is the fastest, 9 makes the smallest.',
+})
+
 const Uploads = Type.Object(
   {
     in_flight: Limit(32, 'Maximum concurrent uploads of all jobs. Failing jobs use separate slots.'),
     in_flight_per_destination: Limit(4, 'Maximum concurrent uploads to one host or bucket.'),
+    compression_level: CompressionLevel,
     timeout: Duration('5m', 'Maximum duration of one upload.'),
     drain_timeout: Duration('10s', 'Time that uploads in flight have to finish when the daemon stops.'),
     disable_after: Duration('24h', 'A job is disabled after failing for this long without a success. 0s: never.'),

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
-import { MAX_IN_FLIGHT } from '../core/sink.js'
+import { COMPRESSION_LEVEL, MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { ANY, DATASETS, OutputOptions, type Dataset } from '../../pipelines/records/index.js'
 import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
@@ -42,6 +42,14 @@ const InFlight = Type.Optional(
   }),
 )
 
+const CompressionLevel = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: 9,
+    description: `Level of gzip, if the destination takes gzip: 1 is the fastest, 9 makes the smallest. Default: ${COMPRESSION_LEVEL}.`,
+  }),
+)
+
 const Destination = Type.String({ minLength: 1, maxLength: 4096, description: 'Where batches go, as in a job.' })
 
 const RETRY_FOR = 'A destination that fails for this long ends the run; what is not delivered is kept.'
@@ -64,6 +72,7 @@ const OUTPUT = {
   max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
   max_upload_interval_seconds: limit(30, 300, 'Seconds of a batch. 0: no limit. Default: 30.'),
   in_flight: InFlight,
+  compression_level: CompressionLevel,
 }
 
 const DeadLetter = Type.Optional(

@@ -11,7 +11,7 @@ const MAX_ATTEMPTS = 64
  */
 export function holdHeap(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
-  setFlagsFromString('--heap-growing-percent=30')
+  setFlagsFromString('--heap-growing-percent=60')
 }
 
 /** Grows the young generation to its working size, after everything is loaded. */

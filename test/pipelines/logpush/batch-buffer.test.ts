@@ -40,6 +40,24 @@ t.test('large bodies lie in files, small ones in memory, and all go', async (t) 
   for (const body of stages) await body.discard()
 })
 
+t.test('the level decides about the bytes of a body', async (t) => {
+  const staging = await BatchBuffer.open(join(testFolder(t), 'staging'))
+  const text = Array.from(
+    { length: 2000 },
+    (_, n) => `"192.0.2.${n % 250}","/shop/item/${(n * 7919) % 1000}",200\n`,
+  ).join('')
+  const made = async (level?: number) => {
+    const body = await staging.begin('gzip', level).end(Buffer.from(text))
+    const bytes = Buffer.from(await body.bytes())
+    await body.discard()
+    t.equal(gunzipSync(bytes).toString(), text)
+    return bytes
+  }
+  const [fast, usual, five, small] = [await made(1), await made(), await made(5), await made(9)]
+  t.ok(fast.length > usual.length && usual.length > small.length)
+  t.ok(usual.equals(five))
+})
+
 async function all(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
   const found: Uint8Array[] = []
   for await (const piece of pieces) found.push(piece)
