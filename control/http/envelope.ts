@@ -16,7 +16,9 @@ export function envelope(log: Log): ApiMiddleware {
       await next()
       if (ctx.status === 404 && ctx.body === undefined) throw unroutable(ctx.path)
     } catch (error) {
-      const errors = toApiErrors(error, ctx.state.endpoint?.refusal)
+      // A client that leaves during its body is no fault of the daemon.
+      const isLost = !ctx.req.complete && error === ctx.req.errored
+      const errors = isLost ? [new ApiError('badBody')] : toApiErrors(error, ctx.state.endpoint?.refusal)
       const [first] = errors
       if (first?.kind === 'internal') log.error({ event: 'internal_error', id: ctx.state.requestId, err: error })
       ctx.status = first?.status ?? 500
