@@ -4,6 +4,7 @@ import { issuesOf } from '../../src/core/schema.js'
 import { addRule, changeRule, patched, removeRule, ruleIn } from '../../src/rules/rulesets/edit.js'
 import { ruleHints, type Hint } from '../../src/rules/rulesets/hints.js'
 import { PlacedRule, Position, RulePatch } from '../../src/rules/rulesets/rule-input.js'
+import { buildTables } from '../../src/rules/rulesets/validate.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -40,7 +41,8 @@ function createRule({ repository, check }: Context): Endpoint {
     result: WrittenRuleset,
     refusal: 'badRuleset',
     handle: async (call) =>
-      await repository.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, async () => {
+        await buildTables(call.body, repository.pause)
         const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
         check.room(old.rules.length + 1)
@@ -66,8 +68,9 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
     result: WrittenRuleset,
     refusal: 'badRuleset',
     handle: async (call) =>
-      await repository.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, async () => {
         const { scope, params, body } = call
+        await buildTables(body, repository.pause)
         const stored = repository.get(scope, params.ruleset_id)
         const old = stored.value.ruleset
         const rule = known(old, params.rule_id)

@@ -97,3 +97,19 @@ t.test('a custom ruleset that an entry point begins to run is compiled in steps 
   const entry = current().rules!.request[0]!.entries[0]!.rules[0]!
   t.equal(current().rules!.linked(entry.rule.action_parameters!)?.rules.length, 300)
 })
+
+t.test('one rule whose Unicode tables are not built yet is compiled in steps too', async (t) => {
+  const { store, zones, first } = await registry(t)
+  const old = many(1, 'old')
+  await put(store, old)
+  const expression = 'http.host matches "(?iu)\\p{Cherokee}\\p{Glagolitic}"'
+  const unicode = rulesetOf({ phase: PHASE, rules: [{ action: 'log', expression }] })
+  let compiling: boolean | undefined
+  t.teardown(store.watch(() => (compiling ??= zones.applied !== undefined)))
+  await put(store, { ...unicode, id: old.id, version: '2' })
+  t.equal(compiling, true)
+  await zones.applied
+  t.match(first()?.[0], { loaded: true, rule: { expression } })
+  await put(store, { ...unicode, id: old.id, version: '3' })
+  t.equal(zones.applied, undefined, 'the tables are there')
+})

@@ -8,7 +8,7 @@ import { parseRegex, RegexSyntaxError } from '../../src/expr/regex/index.js'
 import { parse } from '../../src/expr/regex/parse.js'
 import { compileProgram } from '../../src/expr/regex/program.js'
 import { Simulation } from '../../src/expr/regex/simulate.js'
-import { compile, Getters, parse as parseExpression, SCHEME, toBytes } from '../../src/expr/index.js'
+import { compile, Getters, parse as parseExpression, SCHEME, toBytes, unicodeTables } from '../../src/expr/index.js'
 import { parseWildcard } from '../../src/expr/wildcard.js'
 
 const regex = (pattern: string) => parseRegex(toBytes(pattern))
@@ -324,4 +324,13 @@ t.test('the search for long texts finds the same position as the engine', async 
     }),
     { numRuns: 200 },
   )
+})
+
+t.test('the Unicode tables of a text are built in steps, once', (t) => {
+  const text = String.raw`{"expression":"http.host matches \"(?iu)\\p{Osage}[\\pZ\\P{sc!=Vai}]\\w\" or \\p{none}"}`
+  t.ok([...unicodeTables(text)].length > 4)
+  t.same([...unicodeTables(text)], [])
+  t.same([...unicodeTables('\\p{Deseret} (?i)')], [], 'nothing without the flag')
+  t.equal(found('(?iu)^\\p{Osage}$', '𐒰'), true)
+  t.end()
 })

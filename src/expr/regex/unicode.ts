@@ -1,4 +1,5 @@
 import { contains, ranges, type Ranges } from './ranges.js'
+import { hasUtf8, utf8 } from './utf8.js'
 
 /**
  * Unicode sets from the engine's own tables: a pattern is run once over all code points. Names that JavaScript does not
@@ -53,33 +54,48 @@ const cache = new Map<string, Ranges>()
 
 /** Returns the code points of a `\p{name}`, or undefined if the name is unknown. */
 export function property(name: string): Ranges | undefined {
+  const constant = CONSTANT.get(loose(name))
+  if (constant !== undefined) return constant
+  const body = classBody(name)
+  return body === undefined ? undefined : named(body)
+}
+
+const CONSTANT: ReadonlyMap<string, Ranges> = new Map([
+  ['any', [0, MAX_CODE_POINT]],
+  ['ascii', [0, 127]],
+])
+
+/** Returns the JavaScript class body of a `\p{name}`, or undefined if the name is unknown. */
+function classBody(name: string): string | undefined {
   const [key, value, ...more] = name.split(/[=:]/)
   if (more.length > 0 || key === undefined) return undefined
   const wanted = loose(value ?? key)
   const which = value === undefined ? '' : loose(key)
-  if (which === '' && wanted === 'any') return [0, MAX_CODE_POINT]
-  if (which === '' && wanted === 'ascii') return [0, 127]
-  if (which === '' && wanted === 'assigned') return named('\\P{Cn}')
+  if (which === '' && wanted === 'assigned') return '\\P{Cn}'
   if (which === '' || which === 'gc' || which === 'generalcategory') {
     const category = CATEGORY_NAMES.get(wanted)
-    if (category !== undefined) return named(`\\p{gc=${category}}`)
+    if (category !== undefined) return `\\p{gc=${category}}`
   }
   if (which === '' || which === 'sc' || which === 'script') {
     const script = SCRIPT_NAMES.get(wanted)
-    if (script !== undefined) return named(`\\p{sc=${script}}`)
+    if (script !== undefined) return `\\p{sc=${script}}`
   }
   if (which === 'scx' || which === 'scriptextensions') {
     const script = SCRIPT_NAMES.get(wanted)
-    if (script !== undefined) return named(`\\p{scx=${script}}`)
+    if (script !== undefined) return `\\p{scx=${script}}`
   }
   const binary = which === '' ? BINARY_NAMES.get(wanted) : undefined
-  return binary === undefined ? undefined : named(`\\p{${binary}}`)
+  return binary === undefined ? undefined : `\\p{${binary}}`
 }
 
+const WORD = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}'
+const DIGIT = '\\p{Nd}'
+const SPACE = '\\p{White_Space}'
+
 /** Returns `\w` with Unicode on; `\d` and `\s` follow (UTS 18, annex C). */
-export const unicodeWord = (): Ranges => named('\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}')
-export const unicodeDigit = (): Ranges => named('\\p{Nd}')
-export const unicodeSpace = (): Ranges => named('\\p{White_Space}')
+export const unicodeWord = (): Ranges => named(WORD)
+export const unicodeDigit = (): Ranges => named(DIGIT)
+export const unicodeSpace = (): Ranges => named(SPACE)
 
 /** Returns whether a plane is uniform, except for its last two code points: unassigned and private ones. */
 const isUniform = (plane: number): boolean => (plane > 3 && plane !== 14) || plane > 14
@@ -124,32 +140,78 @@ function named(body: string): Ranges {
   return found
 }
 
-const single = (text: string) => (Array.from(text).length === 1 ? text.codePointAt(0) : undefined)
-
 let folds: Map<number, readonly number[]> | undefined
-/** Two characters that are equal if case is ignored. */
-const SAME = /^(.)\1$/isu
+/** All code points that a case mapping changes. */
+const CASED = '\\p{Changes_When_Casemapped}'
 
 /** Returns for each code point with another case: all that are equal if case is ignored (simple folding). */
 function foldTable(): Map<number, readonly number[]> {
   if (folds !== undefined) return folds
   const table = new Map<number, number[]>()
-  for (let point = 0x41; point < 0x1e944; point++) {
-    const char = String.fromCodePoint(point)
-    const [lower, upper] = [char.toLowerCase(), char.toUpperCase()]
-    if (lower === char && upper === char) continue
-    for (const other of [lower, upper, lower.toUpperCase(), upper.toLowerCase()]) {
-      const to = single(other)
-      // Case mappings contain more than folding does (for example the dotless i): pairs that `i` does not equate are
-      // omitted.
-      if (to === undefined || to === point || !SAME.test(char + other)) continue
-      const both = [...new Set([...(table.get(point) ?? [point]), ...(table.get(to) ?? [to])])]
-      for (const member of both) table.set(member, both)
-    }
+  // Case mappings contain more than folding does (for example the dotless i): pairs that `i` does not equate are omitted.
+  for (const { 0: pair, 1: char = '' } of casePairs().matchAll(/^(.)\1$/gimsu)) {
+    const point = char.codePointAt(0) as number
+    const to = pair.codePointAt(char.length) as number
+    const both = [...new Set([...(table.get(point) ?? [point]), ...(table.get(to) ?? [to])])]
+    for (const member of both) table.set(member, both)
   }
   folds = table
   return table
 }
+
+/** Returns lines of two characters that one of the case mappings connects. */
+function casePairs(): string {
+  const lines: string[] = []
+  const cased = named(CASED)
+  for (let at = 0; at < cased.length; at += 2) {
+    for (let point = cased[at] as number; point <= (cased[at + 1] as number); point++) {
+      const char = String.fromCodePoint(point)
+      const [lower, upper] = [char.toLowerCase(), char.toUpperCase()]
+      for (const other of [lower, upper, lower.toUpperCase(), upper.toLowerCase()])
+        if (other !== char && isSingle(other)) lines.push(char + other)
+    }
+  }
+  return lines.join('\n')
+}
+
+const isSingle = (text: string): boolean => text.length === ((text.codePointAt(0) as number) > 0xffff ? 2 : 1)
+
+/**
+ * Builds the tables that the patterns in a text need. Yields before each, and ends at once if all are there. A pattern
+ * that needs several tables would otherwise build them in one long turn of the event loop.
+ */
+export function* unicodeTables(text: string): Generator<undefined, void> {
+  if (!/\(\?[a-zA-Z]*u/.test(text)) return
+  const names = [...text.matchAll(/\\p(?:\{\^?([^{}]*)\}|(\w))/gi)].map(([, long, short = '']) => long ?? short)
+  const bodies = new Set(names.flatMap((name) => classBody(name.replace('!=', '=')) ?? []))
+  for (const [escape, body] of ESCAPES) if (escape.test(text)) bodies.add(body)
+  const isFolded = /\(\?[a-zA-Z]*i/.test(text)
+  if (sampled === undefined && (isFolded || bodies.size > 0)) {
+    yield
+    samples()
+  }
+  if (isFolded && folds === undefined) {
+    yield
+    named(CASED)
+    yield
+    foldTable()
+  }
+  for (const body of bodies) {
+    if (!cache.has(body)) yield
+    const set = named(body)
+    if (!hasUtf8(set)) yield
+    utf8(set)
+    if (!isFolded || folded.has(set)) continue
+    yield
+    utf8(foldUnicode(set))
+  }
+}
+
+const ESCAPES: readonly (readonly [RegExp, string])[] = [
+  [/\\[wb]/i, WORD],
+  [/\\d/i, DIGIT],
+  [/\\s/i, SPACE],
+]
 
 /** Code points with another case, ascending. */
 let folding: readonly number[] | undefined

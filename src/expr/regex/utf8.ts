@@ -33,6 +33,9 @@ export function utf8(set: Ranges): Hir {
   return hir
 }
 
+/** Returns whether {@link utf8} has the result of this set. */
+export const hasUtf8 = (set: Ranges): boolean => shared.has(set)
+
 function formsOf(set: Ranges): Hir {
   const ascii = intersect(set, [0, 0x7f])
   const branches: Hir[] = ascii.length === 0 ? [] : [{ kind: 'class', set: ascii }]

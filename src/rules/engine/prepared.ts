@@ -10,6 +10,7 @@ import {
   type Filter,
   type IndexedRule,
   SCHEME,
+  unicodeTables,
   type Uses,
 } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
@@ -50,7 +51,10 @@ export function prepareRuleset(ruleset: Ruleset, options: PrepareOptions): Prepa
   }
 }
 
-/** {@link prepareRuleset} in steps of one rule that has to be compiled, between which other work can be done. */
+/**
+ * {@link prepareRuleset} in steps of one rule that has to be compiled, or of one table that it needs first; between
+ * them other work can be done.
+ */
 export function* preparation(
   { id, name: title, description, version, kind, phase: phaseName, rules }: Ruleset,
   { level, accountId, parts, counters, log, previous }: PrepareOptions,
@@ -85,8 +89,6 @@ export function* preparation(
   const known = new Map(previous?.rules.map((prepared) => [prepared.rule.id, prepared]))
 
   const prepare = (rule: Rule): PreparedRule => {
-    const same = known.get(rule.id)
-    if (same?.loaded === true && isSame(same.rule, rule)) return same
     const { action } = rule
     const counter = counters.of({ phase: phase.name, ruleset: id, rule: rule.id, action })
     const logged = action !== 'skip' || rule.logging?.enabled !== false
@@ -132,9 +134,14 @@ export function* preparation(
 
   const prepared: PreparedRule[] = []
   for (const rule of rules) {
-    const ready = prepare(rule)
-    prepared.push(ready)
-    if (ready !== known.get(rule.id)) yield undefined
+    const same = known.get(rule.id)
+    if (same && isReady(same, rule)) {
+      prepared.push(same)
+      continue
+    }
+    yield* unicodeTables(JSON.stringify(rule))
+    prepared.push(prepare(rule))
+    yield undefined
   }
   const facts = { id, name: title, description, version, kind, phase: phase.name, level }
   return {
@@ -150,14 +157,20 @@ export function* preparation(
   }
 }
 
-/** Returns how many rules of a ruleset are not in its previous version, and have to be compiled. */
-export function rulesToPrepare({ rules }: Ruleset, previous: PreparedRuleset | undefined): number {
+/** Returns the number of steps of {@link preparation}: rules that are not in the previous version, and tables. */
+export function stepsToPrepare({ rules }: Ruleset, previous: PreparedRuleset | undefined): number {
   const known = new Map(previous?.rules.map((prepared) => [prepared.rule.id, prepared]))
-  return rules.filter((rule) => {
-    const same = known.get(rule.id)
-    return same?.loaded !== true || !isSame(same.rule, rule)
-  }).length
+  return rules
+    .filter((rule) => !isReady(known.get(rule.id), rule))
+    .reduce((steps, rule) => steps + (unicodeTables(JSON.stringify(rule)).next().done === true ? 1 : SLOW_STEPS), 0)
 }
+
+/** A table takes as long as this many rules. */
+const SLOW_STEPS = 100
+
+/** Returns whether a compiled rule can be used for `rule`. */
+const isReady = (prepared: PreparedRule | undefined, rule: Rule): prepared is PreparedRule =>
+  prepared?.loaded === true && isSame(prepared.rule, rule)
 
 /**
  * Returns whether a rule has not changed. It is not identical after a read from the store, and a comparison of all

@@ -7,7 +7,7 @@ import { account, zone, type Scope } from '../../core/scope.js'
 import type { Change, StoreReader } from '../../core/store.js'
 import { forgetExpressions } from '../parsed.js'
 import type { Level } from '../phases.js'
-import { preparation, prepareRuleset, rulesToPrepare, type PrepareOptions } from './prepared.js'
+import { preparation, prepareRuleset, stepsToPrepare, type PrepareOptions } from './prepared.js'
 import { MatchCounters } from './match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../types.js'
 import { ZoneRules } from './zone-rules.js'
@@ -25,7 +25,7 @@ export interface RulesetCacheOptions {
   readonly log: Log
 }
 
-/** Changes of fewer rules are compiled at once; others in steps, while the previous rules stay in force. */
+/** Changes of fewer steps are compiled at once; others with pauses, while the previous rules stay in force. */
 const MAX_AT_ONCE = 16
 
 /** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
@@ -82,7 +82,7 @@ export class RulesetCache {
     this.#outdated.push(...relevant)
     // A build in progress finds these changes too.
     if (this.#applying) return
-    if (this.#unprepared().reduce((sum, { rules }) => sum + rules, 0) < MAX_AT_ONCE) return this.#apply(refresh)
+    if (this.#unprepared().reduce((sum, { steps }) => sum + steps, 0) < MAX_AT_ONCE) return this.#apply(refresh)
     this.#applying = this.#buildAndApply(refresh)
   }
 
@@ -121,9 +121,9 @@ export class RulesetCache {
     forgetExpressions()
   }
 
-  /** Returns the changed rulesets that zones run and that are not compiled, with their number of new rules. */
-  #unprepared(): { ruleset: Ruleset; level: Level; accountId: string; rules: number }[] {
-    const found = new Map<string, { ruleset: Ruleset; level: Level; accountId: string; rules: number }>()
+  /** Returns the changed rulesets that zones run and that are not compiled, with their number of steps. */
+  #unprepared(): { ruleset: Ruleset; level: Level; accountId: string; steps: number }[] {
+    const found = new Map<string, { ruleset: Ruleset; level: Level; accountId: string; steps: number }>()
     const visit = (scope: Scope, id: string): void => {
       const level: Level = scope.type === 'account' ? 'account' : 'zone'
       const accountId = level === 'account' ? scope.id : this.#accounts.get(scope.id)
@@ -132,7 +132,7 @@ export class RulesetCache {
       if (stored === undefined) return level === 'zone' ? visit(account(accountId), id) : undefined
       const known = this.#prepared.get(id)
       if (known?.version === stored.version) return
-      found.set(id, { ruleset: stored, level, accountId, rules: rulesToPrepare(stored, known) })
+      found.set(id, { ruleset: stored, level, accountId, steps: stepsToPrepare(stored, known) })
       for (const { action, action_parameters: params } of stored.rules)
         if (action === 'execute') visit(scope, String(params?.['id']))
     }

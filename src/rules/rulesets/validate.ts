@@ -5,6 +5,7 @@ import { issuesOf, soundMembers } from '../../core/schema.js'
 import type { Action, ExpressionUse } from '../action.js'
 import { ACTIONS, actionsOf } from '../actions/index.js'
 import { repeats } from '../actions/shared.js'
+import { unicodeTables } from '../../expr/index.js'
 import type { RuleContext } from '../types.js'
 import { executeIssues } from './execute-target.js'
 import { checkExpression, missingList, type ExpressionPurpose } from './expression.js'
@@ -22,12 +23,18 @@ const shape = issuesOf(RuleInput)
 export async function rulesIssues(rules: readonly unknown[], context: RuleContext, pause: Pause): Promise<Issue[]> {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
-    await pause()
+    await buildTables(rule, pause)
     for (const { pointer, message } of ruleIssues(rule, context))
       issues.push({ pointer: `/rules/${index}${pointer}`, message })
     if (issues.length >= MAX_ISSUES) break
   }
   return [...issues, ...repeatedNames(rules)]
+}
+
+/** Builds the tables that the expressions of a rule need, one in each turn of the event loop. */
+export async function buildTables(rule: unknown, pause: Pause): Promise<void> {
+  await pause()
+  for (const _ of unicodeTables(JSON.stringify(rule))) await pause()
 }
 
 /** Returns the issues of one rule; pointers are relative to it. If there are none, it is a {@link RuleInput}. */
@@ -67,7 +74,7 @@ export async function unplacedRulesIssues(
 ): Promise<Issue[]> {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
-    await pause()
+    await buildTables(rule, pause)
     const wrong = shape(rule)
     const sound = typeof rule === 'object' && rule !== null ? soundMembers(rule as Partial<RuleInput>, wrong) : {}
     for (const { pointer, message } of [...wrong, ...expressionIssues(sound, undefined, { list })])
