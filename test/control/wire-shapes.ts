@@ -221,7 +221,7 @@ const ofPart = (name: string, shape: Shape): Shape => ({
   make(body, random) {
     const parts = partsOf(body)
     const at = Math.floor(random() * (parts.length - 1))
-    const { bytes } = shape.make(Object.values((body ?? {}) as object)[at] ?? body, random)
+    const { bytes } = shape.make(Object.values(body ?? {})[at] ?? body, random)
     const text = form(parts.map((part, index) => (index === at ? { ...part, bytes: '\u0001' } : part)))
     const cut = text.indexOf('\u0001')
     const joined = [Buffer.from(text.slice(0, cut)), bytes, Buffer.from(text.slice(cut + 1))]
@@ -255,7 +255,7 @@ const FORM_SHAPES: readonly Shape[] = [
   ofForm('bare line feeds', (parts) => form(parts).replaceAll('\r\n', '\n')),
   ofForm('text around', (parts) => `before\r\n${form(parts)}after`),
   ofForm('many parts', (parts) => form([...parts, ...Array.from({ length: 3000 }, (_, n) => field(`f${n}`, ''))])),
-  ofForm('gzip that is none', (parts) => form(parts), { ...FORM_TYPE, ...{ 'content-encoding': 'gzip' } }),
+  ofForm('gzip that is none', (parts) => form(parts), { ...FORM_TYPE, 'content-encoding': 'gzip' }),
   {
     name: 'body that ends early',
     make: (body) => ({ headers: FORM_TYPE, bytes: Buffer.from(form(partsOf(body))), missing: 50 }),
