@@ -8,17 +8,18 @@ import { gzipSync } from 'node:zlib'
 export interface WireRequest {
   /** The kind of damage, for messages and counts. */
   readonly shape: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   readonly bytes: Buffer
   /** Bytes that the header promises beyond `bytes`. The sender closes its side without them. */
   readonly missing?: number
 }
 
+type Headers = Readonly<Record<string, string>>
 export type Random = () => number
 
 const BOUNDARY = 'fuzz-boundary-2f1d'
-const JSON_TYPE = { 'content-type': 'application/json' }
-const FORM_TYPE = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` }
+const JSON_TYPE: Headers = { 'content-type': 'application/json' }
+const FORM_TYPE: Headers = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` }
 
 const pick = <T>(random: Random, values: readonly T[]): T => values[Math.floor(random() * values.length)]!
 
@@ -41,7 +42,7 @@ interface Shape {
 }
 
 const textOf = (body: unknown): string => JSON.stringify(body) ?? ''
-const json = (text: string | Buffer, headers: Readonly<Record<string, string>> = JSON_TYPE) => ({
+const json = (text: string | Buffer, headers: Headers = JSON_TYPE) => ({
   headers,
   bytes: typeof text === 'string' ? Buffer.from(text) : text,
 })
@@ -210,7 +211,11 @@ const HEADS = [
 ]
 
 /** A shape that changes the parts, or what they are joined to. */
-const ofForm = (name: string, change: (parts: Part[], random: Random) => string, headers = FORM_TYPE): Shape => ({
+const ofForm = (
+  name: string,
+  change: (parts: Part[], random: Random) => string,
+  headers: Headers = FORM_TYPE,
+): Shape => ({
   name,
   make: (body, random) => ({ headers, bytes: Buffer.from(change(partsOf(body), random)) }),
 })
