@@ -6,13 +6,15 @@ import type { ExchangeTrace, Tracer } from '../telemetry/tracer.js'
 import type { Exchange } from './exchange.js'
 
 const FIELD = 'traceparent'
+/** Characters of a path that a span has. */
+const MAX_PATH = 1024
 
 /** Traces a request if it is sampled: its origin or Worker gets a field that continues the trace. */
 export function beginTrace(exchange: Exchange, tracer: Tracer, isTrusted: () => boolean): void {
   const trace = tracer.sample(headerOf(exchange.rawHeaders, FIELD), isTrusted)
   if (!trace) return
   const originSpanId = newSpanId()
-  exchange.trace = { ...trace, originSpanId }
+  exchange.trace = { traceId: trace.traceId, spanId: trace.spanId, parentId: trace.parentId, originSpanId }
   exchange.headers = withHeader(exchange.headers, FIELD, traceparent(trace.traceId, originSpanId))
 }
 
@@ -22,15 +24,19 @@ export function endTrace(exchange: Exchange, trace: ExchangeTrace, tracer: Trace
   const { startedAt, startedMonotonic, originSentAt, originAskedAt, originAt, originStatus, originUrl } = exchange
   const at = (monotonic: number): number => startedAt + monotonic - startedMonotonic
   const ended = clock.monotonic()
-  const request = { 'http.request.method': method, 'url.path': pathOf(rawTarget) }
+  const path = pathOf(rawTarget)
+  // Without spread members, which take several times as long as the rest.
   tracer.add({
-    ...trace,
+    traceId: trace.traceId,
+    spanId: trace.spanId,
+    parentId: trace.parentId,
     name: method,
     kind: SERVER,
     startedAt,
     endedAt: at(ended),
     attributes: {
-      ...request,
+      'http.request.method': method,
+      'url.path': path,
       'url.scheme': scheme,
       'server.address': host,
       'client.address': clientAddress,
@@ -38,7 +44,7 @@ export function endTrace(exchange: Exchange, trace: ExchangeTrace, tracer: Trace
       'http.response.status_code': status,
       'edged.zone': zone.name,
       'edged.ray': rayId,
-      ...(cacheStatus !== undefined && { 'edged.cache_status': cacheStatus }),
+      'edged.cache_status': cacheStatus,
     },
     failed: status >= 500,
   })
@@ -53,13 +59,17 @@ export function endTrace(exchange: Exchange, trace: ExchangeTrace, tracer: Trace
     startedAt: at(begun),
     endedAt: at(originAt ?? ended),
     attributes: {
-      ...request,
-      ...(originUrl !== undefined && { 'server.address': originUrl }),
-      ...(originStatus > 0 && { 'http.response.status_code': originStatus }),
+      'http.request.method': method,
+      'url.path': path,
+      'server.address': originUrl,
+      'http.response.status_code': originStatus > 0 ? originStatus : undefined,
     },
     failed: originStatus === 0 || originStatus >= 500,
   })
 }
 
 /** Queries can contain secrets: they are not part of a trace. */
-const pathOf = (target: string): string => target.split('?', 1)[0]!.slice(0, 1024)
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return target.slice(0, Math.min(query < 0 ? target.length : query, MAX_PATH))
+}

@@ -63,6 +63,33 @@ t.test('the json format has one object per line', async (t) => {
   })
 })
 
+t.test('lines of requests that have facts in common show the facts of their own request', async (t) => {
+  const { request, served } = entry
+  const variants: AccessEntry[] = [
+    entry,
+    { ...entry, startedAt: entry.startedAt + 1, rayId: 'fedcba9876543210' },
+    { ...entry, status: 503, bytes: 0, durationMs: 90_000 },
+    { ...entry, clientAddress: '198.51.100.1' },
+    { ...entry, clientAddress: '' },
+    { ...entry, request: { ...request!, method: 'PUT', target: '/other' } },
+    { ...entry, request: { ...request!, httpVersion: '2', rawHeaders: ['user-agent', 'a "quoteD"\tagent'] } },
+    { ...entry, request: { ...request!, rawHeaders: [] } },
+    { ...entry, served: { ...served!, host: 'example.tesT', scheme: 'http' } },
+    { ...entry, served: { ...served!, zone: 'y', origin: undefined, originStatus: 0, originMs: undefined } },
+  ]
+  const first = variants.map((variant) => ACCESS_FORMATS.json(variant))
+  for (const [at, variant] of [...variants, ...variants.toReversed()].entries()) {
+    const index = at < variants.length ? at : variants.length * 2 - 1 - at
+    t.equal(ACCESS_FORMATS.json(variant), first[index])
+    t.equal(ACCESS_FORMATS.json(variant), first[index], 'again')
+  }
+  t.equal(new Set(first).size, variants.length)
+  t.match(JSON.parse(first[2]!), { status: 503, bytes: 0, duration_ms: 90_000 })
+  t.match(JSON.parse(first[3]!), { client: '198.51.100.1', host: 'example.test' })
+  t.match(JSON.parse(first[5]!), { method: 'PUT', uri: '/other', user_agent: 'a "quoted"\tagent' })
+  t.match(JSON.parse(first[6]!), { protocol: 'HTTP/2', user_agent: 'a "quoteD"\tagent' })
+})
+
 t.test('requests that are served, rejected by a zone table or malformed are all logged', async (t) => {
   const { url } = await startOrigin(t, (_, response) => response.writeHead(201).end('hello'))
   const accessLog = new AccessLog()
