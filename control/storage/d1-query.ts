@@ -14,6 +14,7 @@ import {
   type ObjectRows,
   type SqlMeta,
 } from '../../src/workers/runtime/databases.js'
+import { DataAway } from '../../src/workers/runtime/data-homes.js'
 import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, FileResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -252,6 +253,8 @@ export function d1Queries({ store, clock, blobs, databases, assertDatabase }: Qu
 }
 
 function toApiError(error: unknown): never {
+  if (error instanceof DataAway)
+    throw new ApiError('unavailable', undefined, { message: error.message, headers: { 'retry-after': '5' } })
   throw error instanceof SqlError ? new ApiError('badDatabase', undefined, error.message) : error
 }
 

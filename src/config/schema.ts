@@ -7,6 +7,7 @@ import { Telemetry } from './telemetry.js'
 import { Cache, ZoneCache } from './cache.js'
 import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
+import { Machines } from './machines.js'
 import { ORIGIN_OPTIONS } from './origins.js'
 import type { Pipeline } from './pipeline.js'
 import { Duration, Size } from './units.js'
@@ -331,6 +332,7 @@ export const ConfigFile = Type.Object(
       },
       { ...strict, default: {}, description: 'Secrets at rest are sealed with AES-256-GCM.' },
     ),
+    machines: Machines,
     log: Type.Object(
       {
         level: Type.Union(

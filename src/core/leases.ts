@@ -18,6 +18,8 @@ export interface Presence {
 export interface LeaseOptions {
   readonly leases: Kind<Lease>
   readonly presence: Kind<Presence>
+  /** What the presence record of this daemon has besides `beat`. */
+  readonly details?: object
   /** Time without renewal, in ms, after which the leases of a daemon are free. */
   readonly expiryMs: number
   /** Name of this daemon. */
@@ -93,7 +95,7 @@ export class Leases {
 
   async #beat(): Promise<void> {
     const { value } = this.#store.get(this.#options.presence, DAEMON, this.#options.self) ?? {}
-    const next: Presence = { beat: (value?.beat ?? 0) + 1 }
+    const next = { ...this.#options.details, beat: (value?.beat ?? 0) + 1 }
     try {
       await this.#store.batch([{ kind: this.#options.presence, scope: DAEMON, id: this.#options.self, value: next }])
     } catch (error) {

@@ -76,6 +76,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   processes: ({ processes }) => processes,
   store: ({ store }) => store,
   secrets: ({ secrets }) => secrets,
+  machines: ({ machines }) => machines,
   admin: ({ admin }) => admin,
   pipelines: described,
   'control.listen': ({ control }) => control.listen,

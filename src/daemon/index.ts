@@ -166,7 +166,21 @@ async function start(
       sharedAs: machine,
     }),
   )
-  const parts = { config: current, store, keys, blobs, egress, edge, tails, emitter, clock, log }
+  const parts = {
+    config: current,
+    store,
+    keys,
+    blobs,
+    egress,
+    edge,
+    tails,
+    emitter,
+    machine,
+    ports,
+    clock,
+    log,
+    metrics,
+  }
   const scripts = await openWorkerScripts(stack, parts)
   const traffic = stack.use(new TrafficHistory(() => scrape.metrics(), { clock, log }))
   const control = stack.use(

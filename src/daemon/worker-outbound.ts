@@ -15,6 +15,7 @@ import type { Log } from '../core/log.js'
 import type { Scope } from '../core/scope.js'
 import type { Zone, Zones } from '../edge/zones.js'
 import { NotPublic, type Egress, type GuardedAgents } from '../egress/egress.js'
+import { DataAway } from '../workers/runtime/data-homes.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, SCRIPT_HEADER } from '../workers/runtime/types.js'
 import { WorkerCalls } from '../workers/runtime/worker-calls.js'
 import type { ClosableServer } from '../workers/runtime/runtime-deps.js'
@@ -205,7 +206,7 @@ class Outbound {
       }
     } catch (error) {
       ended()
-      throw error
+      throw error instanceof DataAway ? new Refused(503, 'error code: 1105') : error
     }
   }
 

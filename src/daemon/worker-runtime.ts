@@ -30,6 +30,7 @@ import { QueueConsumers } from '../workers/runtime/queue-consumers.js'
 import { queueResource } from '../workers/runtime/resources/queue.js'
 import { TRACE_DATASET, traceRecord } from '../workers/runtime/trace-record.js'
 import { assetsResource } from './worker-assets.js'
+import type { DataHomes } from '../workers/runtime/data-homes.js'
 import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
 import { cacheResource } from './worker-cache.js'
 import { openMailer } from './worker-mail.js'
@@ -39,6 +40,9 @@ import type { WorkerRegistry } from './worker-registry.js'
 /** Deliveries of queues that take longer are cut at a stop, and made again at the next start. */
 const MAX_CLOSE_MS = 10_000
 const CONNECT_TIMEOUT_MS = 10_000
+
+/** Folder of Durable Object and D1 data, one folder per account. */
+export const workerData = ({ data }: Pick<Config, 'data'>): string => join(data, 'workers')
 
 export interface RuntimeParts {
   readonly store: Store
@@ -50,6 +54,8 @@ export interface RuntimeParts {
   readonly workers: WorkerRegistry
   readonly tails: Tails
   readonly emitter: Emitter
+  /** Undefined: no other machine uses the store. */
+  readonly homes: DataHomes | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -62,10 +68,14 @@ export interface RunningWorkers {
   close(): Promise<void>
 }
 
+/** Returns the path of the binary that runs scripts. Undefined if they are switched off or it is not installed. */
+export const runtimeBinary = ({ workers }: Pick<Config, 'workers'>): string | undefined =>
+  workers.runtime === 'off' ? undefined : findWorkerd()
+
 /** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
 export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
-  const { store, repository, vault, blobs, egress, zones, workers, tails, emitter, clock, log } = parts
-  const binary = config.workers.runtime === 'off' ? undefined : findWorkerd()
+  const { store, repository, vault, blobs, egress, zones, workers, tails, emitter, homes, clock, log } = parts
+  const binary = runtimeBinary(config)
   if (binary === undefined) {
     log.info({
       event: 'workers_do_not_run',
@@ -119,7 +129,8 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     connect: async (to) => await egress.connect({ ...to, tls: false, timeoutMs: CONNECT_TIMEOUT_MS }),
     clock,
     log,
-    objects: join(config.data, 'workers'),
+    objects: workerData(config),
+    homes,
     resources,
     outbound: (scope) => outboundServer({ zones, workers, egress, log }, scope),
     isTraced: (scope, script) => script.logpush || isObserved(script) || tails.has(scope, script),
@@ -129,6 +140,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     store,
     clock,
     log,
+    isHere: (scope, script) => runtime.runsHere(scope, script),
     call: async (scope, script, event) => await runtime.call(scope, script, 'scheduled', event),
   })
   void cron.start()
@@ -138,6 +150,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     queues,
     clock,
     log,
+    isHere: (scope, script) => runtime.runsHere(scope, script),
     call: async (scope, script, event) => await runtime.call(scope, script, 'queue', event),
   })
   return {

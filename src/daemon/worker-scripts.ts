@@ -7,6 +7,7 @@ import type { ClosingStack } from '../core/closing-stack.js'
 import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import { MemoryBudget } from '../core/memory-budget.js'
+import type { Metrics } from '../core/metrics.js'
 import type { Store } from '../core/store.js'
 import type { Egress } from '../egress/egress.js'
 import type { Keyring } from '../store/keyring.js'
@@ -15,7 +16,9 @@ import { CodeReader } from '../workers/code/reader.js'
 import { startCollector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
 import type { Edge } from './edge.js'
-import { openRuntime, type RunningWorkers } from './worker-runtime.js'
+import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './worker-runtime.js'
+import { WorkerHomeServer } from './worker-home-server.js'
+import { WorkerHomes } from './worker-homes.js'
 
 export interface WorkerScriptsDeps {
   /** The configuration in force. */
@@ -27,8 +30,13 @@ export interface WorkerScriptsDeps {
   readonly edge: Edge
   readonly tails: Tails
   readonly emitter: Emitter
+  /** Name of this machine if others use the same store. */
+  readonly machine: string | undefined
+  /** Ports that Workers do not reach. */
+  readonly ports: Set<number>
   readonly clock: Clock
   readonly log: Log
+  readonly metrics: Metrics
 }
 
 /** Uploaded scripts: their storage, what the API needs of them, and the runtime. */
@@ -42,7 +50,7 @@ export interface WorkerScripts {
 
 /** Opens the repository of scripts and starts the deployed ones. */
 export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScriptsDeps): Promise<WorkerScripts> {
-  const { config, store, keys, blobs, egress, edge, tails, emitter, clock, log } = deps
+  const { config, store, keys, blobs, egress, edge, tails, emitter, machine, ports, clock, log, metrics } = deps
   stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config().workers.retention.orphans }))
   const repository = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
   const assets = new AssetUploads({
@@ -54,9 +62,22 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   })
   const uploads = new MemoryBudget(config().workers.upload.memory)
   const { zones, workers } = edge
-  const shared = { store, repository, vault: keys, blobs, egress, zones, workers, tails, emitter, clock, log }
+  const link =
+    machine === undefined || runtimeBinary(config()) === undefined
+      ? undefined
+      : { self: machine, keys: keys.deriveAll('machines'), clock, log }
+  const server = link && stack.use(await WorkerHomeServer.open(config(), link))
+  if (server) ports.add(server.port)
+  const homes =
+    link &&
+    server &&
+    stack.use(new WorkerHomes({ ...link, store, metrics, folder: workerData(config()), address: server.address }))
+  const shared = { store, repository, vault: keys, blobs, egress, zones, workers, tails, emitter, homes, clock, log }
   const running = await openRuntime(config(), shared)
-  if (running) stack.use(running)
+  if (running) {
+    stack.use(running)
+    server?.serve(running.runtime)
+  }
   const runtime = running?.runtime
   workers.runtime = runtime
   const code = stack.use(new CodeReader())

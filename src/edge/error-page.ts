@@ -134,6 +134,13 @@ const REASONS = {
     happened: 'The Worker of this address does not exist.',
     advice: LATER,
   },
+  worker_data_away: {
+    code: 1105,
+    category: 'origin',
+    retryable: true,
+    happened: 'The machine with the data of the Worker of this website does not respond.',
+    advice: LATER,
+  },
 } as const satisfies Readonly<Record<ErrorPageReason | WorkerErrorName, Explanation & { code: number | undefined }>>
 
 const explanation = (status: number): Explanation =>

@@ -1,6 +1,7 @@
 import { messageOf } from '../core/errors.js'
 import { headerOf, type RawHeaders } from '../http/headers.js'
 import { ConnectionLost } from '../http/origin-errors.js'
+import { DataAway } from '../workers/runtime/data-homes.js'
 import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, type Cut } from '../workers/runtime/types.js'
 import type { Exchange } from './exchange.js'
 import { CLIENT_LEFT } from './origin-exchange.js'
@@ -25,7 +26,7 @@ export interface EnteredWorker {
 }
 
 /** How a request of a Worker ended. Labels a metric. */
-export const WORKER_OUTCOMES = ['ok', 'exception', 'limit', 'loop', 'canceled', 'failed'] as const
+export const WORKER_OUTCOMES = ['ok', 'exception', 'limit', 'loop', 'away', 'canceled', 'failed'] as const
 export type WorkerOutcome = (typeof WORKER_OUTCOMES)[number]
 
 export interface WorkerRun {
@@ -82,8 +83,11 @@ class WorkerCall implements ResponseSink {
     try {
       entered = this.#run.enter()
     } catch (error) {
-      this.#ended('failed')
-      this.#sink.fail(error)
+      if (error instanceof DataAway) this.#failAway(error.message)
+      else {
+        this.#ended('failed')
+        this.#sink.fail(error)
+      }
       return
     }
     if (entered instanceof Promise) void this.#sendLater(entered)
@@ -100,7 +104,7 @@ class WorkerCall implements ResponseSink {
 
   head(status: number, headers: RawHeaders): void {
     this.#isBegun = true
-    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) this.#failWith('threw an exception')
+    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) this.#threw()
     else this.#sink.head(status, headers)
   }
 
@@ -133,8 +137,11 @@ class WorkerCall implements ResponseSink {
     try {
       this.#send(await entered)
     } catch (error) {
-      this.#ended('limit')
-      this.#sink.fail(new WorkerError('worker_limit', messageOf(error)))
+      if (error instanceof DataAway) this.#failAway(error.message)
+      else {
+        this.#ended('limit')
+        this.#sink.fail(new WorkerError('worker_limit', messageOf(error)))
+      }
     }
   }
 
@@ -153,18 +160,27 @@ class WorkerCall implements ResponseSink {
     this.#over('ok')
   }
 
-  async #failedLater(error: unknown, later: Promise<Cut>): Promise<void> {
-    let cut: Cut = 'none'
-    try {
-      cut = await later
-    } catch {
-      // The daemon that knows it has ended.
+  /** The exception may come from a call to a machine that is away. */
+  #threw(): void {
+    const cut = this.#entry?.cut() ?? 'none'
+    if (!(cut instanceof Promise)) {
+      this.#failWith('threw an exception')
+      return
     }
-    this.#failed(error, cut)
+    this.#isOver = true
+    void settled(cut).then((cut) => (cut === 'away' ? this.#failAway() : this.#failWith('threw an exception')))
+  }
+
+  async #failedLater(error: unknown, later: Promise<Cut>): Promise<void> {
+    this.#failed(error, await settled(later))
   }
 
   #failed(error: unknown, cut: Cut): void {
     const isCut = cut === 'script'
+    if (cut === 'away') {
+      this.#failAway()
+      return
+    }
     if (!isCut && !this.#isBegun && isLost(error)) {
       // Accepted by a running process and closed again: the script lost its connection to another process. The request would
       // call a script again that does not return.
@@ -194,6 +210,11 @@ class WorkerCall implements ResponseSink {
     this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry?.script} ${what}`))
   }
 
+  #failAway(reason = `the machine with the data of the Worker ${this.#entry?.script} does not respond`): void {
+    this.#over('away')
+    this.#sink.fail(new WorkerError('worker_data_away', reason))
+  }
+
   #over(outcome: WorkerOutcome): void {
     this.#isOver = true
     this.#entry?.done()
@@ -219,6 +240,9 @@ function urlOf(socket: string): string {
   urls.set(socket, url)
   return url
 }
+
+/** Whether the process was killed. The daemon that knows it may have ended. */
+const settled = async (cut: Promise<Cut>): Promise<Cut> => await cut.catch(() => 'none')
 
 const LOST: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'])
 const isLost = (error: unknown): boolean =>

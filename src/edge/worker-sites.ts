@@ -22,6 +22,7 @@ export const WORKER_ERRORS = {
   worker_exception: [1101, 500],
   worker_limit: [1102, 503],
   worker_missing: [1104, 404],
+  worker_data_away: [1105, 503],
 } as const
 export type WorkerErrorName = keyof typeof WORKER_ERRORS
 

@@ -44,7 +44,8 @@ const OPTIONS = {
   proxy_tls: 'proxy.tls.listen',
   control: 'control.listen',
   admin: 'admin.listen',
-} as const satisfies Readonly<Record<ListenerName | 'control' | 'admin', string>>
+  machines: 'machines.listen',
+} as const satisfies Readonly<Record<ListenerName | 'control' | 'admin' | 'machines', string>>
 type AnyListener = keyof typeof OPTIONS
 
 /** Makes a server listen on an address. Rejects if that is not possible. */

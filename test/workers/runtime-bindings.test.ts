@@ -195,6 +195,7 @@ t.test('a schedule calls its script once per minute that is due', async (t) => {
       store,
       clock,
       log: silentLog,
+      isHere: () => true,
       call: async (_scope, script, { cron, scheduledTime }) =>
         void calls.push(`${script} ${cron} ${new Date(scheduledTime).toISOString()}`),
     })

@@ -77,11 +77,10 @@ export interface ProcessCalls {
 }
 
 /** A request of a proxy process in the Workers runtime. */
-export interface EnteredRuntime {
-  readonly id: number
-  readonly script: string
-  readonly socket: string
-}
+export type EnteredRuntime =
+  | { readonly id: number; readonly script: string; readonly socket: string }
+  /** Why the data of the script cannot be reached now. */
+  | { readonly away: string }
 
 /** An event of a process that the owner of the cache files counts. */
 export type CacheFileReport =

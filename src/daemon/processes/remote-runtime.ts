@@ -1,5 +1,6 @@
 import type { Scope } from '../../core/scope.js'
 import type { EnteredWorker } from '../../edge/worker-run.js'
+import { DataAway } from '../../workers/runtime/data-homes.js'
 import type { WorkerRunner } from '../worker-registry.js'
 import type { DaemonChannel } from './protocol.js'
 
@@ -18,7 +19,9 @@ export class RemoteRuntime implements WorkerRunner {
 
   async enter(scope: Scope, version: string): Promise<EnteredWorker> {
     const daemon = this.#daemon()
-    const { id, script, socket } = await daemon.call('enterRuntime', { scope, id: version })
+    const entered = await daemon.call('enterRuntime', { scope, id: version })
+    if ('away' in entered) throw new DataAway(entered.away)
+    const { id, script, socket } = entered
     return {
       script,
       socket,

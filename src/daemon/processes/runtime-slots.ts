@@ -1,5 +1,6 @@
 import type { Scope } from '../../core/scope.js'
 import type { EnteredWorker } from '../../edge/worker-run.js'
+import { DataAway } from '../../workers/runtime/data-homes.js'
 import type { Cut } from '../../workers/runtime/types.js'
 import type { EnteredRuntime } from './protocol.js'
 
@@ -23,7 +24,13 @@ export class RuntimeSlots {
   async enter(scope: Scope, version: string): Promise<EnteredRuntime> {
     const runtime = this.#runtime()
     if (!runtime) throw new Error('this server runs no Workers')
-    const entry = await runtime.enter(scope, version)
+    let entry: EnteredWorker
+    try {
+      entry = await runtime.enter(scope, version)
+    } catch (error) {
+      if (error instanceof DataAway) return { away: error.message }
+      throw error
+    }
     // The process may have ended while the request waited.
     if (this.#closed) entry.done()
     const id = ++this.#number

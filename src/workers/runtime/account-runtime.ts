@@ -1,6 +1,9 @@
 import { mkdir } from 'node:fs/promises'
-import { request as httpRequest, type Server } from 'node:http'
+import type { Server } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { messageOf } from '../../core/errors.js'
 import { D1_DATABASES } from '../../core/model/storage.js'
 import {
   WORKER_NAMESPACES,
@@ -12,20 +15,24 @@ import {
 } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
 import { CONTROL_SOCKET, D1_SOCKET, runtimeConfig } from './config.js'
+import { DataAway, type DataCall } from './data-homes.js'
 import { DataLocks } from './data-locks.js'
+import { request } from './entry-request.js'
 import { HyperdriveTunnels } from './hyperdrive.js'
-import { PeerRelays } from './peer-relays.js'
+import { PeerRelays, type OpenCall, type PeerCall } from './peer-relays.js'
 import { DATABASES, Placement, STATELESS } from './placement.js'
 import { PEER_SOCKET } from './process.js'
 import { serveResources } from './resource-server.js'
 import type { ClosableServer, RuntimeDeps } from './runtime-deps.js'
 import { Shard, type RuntimeEntry, type ShardPlan } from './shard.js'
 import { storeSecret } from './store-secret.js'
-import { DATABASE_HEADER, type RunnableScript, type RuntimePaths } from './types.js'
+import { DATABASE_HEADER, type Cut, type RunnableScript, type RuntimePaths } from './types.js'
 import { WorkerCalls } from './worker-calls.js'
 
 /** Connections of a process that wait to be accepted. A full list fails calls of scripts. */
 const BACKLOG = 4096
+/** The caller of calls from other machines. */
+const OTHER_MACHINE = 'x'
 /** Concurrent calls from one process to another if calls also lead back. */
 const MAX_CALLS_IN_CIRCLE = 1024
 
@@ -37,7 +44,12 @@ interface Placed {
   readonly versions: readonly StoredVersion[]
   /** Namespaces of the classes that run. */
   readonly namespaces: readonly StoredNamespace[]
+  /** Another machine runs it, because it has the data. */
+  readonly isElsewhere: boolean
 }
+
+/** When a start or an upload takes data for this machine. */
+export type Claim = 'if-its-own' | 'if-nobody-has-it'
 
 export interface AccountOptions {
   readonly scope: Scope
@@ -68,6 +80,12 @@ export class AccountRuntime {
   /** Times of the last kills because of a limit, by shard. */
   readonly #cuts = new Map<string, number>()
   #placed: ReadonlyMap<string, Placed> = new Map()
+  /** Scripts that another machine runs, by the name in place of a process. */
+  #elsewhere: ReadonlyMap<string, string> = new Map()
+  /** Their versions. */
+  #forwarded: ReadonlySet<string> = new Set()
+  /** When a call to another machine failed last. */
+  #lostAt = -Infinity
 
   private constructor(
     deps: RuntimeDeps,
@@ -85,7 +103,7 @@ export class AccountRuntime {
       accountId: scope.id,
       log: deps.log,
       calls: this.#calls,
-      enter: (from, to) => this.#enterPeer(from, to),
+      open: async (call) => await this.#open(call),
     })
   }
 
@@ -103,11 +121,17 @@ export class AccountRuntime {
     return opened
   }
 
-  /** Resolves when the processes run what is stored now. */
-  async applied(): Promise<void> {
+  /** Resolves when the processes of this machine run what is stored now. */
+  async applied(claim: Claim): Promise<void> {
+    const { homes, log } = this.#deps
+    const { scope } = this.#options
+    if (homes && this.#hasData())
+      await homes.claim(scope, claim === 'if-nobody-has-it').catch((error: unknown) => {
+        log.warn({ event: 'worker_data_unclaimed', account: scope.id, error: messageOf(error) })
+      })
     this.#place()
-    if (this.#databases().size > 0) this.#shard(DATABASES)
-    for (const { shard } of this.#placed.values()) this.#shard(shard)
+    if (this.#databases().size > 0) this.#shard(this.#isHere ? DATABASES : STATELESS)
+    for (const { shard, isElsewhere } of this.#placed.values()) this.#shard(isElsewhere ? STATELESS : shard)
     await Promise.all([...this.#shards.values()].map(async (shard) => await shard.apply()))
   }
 
@@ -116,8 +140,25 @@ export class AccountRuntime {
     return this.#shards.get(this.#shardOf(script))?.failure(script)
   }
 
+  /** Scripts that another machine runs. */
+  get elsewhere(): readonly string[] {
+    return [...this.#elsewhere.values()]
+  }
+
+  /** Whether this machine runs a script, and not another one. */
+  runsHere(script: string): boolean {
+    return this.#placed.get(script)?.isElsewhere !== true
+  }
+
   /** Reserves a request of a version of a script. */
   enter(version: string): RuntimeEntry | Promise<RuntimeEntry> {
+    if (this.#forwarded.has(version)) {
+      const { homes } = this.#deps
+      const { scope } = this.#options
+      if (homes?.isTaken(scope) === false) return this.#taken().then(() => this.enter(version))
+      const reason = homes?.away(scope)
+      if (reason !== undefined) throw new DataAway(reason)
+    }
     for (const shard of this.#shards.values()) if (shard.runs(version)) return shard.enter(version)
     const { store } = this.#deps
     const script = store.get(WORKER_VERSIONS, this.#options.scope, version)?.value.script ?? ''
@@ -132,8 +173,18 @@ export class AccountRuntime {
 
   /** Sends a request to a D1 database and returns its JSON. */
   async query(database: string, path: string, body: string): Promise<unknown> {
-    const entry = await this.#shard(DATABASES).enter(D1_SOCKET)
-    return await request(entry, { path, body, headers: { [DATABASE_HEADER]: database } })
+    const { homes } = this.#deps
+    const { scope } = this.#options
+    if (homes?.isTaken(scope) === false) await this.#taken()
+    const reason = this.#isHere ? undefined : homes?.away(scope)
+    if (reason !== undefined) throw new DataAway(reason)
+    const entry = await this.#shard(this.#isHere ? DATABASES : STATELESS).enter(D1_SOCKET)
+    try {
+      return await request(entry, { path, body, headers: { [DATABASE_HEADER]: database } })
+    } catch (error) {
+      if ((await entry.cut()) !== 'away') throw error
+      throw new DataAway('the machine with the databases was lost during the query, which may have been made')
+    }
   }
 
   async close(): Promise<void> {
@@ -141,6 +192,72 @@ export class AccountRuntime {
     this.#relays.close()
     this.#tunnels.close()
     for (const server of this.#servers) server.close()
+  }
+
+  /** Receives a call from another machine. `opened` is called before its first byte. */
+  async accept(client: Duplex, { script, mayStay }: DataCall, opened: () => void): Promise<void> {
+    const { store } = this.#deps
+    const shardOf = () => (script === undefined ? DATABASES : this.#placed.get(script)?.shard)
+    const known = shardOf()
+    if (known === undefined || !this.#shards.get(known)?.runs(PEER_SOCKET)) {
+      // The other machine may know more than this one.
+      await store.caughtUp()
+      await this.applied('if-its-own')
+    }
+    const to = shardOf()
+    if (to === undefined || !this.#isHere) throw new DataAway('this machine does not have the data')
+    await this.#relays.accept(client, { from: OTHER_MACHINE, to, mayStay }, opened)
+  }
+
+  get #isHere(): boolean {
+    return this.#deps.homes?.isHere(this.#options.scope) !== false
+  }
+
+  /** Whether the account has Durable Objects or databases. */
+  #hasData(): boolean {
+    return this.#databases().size > 0 || this.#deps.store.count(WORKER_NAMESPACES, this.#options.scope) > 0
+  }
+
+  /** Resolves when a machine has taken data that nobody had. */
+  async #taken(): Promise<void> {
+    const { homes } = this.#deps
+    await homes?.claim(this.#options.scope, true)
+    if (homes?.isTaken(this.#options.scope) === false) throw new DataAway('no machine has taken the data')
+    await this.applied('if-its-own')
+  }
+
+  /** Opens a call from one process to another, which may be one of another machine. */
+  async #open({ from, to, mayStay }: PeerCall): Promise<OpenCall> {
+    const elsewhere = this.#elsewhere.get(to)
+    if (elsewhere !== undefined || (to === DATABASES && !this.#isHere))
+      return await this.#openElsewhere({ script: elsewhere, mayStay })
+    const entry = await this.#enterPeer(from, to)
+    return { peer: connect(entry.socket), done: () => entry.done() }
+  }
+
+  async #openElsewhere(call: DataCall): Promise<OpenCall> {
+    const { homes, clock } = this.#deps
+    const { scope } = this.#options
+    try {
+      if (homes?.isTaken(scope) === false) await this.#taken()
+      const peer = await homes!.connect(scope, call)
+      // It ends first if the call ends as it should.
+      let isDone = false
+      peer.once('close', () => {
+        if (!isDone) this.#lostAt = clock.monotonic()
+      })
+      return { peer, done: () => (isDone = true) }
+    } catch (error) {
+      this.#lostAt = clock.monotonic()
+      throw error
+    }
+  }
+
+  /** Whether a call to another machine failed since then because that machine does not respond. */
+  #wasAway(since: number): 'none' | Promise<Cut> {
+    const { homes } = this.#deps
+    if (!homes || this.#lostAt < since) return 'none'
+    return homes.responds(this.#options.scope).then((responds) => (responds ? 'none' : 'away'))
   }
 
   /** Reserves a call from one process to another. */
@@ -170,6 +287,7 @@ export class AccountRuntime {
         accountId: scope.id,
         locks: this.#locks,
         otherWasCut: (since) => [...this.#cuts].some(([other, at]) => other !== name && at >= since),
+        wasAway: (since) => this.#wasAway(since),
         reaches: (other) => this.#calls.reaches(name, other),
         plan: (failed) => this.#plan(name, failed),
         readModule: async (module) => await repository.readModule(module),
@@ -205,14 +323,23 @@ export class AccountRuntime {
       const running = namespaces.filter((one) => one.script === script.name && exported.has(one.class))
       return [{ script, primary, versions, namespaces: running }]
     })
+    const isHere = this.#isHere
     const owners = found.filter((one) => one.namespaces.length > 0).map(({ script }) => script.name)
     const places = this.#placement.place(
       found.map(({ script }) => script.name),
-      new Set(owners),
+      new Set(isHere ? owners : []),
     )
     this.#placed = new Map(
-      found.map((one) => [one.script.name, { ...one, shard: places.get(one.script.name) ?? STATELESS }]),
+      found.map((one) => {
+        const { name } = one.script
+        const isElsewhere = !isHere && one.namespaces.length > 0
+        const shard = isElsewhere ? this.#placement.elsewhere(name) : (places.get(name) ?? STATELESS)
+        return [name, { ...one, shard, isElsewhere }]
+      }),
     )
+    const elsewhere = [...this.#placed.values()].filter((one) => one.isElsewhere)
+    this.#elsewhere = new Map(elsewhere.map(({ script, shard }) => [shard, script.name]))
+    this.#forwarded = new Set(elsewhere.flatMap(({ versions }) => versions.map(({ id }) => id)))
   }
 
   /** What a process has to run, without the scripts in `failed`. Undefined: nothing. */
@@ -220,25 +347,32 @@ export class AccountRuntime {
     const databases = this.#databases()
     const common = { paths: this.#paths, newestDate: this.#options.newestDate }
     if (shard === DATABASES) {
-      if (databases.size === 0) return undefined
+      if (databases.size === 0 || !this.#isHere) return undefined
       const config = runtimeConfig({ ...common, scripts: [], databases: { here: true } })
       const sockets = [D1_SOCKET, CONTROL_SOCKET, PEER_SOCKET].map((name) => [name, ''] as const)
       return { config, owns: ['d1'], scripts: new Map(sockets) }
     }
     const all = [...this.#placed.values()]
     const own = all.filter((one) => one.shard === shard && !failed.has(one.script.name))
-    if (own.length === 0) return undefined
+    const forwarded = shard === STATELESS ? all.filter((one) => one.isElsewhere) : []
+    const forwardsQueries = shard === STATELESS && !this.#isHere && databases.size > 0
+    if (own.length === 0 && forwarded.length === 0 && !forwardsQueries) return undefined
     const config = runtimeConfig({
       ...common,
       scripts: own.map((one) => this.#runnable(one)),
       remote: all
         .filter((one) => one.shard !== shard)
-        .map(({ script: { name }, shard: to, namespaces }) => ({
+        .map(({ script: { name }, shard: to, namespaces, versions, primary, isElsewhere }) => ({
           name,
           namespaces,
           peer: () => this.#relays.path(shard, to),
+          ...(isElsewhere && { versions: versions.map(({ id }) => id), primary: primary.id }),
         })),
-      databases: { ids: databases, peer: () => this.#relays.path(shard, DATABASES) },
+      databases: {
+        ids: databases,
+        peer: () => this.#relays.path(shard, DATABASES),
+        forwarded: forwardsQueries,
+      },
       secret: (storeId, name) => storeSecret(this.#deps, this.#options.scope, [storeId, name]),
       database: (id) => this.#tunnels.target(id),
     })
@@ -248,7 +382,10 @@ export class AccountRuntime {
       config,
       owns: own.flatMap(({ namespaces }) => namespaces.map(({ id }) => id)),
       scripts: new Map([
-        ...own.flatMap(({ script, versions }) => versions.map(({ id }) => [id, script.name] as const)),
+        ...[...own, ...forwarded].flatMap(({ script, versions }) =>
+          versions.map(({ id }) => [id, script.name] as const),
+        ),
+        ...(forwardsQueries ? [[D1_SOCKET, ''] as const] : []),
         [CONTROL_SOCKET, ''],
         [PEER_SOCKET, sole],
       ]),
@@ -266,32 +403,6 @@ export class AccountRuntime {
       traced: isTraced(scope, script),
       tailConsumers: script.tail_consumers.map(({ service }) => service),
     }
-  }
-}
-
-/** Sends a POST request and returns its JSON. Rejects if the response is an error. */
-async function request(
-  entry: RuntimeEntry,
-  { path, body, headers }: { readonly path: string; readonly body: string; readonly headers?: Record<string, string> },
-): Promise<unknown> {
-  try {
-    return await new Promise<unknown>((resolve, reject) => {
-      const options = { socketPath: entry.socket, path, method: 'POST', headers: headers ?? {}, agent: false as const }
-      const sent = httpRequest(options, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8')
-          if (response.statusCode !== 200) reject(new Error(`the runtime responded with ${response.statusCode}`))
-          else resolve(JSON.parse(text))
-        })
-      })
-      sent.on('error', reject)
-      sent.end(body)
-    })
-  } finally {
-    entry.done()
   }
 }
 

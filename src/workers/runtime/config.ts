@@ -3,7 +3,7 @@ import type { HyperdriveTarget } from './hyperdrive.js'
 import { partNamed } from '../upload/modules.js'
 import { runtimeBinding, type BindingContext } from './bindings.js'
 import { capnpText, embed, VOID, type Capnp, type Literal } from './capnp.js'
-import { D1_WORKER, OBJECTS_WORKER, PEER_ENTRYPOINT, peersWorker, remoteClass } from './peer-sources.js'
+import { D1_ENTRYPOINT, D1_WORKER, OBJECTS_WORKER, PEER_ENTRYPOINT, peersWorker, remoteClass } from './peer-sources.js'
 import { CONTROL_WORKER, EXTENSION_MODULES, NO_SERVICE_WORKER, SECRETS_WORKER, TAIL_WORKER } from './sources.js'
 import {
   BLOB_HEADER,
@@ -67,6 +67,8 @@ export interface DatabasesElsewhere {
   readonly ids: ReadonlySet<string>
   /** Returns the path of the socket that leads to that process. */
   readonly peer: () => string
+  /** This process forwards queries of the API. */
+  readonly forwarded?: boolean
 }
 
 export interface RuntimeConfig {
@@ -93,7 +95,7 @@ export function runtimeConfig(input: RuntimeConfigInput): RuntimeConfig {
 }
 
 /** Name of the service of a version. */
-const serviceName = (script: RunnableScript, version: string): string =>
+const serviceName = (script: { readonly name: string; readonly primary?: string }, version: string): string =>
   version === script.primary ? `script:${script.name}` : `script:${script.name}:${version}`
 
 class ConfigWriter {
@@ -127,6 +129,7 @@ class ConfigWriter {
         this.#services.push({ name, worker: this.#worker(script, version) })
         this.#sockets.push({ name: version.version.id, service: name })
       }
+    this.#forwardedSockets()
     this.#ownServices()
     if (paths.objects !== undefined && this.#keepsData())
       this.#services.push({ name: 'objects', disk: { path: paths.objects, writable: true } })
@@ -146,6 +149,20 @@ class ConfigWriter {
     }
     const text = `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${capnpText(config)};\n`
     return { text, sockets: this.#sockets.map(({ name }) => name), modules: [...this.#modules.values()] }
+  }
+
+  /** Sockets for requests that another machine handles. */
+  #forwardedSockets(): void {
+    const { databases } = this.#input
+    for (const script of this.#remote.values())
+      for (const version of script.versions ?? []) {
+        const service = serviceName(script, version)
+        this.#sockets.push({ name: version, service: this.#peer(script.peer(), { service }) })
+      }
+    if ('ids' in databases && databases.forwarded === true) {
+      const service = this.#peer(databases.peer(), { service: 'd1', entrypoint: D1_ENTRYPOINT })
+      this.#sockets.push({ name: D1_SOCKET, service })
+    }
   }
 
   #keepsData(): boolean {
@@ -399,7 +416,7 @@ class ConfigWriter {
           durableObjectStorage: this.#storage(),
         },
       })
-      this.#sockets.push({ name: D1_SOCKET, service: { name: 'd1', entrypoint: 'Api' } })
+      this.#sockets.push({ name: D1_SOCKET, service: { name: 'd1', entrypoint: D1_ENTRYPOINT } })
     }
   }
 }

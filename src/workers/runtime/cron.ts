@@ -20,6 +20,8 @@ export interface CronDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /** Whether this machine runs a script, and not another one that has its data. */
+  readonly isHere: (scope: Scope, script: string) => boolean
   readonly call: (scope: Scope, script: string, event: { cron: string; scheduledTime: number }) => Promise<unknown>
 }
 
@@ -61,12 +63,12 @@ export class CronScheduler {
   }
 
   async #run(minute: number): Promise<void> {
-    const { store, call, log } = this.#deps
+    const { store, isHere, call, log } = this.#deps
     const due = store
       .list(SCRIPT_SCHEDULES)
       .flatMap(({ scope, id, value }) =>
         value.schedules
-          .filter(({ cron }) => parseCron(cron)?.due(new Date(minute * MINUTE_MS)))
+          .filter(({ cron }) => parseCron(cron)?.due(new Date(minute * MINUTE_MS)) && isHere(scope, id))
           .map(({ cron }) => ({ scope, script: id, cron })),
       )
     const runs = due.map(async ({ scope, script, cron }) => {

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import { UPGRADE_SUFFIX } from './peer-sources.js'
-import type { RuntimeEntry } from './shard.js'
 import type { WorkerCalls } from './worker-calls.js'
 
 /** Connections between the processes of one account at the same time; more are closed at once. */
@@ -19,8 +19,22 @@ export interface RelayDeps {
   readonly log: Log
   /** Calls in flight from process to process. */
   readonly calls: WorkerCalls
-  /** Reserves a call from one process to another. Waits while that one is replaced. */
-  readonly enter: (from: string, to: string) => RuntimeEntry | Promise<RuntimeEntry>
+  /** Opens a call from one process to another. Waits while that one is replaced. */
+  readonly open: (call: PeerCall) => Promise<OpenCall>
+}
+
+/** A call from one process to another. */
+export interface PeerCall {
+  readonly from: string
+  readonly to: string
+  /** It may outlive the process that it is for, for example as a WebSocket. */
+  readonly mayStay: boolean
+}
+
+/** A connection to the process that is called, and how to end the call. */
+export interface OpenCall {
+  readonly peer: Duplex
+  readonly done: () => void
 }
 
 /**
@@ -31,7 +45,7 @@ export class PeerRelays {
   readonly #deps: RelayDeps
   readonly #paths = new Map<string, string>()
   readonly #servers: Server[] = []
-  readonly #open = new Set<Socket>()
+  readonly #open = new Set<Duplex>()
 
   constructor(deps: RelayDeps) {
     this.#deps = deps
@@ -47,6 +61,11 @@ export class PeerRelays {
     this.#listen(path, (client) => void this.#relay(client, { from, to, mayStay: false }))
     this.#listen(`${path}${UPGRADE_SUFFIX}`, (client) => void this.#relay(client, { from, to, mayStay: true }))
     return path
+  }
+
+  /** Receives a call over a connection from another machine. `opened` is called before its first byte. */
+  async accept(client: Duplex, call: PeerCall, opened: () => void): Promise<void> {
+    await this.#relay(client, call, opened)
   }
 
   close(): void {
@@ -66,13 +85,10 @@ export class PeerRelays {
     this.#servers.push(server)
   }
 
-  async #relay(
-    client: Socket,
-    { from, to, mayStay }: { readonly from: string; readonly to: string; readonly mayStay: boolean },
-  ): Promise<void> {
-    const { calls, enter } = this.#deps
+  async #relay(client: Duplex, call: PeerCall, opened?: () => void): Promise<void> {
+    const { calls, open } = this.#deps
     client.on('error', () => client.destroy())
-    const ended = this.#open.size < MAX_CONNECTIONS ? calls.begin(from, to) : undefined
+    const ended = this.#open.size < MAX_CONNECTIONS ? calls.begin(call.from, call.to) : undefined
     if (!ended) {
       client.destroy()
       return
@@ -87,18 +103,23 @@ export class PeerRelays {
       release()
     })
     try {
-      const entry = await enter(from, to)
-      steps.push(() => entry.done())
-      if (client.destroyed) release()
-      else tunnel(client, connect(entry.socket))
-      if (mayStay) setTimeout(release, SWITCH_MS).unref()
+      const { peer, done } = await open(call)
+      steps.push(done)
+      if (client.destroyed) {
+        release()
+        peer.destroy()
+      } else {
+        opened?.()
+        tunnel(client, peer)
+      }
+      if (call.mayStay) setTimeout(release, SWITCH_MS).unref()
     } catch {
       client.destroy()
     }
   }
 }
 
-function tunnel(client: Socket, peer: Socket): void {
+function tunnel(client: Duplex, peer: Duplex): void {
   client.pipe(peer)
   peer.pipe(client)
   peer.on('error', () => client.destroy())

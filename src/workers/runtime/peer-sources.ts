@@ -72,10 +72,13 @@ export class ObjectCall extends WorkerEntrypoint {
 export default {}
 `
 
+/** Entrypoint of the D1 databases for the API. */
+export const D1_ENTRYPOINT = 'Api'
+
 /** Runs the D1 databases of an account: for scripts, which name one by the properties of their binding, and for the API. */
 export const D1_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
 export { default, D1Database } from 'd1.js'
-export class Api extends WorkerEntrypoint {
+export class ${D1_ENTRYPOINT} extends WorkerEntrypoint {
   fetch(request) {
     return this.ctx.exports.default({ props: { database: request.headers.get('${DATABASE_HEADER}') } }).fetch(request)
   }

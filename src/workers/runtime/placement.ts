@@ -9,6 +9,17 @@ const MAX_OWNERS = 16
 export class Placement {
   /** Processes of scripts that own Durable Objects. */
   readonly #owners = new Map<string, string>()
+  /** Names in place of processes for scripts that another machine runs. */
+  readonly #elsewhere = new Map<string, string>()
+
+  /** Returns the name in place of a process for a script that another machine runs. */
+  elsewhere(script: string): string {
+    const known = this.#elsewhere.get(script)
+    if (known !== undefined) return known
+    const name = `x${this.#elsewhere.size}`
+    this.#elsewhere.set(script, name)
+    return name
+  }
 
   /** Returns the process of each script. `owners`: scripts with classes of Durable Objects. */
   place(scripts: readonly string[], owners: ReadonlySet<string>): ReadonlyMap<string, string> {

@@ -28,6 +28,8 @@ export interface QueueConsumersDeps {
   readonly queues: Queues
   readonly clock: Clock
   readonly log: Log
+  /** Whether this machine runs a script, and not another one that has its data. */
+  readonly isHere: (scope: Scope, script: string) => boolean
   readonly call: (scope: Scope, script: string, event: object) => Promise<unknown>
 }
 
@@ -81,10 +83,11 @@ export class QueueConsumers {
 
   /** Delivers a batch if one is complete or has waited long enough; else waits for that. */
   #check(scope: Scope, id: string): void {
-    const { store, queues, clock } = this.#deps
+    const { store, queues, clock, isHere } = this.#deps
     const key = `${scope.id}/${id}`
     const consumer = store.get(QUEUE_CONSUMERS, scope, id)?.value
-    if (this.#closed || consumer?.type !== 'worker' || consumer.script === undefined) {
+    const isOurs = consumer?.type === 'worker' && consumer.script !== undefined && isHere(scope, consumer.script)
+    if (this.#closed || !isOurs || consumer.script === undefined) {
       clearTimeout(this.#lines.get(key)?.timer)
       if (this.#lines.get(key)?.running === 0) this.#lines.delete(key)
       return

@@ -6,6 +6,7 @@ import type { Scope } from '../../core/scope.js'
 import type { Store } from '../../core/store.js'
 import type { Vault } from '../../core/vault.js'
 import type { ScriptRepository } from '../script-repository.js'
+import type { DataHomes } from './data-homes.js'
 import type { TunnelDeps } from './hyperdrive.js'
 import type { ResourceHandlers } from './resource-server.js'
 
@@ -20,6 +21,8 @@ export interface RuntimeDeps {
   readonly log: Log
   /** Folder of Durable Object and D1 data, one folder per account. */
   readonly objects: string
+  /** Undefined: no other machine uses the store. */
+  readonly homes: DataHomes | undefined
   readonly resources: ResourceHandlers
   /** Creates the server of outgoing requests of an account's scripts. */
   readonly outbound: (scope: Scope) => ClosableServer

@@ -1,13 +1,16 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
 import { D1_DATABASES } from '../../core/model/storage.js'
 import { HYPERDRIVES } from '../../core/model/hyperdrive.js'
 import { STORE_SECRETS } from '../../core/model/secrets-store.js'
+import { WORKER_DATA_HOMES, WORKER_DATA_LEASES } from '../../core/model/worker-data.js'
 import { WORKER_DEPLOYMENTS, WORKER_NAMESPACES, WORKER_SCRIPTS } from '../../core/model/worker.js'
 import { account, type Scope } from '../../core/scope.js'
 import type { Change } from '../../core/store.js'
-import { AccountRuntime } from './account-runtime.js'
+import { AccountRuntime, type Claim } from './account-runtime.js'
+import type { DataCall } from './data-homes.js'
 import { freshFolder } from './fresh-folder.js'
 import { Quarantine } from './quarantine.js'
 import type { RuntimeDeps } from './runtime-deps.js'
@@ -15,9 +18,16 @@ import type { RuntimeEntry } from './shard.js'
 import { Validator, type CodeToValidate, type ValidatedCode } from './validation.js'
 
 const WATCHED: ReadonlySet<string> = new Set(
-  [WORKER_SCRIPTS, WORKER_DEPLOYMENTS, WORKER_NAMESPACES, D1_DATABASES, STORE_SECRETS, HYPERDRIVES].map(
-    ({ name }) => name,
-  ),
+  [
+    WORKER_SCRIPTS,
+    WORKER_DEPLOYMENTS,
+    WORKER_NAMESPACES,
+    WORKER_DATA_HOMES,
+    WORKER_DATA_LEASES,
+    D1_DATABASES,
+    STORE_SECRETS,
+    HYPERDRIVES,
+  ].map(({ name }) => name),
 )
 
 /** Runs the deployed scripts of all accounts. No process runs scripts of two accounts. */
@@ -27,6 +37,8 @@ export class Runtime {
   readonly #opening = new Map<string, Promise<AccountRuntime>>()
   readonly #accounts = new Map<string, AccountRuntime>()
   readonly #quarantine: Quarantine
+  /** Why scripts do not run on the machine with the data of their account, by account and script. */
+  readonly #failuresElsewhere = new Map<string, ReadonlyMap<string, string>>()
   readonly #validator: Validator
   readonly #unwatch: () => void
   #number = 0
@@ -44,15 +56,52 @@ export class Runtime {
   static async open(deps: RuntimeDeps): Promise<Runtime> {
     const runtime = new Runtime(deps, await freshFolder(deps.objects))
     const accounts = new Set(deps.store.list(WORKER_SCRIPTS).map(({ scope }) => scope.id))
-    await Promise.all([...accounts].map(async (id) => await runtime.applied(account(id))))
+    await Promise.all([...accounts].map(async (id) => await runtime.appliedHere(account(id), 'if-its-own')))
     return runtime
   }
 
-  /** Resolves when the processes of the account run what is stored now. */
+  /** Resolves when the processes of the account run what is stored now, also those on the machine with its data. */
   async applied(scope: Scope): Promise<void> {
+    const { homes } = this.#deps
+    await this.appliedHere(scope, 'if-nobody-has-it')
+    this.#failuresElsewhere.delete(scope.id)
+    const elsewhere = this.#accounts.get(scope.id)?.elsewhere ?? []
+    if (!homes || elsewhere.length === 0) return
+    const failures = await homes.apply(scope).catch((error: unknown) => {
+      const reason = messageOf(error)
+      return new Map(elsewhere.map((script) => [script, reason]))
+    })
+    if (failures.size > 0) this.#failuresElsewhere.set(scope.id, failures)
+  }
+
+  /** Resolves when the processes of this machine run what is stored now. */
+  async appliedHere(scope: Scope, claim: Claim): Promise<void> {
     if (this.#closed) return
     const one = await this.#account(scope)
-    await one.applied()
+    await one.applied(claim)
+  }
+
+  /** Waits until this machine runs what any machine has stored. Returns the scripts that do not run, and why. */
+  async caughtUp(scope: Scope): Promise<ReadonlyMap<string, string>> {
+    await this.#deps.store.caughtUp()
+    await this.appliedHere(scope, 'if-its-own')
+    const names = this.#deps.store.list(WORKER_SCRIPTS, scope).map(({ id }) => id)
+    return new Map(
+      names.flatMap((name) => {
+        const reason = this.failure(scope, name)
+        return reason === undefined ? [] : [[name, reason] as const]
+      }),
+    )
+  }
+
+  /** Receives a call from another machine. `opened` is called before its first byte. */
+  async accept(scope: Scope, client: Duplex, call: DataCall, opened: () => void): Promise<void> {
+    await (await this.#ready(scope)).accept(client, call, opened)
+  }
+
+  /** Whether this machine runs a script, and not another one that has the data of its account. */
+  runsHere(scope: Scope, script: string): boolean {
+    return this.#accounts.get(scope.id)?.runsHere(script) !== false
   }
 
   /** Starts code once, before it is stored. Throws UploadRefused if it does not start. */
@@ -62,7 +111,11 @@ export class Runtime {
 
   /** Why the deployed script does not run. Undefined if it runs. */
   failure(scope: Scope, script: string): string | undefined {
-    return this.#accounts.get(scope.id)?.failure(script) ?? this.#quarantine.reason(scope.id, script)
+    return (
+      this.#accounts.get(scope.id)?.failure(script) ??
+      this.#failuresElsewhere.get(scope.id)?.get(script) ??
+      this.#quarantine.reason(scope.id, script)
+    )
   }
 
   /** Whether requests of the script are rejected now, because it was cut several times. */
@@ -98,7 +151,7 @@ export class Runtime {
     const known = this.#accounts.get(scope.id)
     if (known) return known
     const made = await this.#account(scope)
-    await made.applied()
+    await made.applied('if-its-own')
     return made
   }
 
@@ -128,7 +181,7 @@ export class Runtime {
   #changed(changes: readonly Change[]): void {
     const accounts = new Set(changes.filter(({ kind }) => WATCHED.has(kind)).map(({ scope }) => scope.id))
     for (const id of accounts)
-      this.applied(account(id)).catch((error: unknown) =>
+      this.appliedHere(account(id), 'if-its-own').catch((error: unknown) =>
         this.#deps.log.error({ event: 'worker_start_failed', account: id, error: messageOf(error) }),
       )
   }

@@ -37,7 +37,7 @@ export interface RuntimeEntry {
   readonly socket: string
   /** Milliseconds on the clock's `monotonic` scale. */
   readonly since: number
-  cut(): Cut
+  cut(): Cut | Promise<Cut>
   /** The request has ended. */
   done(): void
 }
@@ -60,6 +60,8 @@ export interface ShardDeps {
   readonly locks: DataLocks
   /** Whether another process of the account was killed because of a limit, at this time of the clock or later. */
   readonly otherWasCut: (since: number) => boolean
+  /** Whether the machine with the data of the account was lost, at this time of the clock or later. */
+  readonly wasAway: (since: number) => 'none' | Promise<Cut>
   /** Whether calls in flight lead from this process to another shard. */
   readonly reaches: (shard: string) => boolean
   /** Computes what has to run now, without the scripts in `failed`. */
@@ -95,9 +97,9 @@ class Entry implements RuntimeEntry {
     this.#generation = generation
   }
 
-  cut(): Cut {
+  cut(): Cut | Promise<Cut> {
     if (this.#generation.watchdog.suspects.has(this.script)) return 'script'
-    return this.#deps.otherWasCut(this.since) ? 'other' : 'none'
+    return this.#deps.otherWasCut(this.since) ? 'other' : this.#deps.wasAway(this.since)
   }
 
   done(): void {

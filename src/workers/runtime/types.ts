@@ -27,6 +27,9 @@ export interface RemoteScript {
   readonly peer: () => string
   /** Namespaces of the Durable Object classes that run there. */
   readonly namespaces: readonly StoredNamespace[]
+  /** Its versions, if it runs on another machine: requests that arrive here are forwarded. */
+  readonly versions?: readonly string[]
+  readonly primary?: string
 }
 
 /** Socket files and folders of one process. */
@@ -64,6 +67,6 @@ export const SECRETS_SERVICE = 'secrets'
 
 /**
  * Whether a process was killed because of a limit while a request was in flight: that of its script, which is a suspect, or
- * another one of the account, which the script may have called.
+ * another one of the account, which the script may have called. `away`: the machine with the data of the account was lost.
  */
-export type Cut = 'none' | 'script' | 'other'
+export type Cut = 'none' | 'script' | 'other' | 'away'

@@ -1,0 +1,102 @@
+import { connect } from 'node:net'
+import type { Config } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import { account } from '../core/scope.js'
+import { hostAndPort } from '../http/listen.js'
+import { redisTarget } from '../store/redis-url.js'
+import type { Runtime } from '../workers/runtime/runtime.js'
+import { MachineLink, type LinkEnd } from './machine-link.js'
+import type { HomesDeps, MachineReply, MachineRequest } from './worker-homes.js'
+
+const CONNECT_MS = 5000
+const RETRY_MS = 1000
+/** Of scripts that do not run, in a reply. */
+const MAX_FAILURES = 20
+const MAX_REASON = 1000
+
+/** Receives calls of other machines for Durable Objects and D1 databases. */
+export class WorkerHomeServer {
+  readonly #link: MachineLink
+  /** Where other machines reach this one. */
+  readonly address: string
+  /** Resolves when the scripts run. */
+  readonly #runtime: Promise<Runtime>
+  #started: (runtime: Runtime) => void = () => undefined
+
+  private constructor(link: MachineLink, advertised: string | null) {
+    this.#link = link
+    this.address = withPort(advertised ?? link.address, link.address)
+    this.#runtime = new Promise((resolve) => (this.#started = resolve))
+  }
+
+  /** Listens. Rejects with what to change if that is not possible. */
+  static async open(
+    { machines, store }: Pick<Config, 'machines' | 'store'>,
+    { keys, self, clock, log }: Pick<HomesDeps, 'keys' | 'self' | 'clock' | 'log'>,
+  ): Promise<WorkerHomeServer> {
+    const listen = machines.listen === 'auto' ? `${await addressTowards(store, clock)}:0` : machines.listen
+    const link = await MachineLink.listen(listen, keys, log)
+    const opened = new WorkerHomeServer(link, machines.advertise)
+    link.handle = async (request, end) => await opened.#serve(request as MachineRequest, end, self)
+    log.info({ event: 'machines_listening', address: opened.address })
+    return opened
+  }
+
+  /** Port on which it listens. */
+  get port(): number {
+    return hostAndPort(this.#link.address).port
+  }
+
+  /** The scripts run: calls that wait get their responses. */
+  serve(runtime: Runtime): void {
+    this.#started(runtime)
+  }
+
+  close(): void {
+    this.#link.close()
+  }
+
+  /** The other side has the secret key of the installation, but may be of another version. */
+  async #serve({ to, account: id, call }: MachineRequest, { socket, reply }: LinkEnd, self: string): Promise<void> {
+    if (to !== self) throw new Error('another machine has this address: set machines.listen or machines.advertise')
+    const scope = account(String(id))
+    const answer = (value: MachineReply): void => {
+      reply(value)
+      socket.end()
+    }
+    if (call === 'ping') answer({})
+    else if (call === 'apply') {
+      const failures = [...(await (await this.#runtime).caughtUp(scope))]
+      answer({ failures: failures.slice(0, MAX_FAILURES).map(([script, text]) => [script, text.slice(0, MAX_REASON)]) })
+    } else await (await this.#runtime).accept(scope, socket, call, () => reply({}))
+  }
+}
+
+/** Port 0 stands for the one that is bound. */
+function withPort(address: string, bound: string): string {
+  const { port } = hostAndPort(address)
+  return port === 0 ? `${address.slice(0, -1)}${hostAndPort(bound).port}` : address
+}
+
+/** Returns the address that this machine uses towards Redis: the other machines are most likely in the same network. */
+async function addressTowards(store: string, clock: Clock): Promise<string> {
+  const { hosts } = redisTarget(store)
+  for (let n = 0; ; n++) {
+    const to = hosts[n % hosts.length]!
+    const socket = connect(to)
+    socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('no connection')))
+    try {
+      const address = await new Promise<string | undefined>((resolve, reject) => {
+        socket.once('connect', () => resolve(socket.localAddress))
+        socket.once('error', reject)
+      })
+      const plain = (address ?? '').replace(/^::ffff:/, '')
+      if (plain !== '') return plain.includes(':') ? `[${plain}]` : plain
+    } catch {
+      // It responded a moment ago.
+    } finally {
+      socket.destroy()
+    }
+    await clock.sleep(RETRY_MS)
+  }
+}
