@@ -57,18 +57,18 @@ export class WorkerHomeServer {
   }
 
   /** The other side has the secret key of the installation, but may be of another version. */
-  async #serve({ to, account: id, call }: MachineRequest, { socket, reply }: LinkEnd, self: string): Promise<void> {
+  async #serve({ to, account: id, call }: MachineRequest, end: LinkEnd, self: string): Promise<void> {
     if (to !== self) throw new Error('another machine has this address: set machines.listen or machines.advertise')
-    const scope = account(String(id))
+    const scope = account(id)
     const answer = (value: MachineReply): void => {
-      reply(value)
-      socket.end()
+      end.reply(value)
+      end.socket.end()
     }
     if (call === 'ping') answer({})
     else if (call === 'apply') {
       const failures = [...(await (await this.#runtime).caughtUp(scope))]
       answer({ failures: failures.slice(0, MAX_FAILURES).map(([script, text]) => [script, text.slice(0, MAX_REASON)]) })
-    } else await (await this.#runtime).accept(scope, socket, call, () => reply({}))
+    } else await (await this.#runtime).accept(scope, end.socket, call, () => end.reply({}))
   }
 }
 
