@@ -79,16 +79,11 @@ export interface PlannedBatch {
 /** Returns the state of a cursor at a place, with the batches that are on their way from there. */
 export function cursorAt(place: SpoolPosition, batches: readonly PlannedBatch[] = []): CursorState {
   const notes = notesOf(place)
-  const [first] = batches
-  // The first one is stored as it always was: a cursor can be read by earlier versions.
-  const open = first?.name === undefined || first.delivered ? undefined : openAt(place, first.end, first.name)
-  const also = (open === undefined ? batches : batches.slice(1)).map(storedBatch)
   return {
     next: place.position,
     ...(place.keep !== undefined && { keep: place.keep }),
     ...(notes && { notes }),
-    ...(open && { open }),
-    ...(also.length > 0 && { also }),
+    ...(batches.length > 0 && { batches: batches.map(storedBatch) }),
   }
 }
 
@@ -102,16 +97,14 @@ export const positionOf = ({ next, keep, notes }: CursorState): SpoolPosition =>
 })
 
 /** Returns the batches that a cursor names. */
-export const planOf = ({ open, also = [] }: CursorState): PlannedBatch[] => [
-  ...(open === undefined ? [] : [{ end: endAt(open.end, open.notes), name: open.name }]),
-  ...also.map(([end, name, notes]) => ({
+export const planOf = ({ batches = [] }: CursorState): PlannedBatch[] =>
+  batches.map(([end, name, notes]) => ({
     end: endAt(end, notes),
     ...(name === null ? { delivered: true } : name !== '' && { name }),
-  })),
-]
+  }))
 
 /** Returns the last position of the batches that a cursor names; 0 if it names none. */
-export const furthestOf = ({ open, also }: CursorState): Position => also?.at(-1)?.[0] ?? open?.end ?? 0
+export const furthestOf = ({ batches }: CursorState): Position => batches?.at(-1)?.[0] ?? 0
 
 const endAt = (position: Position, notes: CursorNotes | undefined): SpoolPosition => ({
   position,
@@ -123,11 +116,6 @@ function storedBatch({ end, name = '', delivered = false }: PlannedBatch): Store
   const notes = notesOf(end)
   const shown = delivered ? null : name
   return notes === undefined ? [end.position, shown] : [end.position, shown, notes]
-}
-
-function openAt(first: SpoolPosition, end: SpoolPosition, name: string): NonNullable<CursorState['open']> {
-  const notes = notesOf(end)
-  return { first: first.position, end: end.position, name, ...(notes && { notes }) }
 }
 
 function notesOf({ skip, ahead = 0, until }: SpoolPosition): CursorNotes | undefined {

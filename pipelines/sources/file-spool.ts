@@ -17,6 +17,7 @@ import {
   type ScannedRecord,
 } from '../records/index.js'
 import { furthestOf } from '../logpush/spool-position.js'
+import { withBatches } from '../../src/core/model/cursor-batches.js'
 import type { CursorState, Frame, Position, ReadableSpool } from '../logpush/spool/types.js'
 import { namesIn, writeDurably } from '../../src/disk/durable-write.js'
 import { addedSince, withNewFiles, type TrailFile } from './continued-files.js'
@@ -268,7 +269,8 @@ async function continued(state: State, { follow, paths }: FileSpoolOptions): Pro
 async function readState(folder: string): Promise<State | undefined> {
   const path = join(folder, STATE)
   try {
-    return JSON.parse(await fs.readFile(path, 'utf8')) as State
+    const state = JSON.parse(await fs.readFile(path, 'utf8')) as State
+    return { ...state, cursor: withBatches(state.cursor) as CursorState }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new InputGone(`${path} cannot be read: ${messageOf(error)}`, { cause: error })

@@ -1,6 +1,7 @@
 import type { Backup } from './backup/read.js'
 import { NUMBERS } from './audit-trail.js'
-import { auditKey, encodeRow, putMeta, rowKey, SCHEMA, write, type Database, type Operation } from './level-format.js'
+import { auditKey, encodeRow, putMeta, rowKey, write, type Database, type Operation } from './level-format.js'
+import { SCHEMA } from './migrations/index.js'
 import { createLevel } from './level.js'
 import type { StoreOptions } from './options.js'
 

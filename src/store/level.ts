@@ -17,13 +17,14 @@ import {
   putMeta,
   RECORDS,
   rowKey,
-  SCHEMA,
   write,
   type Database,
   type Meta,
   type Operation,
 } from './level-format.js'
 import { LevelTrail } from './level-audit.js'
+import { migrateLevel } from './level-migrate.js'
+import { SCHEMA, tooNew } from './migrations/index.js'
 import type { Commit, Row, RowChange } from './record.js'
 import type { StoreOptions } from './options.js'
 import { MemoryIndex } from './memory-index.js'
@@ -37,7 +38,11 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
   if (!existsSync(folder)) await createLevel(options)
   const db = await open(folder, { createIfMissing: false })
   try {
-    const loaded = await load(db, folder, new MemoryIndex(options.log))
+    let loaded = await load(db, folder, new MemoryIndex(options.log))
+    if (loaded.meta.schema < SCHEMA) {
+      await migrateLevel(db, loaded, createLevel, options)
+      loaded = await load(db, folder, new MemoryIndex(options.log))
+    }
     const trail = new LevelTrail(db, options)
     await trail.find(loaded.meta.audit)
     return createStore(new LevelPlace(db, loaded, trail, options))
@@ -49,14 +54,15 @@ export async function openLevel(options: StoreOptions): Promise<Store> {
 
 /**
  * Creates a store in a temporary folder and renames it, so that an incomplete store never exists. `fill` writes its
- * content; without it, the store is empty.
+ * content; without it, the store is empty. It replaces one with the same name, which only a copy can have.
  */
 export async function createLevel(
   { folder: parent, disk = fs }: { readonly folder: string; readonly disk?: Disk },
   fill: (db: Database) => Promise<void> = async (db) =>
     await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })]),
+  name = 'store',
 ): Promise<void> {
-  const folder = join(parent, 'store')
+  const folder = join(parent, name)
   const unfinished = `${folder}.new`
   try {
     await disk.rm(unfinished, { recursive: true, force: true })
@@ -71,6 +77,7 @@ export async function createLevel(
   } finally {
     await db.close()
   }
+  if (name !== 'store') await disk.rm(folder, { recursive: true, force: true })
   await disk.rename(unfinished, folder)
   await syncFolder(disk, dirname(folder))
 }
@@ -94,8 +101,7 @@ async function load(db: Database, folder: string, resident: MemoryIndex): Promis
   const text = await db.get<string, string>(META, { valueEncoding: 'utf8' })
   if (text === undefined) throw damaged(folder, 'what it knows of itself is gone')
   const meta = JSON.parse(text) as Meta
-  if (meta.schema > SCHEMA)
-    throw new Error(`the store in ${folder} was written by a newer edged (schema ${meta.schema}, not ${SCHEMA})`)
+  if (meta.schema > SCHEMA) throw new Error(`the store in ${folder} ${tooNew(meta.schema)}`)
 
   let all = 0
   const entries = db.iterator({ ...RECORDS, fillCache: false, highWaterMarkBytes: 1 << 20 })

@@ -44,7 +44,7 @@ export class MemoryIndex {
   }
 
   *records(): Generator<Stored<unknown>> {
-    for (const row of this.#rows()) yield row.stored
+    for (const row of this.rows()) yield row.stored
   }
 
   watch(listener: (changes: readonly Change[]) => void): () => void {
@@ -75,7 +75,7 @@ export class MemoryIndex {
   /** Replaces all rows. The watchers receive the differences as one batch. */
   replace(rows: ReadonlyMap<string, Row>): void {
     const changes: RowChange[] = []
-    for (const old of this.#rows()) {
+    for (const old of this.rows()) {
       const { name } = old
       if (!rows.has(name)) changes.push({ name, at: old, row: undefined })
     }
@@ -96,7 +96,7 @@ export class MemoryIndex {
     }
   }
 
-  *#rows(): Generator<Row> {
+  *rows(): Generator<Row> {
     for (const { scopes } of this.#kinds.values()) for (const { rows } of scopes.values()) yield* rows.values()
   }
 

@@ -5,7 +5,7 @@ import type { Disk } from '../disk/durable-write.js'
 
 /** Options of every store. */
 export interface StoreOptions {
-  /** Folder of the embedded store. Created if absent, for its owner only. Not used by other stores. */
+  /** Data folder, for the embedded store and for copies before a migration. Created if absent, for its owner only. */
   readonly folder: string
   readonly log: Log
   readonly clock: Clock

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
+import { scannedKeys } from './redis-load.js'
 
 const PREFIX = 'edged:blob:'
 /** Size of a piece. Redis serves no other client while it reads or writes a value, so values stay small. */
@@ -9,6 +10,11 @@ const CHUNK = 1024 * 1024
 
 /** Removes a blob unless it was put again since its time was read. */
 const CLEAR = `if redis.call('hget', KEYS[1], 'at') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+
+/** Returns the names of all blobs. */
+export async function redisBlobNames(redis: Redis): Promise<Set<string>> {
+  return new Set((await scannedKeys(redis, `${PREFIX}*`)).map((key) => key.slice(PREFIX.length)))
+}
 
 /** Blobs in Redis: a hash of pieces of 1 MiB for each, with the time of its last put. */
 export function redisBlobs(redis: Redis, clock: Clock): Blobs {

@@ -5,7 +5,8 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import { CLUSTER_PREFIX, findOwner, ownerConnector } from './redis-owner.js'
-import { AUDIT, BEGIN, CHANGES, COMMIT, META, RESTORING, SCHEMA } from './redis-script.js'
+import { SCHEMA, tooNew } from './migrations/index.js'
+import { AUDIT, BEGIN, CHANGES, COMMIT, META, RESTORING } from './redis-script.js'
 import { redisTarget } from './redis-url.js'
 
 /** Options of every connection to Redis. */
@@ -74,6 +75,11 @@ export class RedisUnreachable extends Error {
   override readonly name = 'RedisUnreachable'
 }
 
+/** Redis responds, but its data cannot be used as it is. */
+export class RedisUnusable extends Error {
+  override readonly name = 'RedisUnusable'
+}
+
 /**
  * Connects to Redis. Rejects with a message that names host and port if it is not usable, with {@link RedisUnreachable}
  * if it does not respond.
@@ -117,11 +123,14 @@ export const isRefusal = (error: unknown): boolean =>
 /** Returns the identity of the data. It differs if Redis was restarted or replaced, or all data was deleted. */
 export async function identity(redis: Redis): Promise<{ run: string; epoch: string }> {
   const began = await redis.eval(BEGIN, 2, META, CHANGES, randomBytes(8).toString('hex'))
-  const [schema, epoch] = began as [string, string]
+  const [schema, epoch, migrating] = began as [string, string, string | null]
   if (schema === RESTORING)
-    throw new Error('a backup was not restored completely; delete its keys edged:* and restore the backup again')
-  if (Number(schema) > SCHEMA)
-    throw new Error(`its data was written by a newer edged (schema ${schema}, not ${SCHEMA})`)
+    throw new RedisUnusable(
+      'a backup was not restored completely; delete its keys edged:* and restore the backup again',
+    )
+  if (Number(schema) > SCHEMA) throw new RedisUnusable(`its data ${tooNew(schema)}`)
+  if (Number(schema) < SCHEMA || migrating !== null)
+    throw new RedisUnreachable(`its data has schema ${migrating ?? schema} and waits for its migration`)
   // If INFO is not allowed, every connection counts as another server.
   const server = await redis.info('server').catch(() => '')
   return { run: /^run_id:(\w+)/m.exec(server)?.[1] ?? randomUUID(), epoch }

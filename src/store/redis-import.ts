@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Backup } from './backup/read.js'
 import { openLink } from './redis-connection.js'
-import { AUDIT, META, RESTORING, rowKey, SCHEMA } from './redis-script.js'
+import { SCHEMA } from './migrations/index.js'
+import { AUDIT, META, RESTORING, rowKey } from './redis-script.js'
 import { silentLog } from '../core/log.js'
 
 const BATCH = 256

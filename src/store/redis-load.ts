@@ -41,17 +41,28 @@ export function followed([id, [, json = '[]']]: [id: string, fields: string[]]):
 
 async function scanned(redis: Redis): Promise<Map<string, Row>> {
   const rows = new Map<string, Row>()
+  for await (const keys of scannedPages(redis, ROW_PATTERN))
+    for (let from = 0; from < keys.length; from += PAGE)
+      for (const row of await read(redis, keys.slice(from, from + PAGE))) rows.set(row.name, row)
+  return rows
+}
+
+/** Returns all keys that match, each once. */
+export async function scannedKeys(redis: Redis, pattern: string): Promise<string[]> {
+  const all = new Set<string>()
+  for await (const keys of scannedPages(redis, pattern)) for (const key of keys) all.add(key)
+  return [...all]
+}
+
+async function* scannedPages(redis: Redis, pattern: string): AsyncGenerator<string[]> {
   // A scan neither adds the prefix of the connection nor removes it.
   const prefix = redis.options.keyPrefix ?? ''
   let cursor = '0'
   do {
-    const [next, found] = await redis.scan(cursor, 'MATCH', prefix + ROW_PATTERN, 'COUNT', 1000)
-    const keys = found.map((key) => key.slice(prefix.length))
-    for (let from = 0; from < keys.length; from += PAGE)
-      for (const row of await read(redis, keys.slice(from, from + PAGE))) rows.set(row.name, row)
+    const [next, found] = await redis.scan(cursor, 'MATCH', prefix + pattern, 'COUNT', 1000)
+    yield found.map((key) => key.slice(prefix.length))
     cursor = next
   } while (cursor !== '0')
-  return rows
 }
 
 async function read(redis: Redis, keys: readonly string[]): Promise<Row[]> {

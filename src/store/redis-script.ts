@@ -1,25 +1,34 @@
 import { createHash } from 'node:crypto'
+import { SCHEMA } from './migrations/index.js'
 
 /**
  * Keys in Redis, all with the prefix `edged:`
  *
- *     meta        hash: schema, epoch (drawn when the data was new), version (of the last batch)
+ *     meta        hash: schema, epoch (drawn when the data was new), version (of the last batch); during a migration
+ *                 also migrating (the schema before) and moving (1 after all new records are prepared)
  *     r["zone",..]  hash per record: v (version), j (JSON)
  *     changes     stream, an entry per batch with the batch's version as its id; cut at about CHANGES_KEPT,
  *                 and earlier if batches are large
  *     audit       stream of audit entries
+ *     migration   name of the machine that migrates the data, for a short time
+ *     new:r[..]   hash per record that a migration has prepared, as r[..]; d (1) if it removes the record
  */
 export const META = 'edged:meta'
 export const CHANGES = 'edged:changes'
 export const AUDIT = 'edged:audit'
 const ROWS = 'edged:r'
 
-export const SCHEMA = 1
+export const MIGRATION = 'edged:migration'
+const PREPARED = 'edged:new:r'
+
 /** Value of `schema` while a backup is written. */
 export const RESTORING = 'restoring'
 export const rowKey = (name: string): string => ROWS + name
 export const rowName = (key: string): string => key.slice(ROWS.length)
 export const ROW_PATTERN = `${ROWS}*`
+export const preparedKey = (name: string): string => PREPARED + name
+export const preparedName = (key: string): string => key.slice(PREPARED.length)
+export const PREPARED_PATTERN = `${PREPARED}*`
 
 /** Maximum number of entries in the change stream. A follower that is further behind reloads all records. */
 export const CHANGES_KEPT = 4096
@@ -78,7 +87,7 @@ return {'done', version}
 export const COMMIT = { lua: COMMIT_LUA, sha: createHash('sha1').update(COMMIT_LUA).digest('hex') }
 
 /**
- * Creates `meta` if it does not exist, and returns {schema, epoch}.
+ * Creates `meta` if it does not exist, and returns {schema, epoch, migrating}.
  *
  *     KEYS  meta, changes
  *     ARGV  epoch for new data
@@ -88,5 +97,24 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('DEL', KEYS[2])
   redis.call('HSET', KEYS[1], 'schema', ${SCHEMA}, 'epoch', ARGV[1], 'version', 0)
 end
-return redis.call('HMGET', KEYS[1], 'schema', 'epoch')
+return redis.call('HMGET', KEYS[1], 'schema', 'epoch', 'migrating')
+`
+
+/**
+ * Runs commands if a machine still has the lock of a migration; otherwise fails.
+ *
+ *     KEYS  migration, then the keys of all commands in order
+ *     ARGV  name of the machine, JSON of the commands: [name, number of its keys, ...arguments] each
+ */
+export const LOCKED = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.error_reply('another machine migrates the data') end
+local key = 2
+for _, command in ipairs(cjson.decode(ARGV[2])) do
+  local call = {command[1]}
+  for i = key, key + command[2] - 1 do call[#call + 1] = KEYS[i] end
+  key = key + command[2]
+  for i = 3, #command do call[#call + 1] = command[i] end
+  redis.call(unpack(call))
+end
+return 'done'
 `

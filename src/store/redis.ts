@@ -11,7 +11,18 @@ import { keptFrom } from './audit-trail.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { StoreOptions } from './options.js'
 import { committed, conflict, isNothing, type Commit, type Decided } from './record.js'
-import { commit, identity, isRefusal, openLink, RedisUnreachable, replicated, type Link } from './redis-connection.js'
+import {
+  commit,
+  identity,
+  isRefusal,
+  openLink,
+  RedisUnreachable,
+  RedisUnusable,
+  replicated,
+  type Link,
+} from './redis-connection.js'
+import { copyRedis } from './redis-copy.js'
+import { migrateRedis } from './redis-migrate.js'
 import { followed, loadAll, versionOf } from './redis-load.js'
 import { rewriteLog } from './redis-rewrite.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
@@ -38,13 +49,14 @@ const MIN_CHANGES_KEPT = 64
 /** Opens the store that several machines share: confirmed data is in Redis, and each machine follows all changes. */
 export async function openRedis(url: string, options: StoreOptions): Promise<Store> {
   const link = await openLink(url, options.log)
-  const place = new RedisPlace(link, options)
+  const place = new RedisPlace(url, link, options)
   try {
     await place.begin()
   } catch (error) {
     await place.close()
     const message = `${link.where} cannot be used: ${messageOf(error)}`
-    if (link.redis.status === 'ready') throw new Error(message, { cause: error })
+    if (link.redis.status === 'ready' && !(error instanceof RedisUnreachable))
+      throw new Error(message, { cause: error })
     throw new RedisUnreachable(message, { cause: error })
   }
   return createStore(place)
@@ -53,6 +65,7 @@ export async function openRedis(url: string, options: StoreOptions): Promise<Sto
 class RedisPlace implements Backend {
   readonly resident: MemoryIndex
   readonly cursors = /^\d{1,15}-\d{1,15}$/
+  readonly #url: string
   readonly #link: Link
   readonly #options: StoreOptions
   readonly #visible: VisibleRecords
@@ -62,6 +75,8 @@ class RedisPlace implements Backend {
   #known = { run: '', epoch: '' }
   /** False from the loss of a connection until memory and Redis are known to have the same data. */
   #inSync = false
+  /** Why the data of a Redis that responds cannot be used. */
+  #issue: string | undefined
   /** Redis responds, but rejects writes. */
   #refusing = false
   #probeAt = 0
@@ -73,7 +88,8 @@ class RedisPlace implements Backend {
   readonly #underWay = new Set<Promise<Commit>>()
   readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
-  constructor(link: Link, options: StoreOptions) {
+  constructor(url: string, link: Link, options: StoreOptions) {
+    this.#url = url
     this.#link = link
     this.#options = options
     this.resident = new MemoryIndex(options.log)
@@ -88,7 +104,7 @@ class RedisPlace implements Backend {
   }
 
   readonly unavailable = (): string | undefined => {
-    if (!this.#inSync) return `${this.#link.where} is out of reach`
+    if (!this.#inSync) return this.#unusable()
     return this.#refusing ? `${this.#link.where} takes no writes` : undefined
   }
 
@@ -206,7 +222,7 @@ class RedisPlace implements Backend {
   /** Waits until memory has the last batch of Redis. */
   async #reachLast(): Promise<void> {
     const { redis, where } = this.#link
-    if (!this.#inSync) throw new StoreUnavailable(`${where} is out of reach`)
+    if (!this.#inSync) throw new StoreUnavailable(this.#unusable())
     const [epoch, version] = await redis.hmget(META, 'epoch', 'version').catch((error: unknown) => {
       throw this.#broken(error)
     })
@@ -234,6 +250,7 @@ class RedisPlace implements Backend {
       } catch (error) {
         if (signal.aborted) return
         this.#lost(messageOf(error))
+        this.#blocked(error)
         if (this.#link.follower.status === 'ready') this.#link.follower.disconnect(true)
         await this.#options.clock.sleep(RETRY_MS, signal).catch(() => undefined)
       }
@@ -256,7 +273,13 @@ class RedisPlace implements Backend {
   /** Ensures that memory has the data of Redis, which may be another server or have been restarted. */
   async #resync(): Promise<void> {
     const { redis, follower } = this.#link
+    const audit: Store['audit'] = (cursor, limit = Infinity, order = 'oldest_first') => this.audit(cursor, limit, order)
     await follower.ping()
+    await migrateRedis(redis, {
+      log: this.#options.log,
+      copy: async (schema, version, rows) =>
+        await copyRedis({ url: this.#url, redis, schema, version, rows, audit }, this.#options),
+    })
     const found = await identity(redis)
     if (found.run !== this.#known.run || found.epoch !== this.#known.epoch) {
       await rewriteLog(redis, found.run, this.#options.log, this.#options.clock)
@@ -264,6 +287,7 @@ class RedisPlace implements Backend {
       this.#known = found
     }
     this.#inSync = true
+    this.#issue = undefined
     this.#options.log.info({ event: 'store_available', store: this.#link.where })
   }
 
@@ -277,6 +301,19 @@ class RedisPlace implements Backend {
     this.#inSync = false
     this.#visible.breakOff(reason)
     if (!this.#closing.signal.aborted) this.#options.log.error({ event: 'store_unavailable', error: reason })
+  }
+
+  #unusable(): string {
+    const { where } = this.#link
+    return this.#issue === undefined ? `${where} is out of reach` : `${where} cannot be used: ${this.#issue}`
+  }
+
+  /** Notes why the data cannot be used although Redis responds, and logs it once. */
+  #blocked(error: unknown): void {
+    const issue = error instanceof RedisUnusable || error instanceof RedisUnreachable ? error.message : undefined
+    if (issue !== undefined && issue !== this.#issue)
+      this.#options.log.error({ event: 'store_unusable', store: this.#link.where, error: issue })
+    this.#issue = issue
   }
 
   #reject(reason: string): void {

@@ -116,8 +116,7 @@ export function spoolContract({ name, skip, open }: SpoolSubject): void {
     const [first, second] = await rest(spool)
     const state = {
       next: first!.position,
-      open: { first: first!.position, end: second!.position, name: 'one' },
-      also: [[spool.end, 'two'] as const],
+      batches: [[second!.position, 'one'] as const, [spool.end, 'two'] as const],
     }
     await cursor.save(state)
     const { id } = spools

@@ -169,12 +169,12 @@ t.test('a restored daemon responds the same to every GET', { skip: unbuilt, time
     damaged[bytes.indexOf('records/000001.ndjson') + 512 + 20]! ^= 1
     await writeFile(join(folder, 'damaged.tar'), damaged)
     await writeFile(join(folder, 'short.tar'), bytes.subarray(0, bytes.length / 2))
-    const newer = bytes.toString('latin1').replace('{"format":1', '{"format":9')
+    const newer = bytes.toString('latin1').replace('{"format":2', '{"format":9')
     await writeFile(join(folder, 'newer.tar'), newer, 'latin1')
     for (const [name, output] of [
       ['damaged', /records\/000001\.ndjson is not what was written/],
       ['short', /is cut off|no manifest/],
-      ['newer', /newer edged \(.*format 9, not 1/],
+      ['newer', /newer edged \(.*format 9, not 2/],
     ] as const)
       t.match(await edged(two, 'restore', join(folder, `${name}.tar`), '-c', 'edged.yaml'), { code: 1, output }, name)
     t.match(await edged(one, 'restore', file, '-c', 'edged.yaml'), { code: 1, output: /is not empty/ })

@@ -9,6 +9,7 @@ import { account } from '../../src/core/scope.js'
 import { kind, StoreUnavailable, type Store } from '../../src/core/store.js'
 import { openStore } from '../../src/store/index.js'
 import type { StoreOptions } from '../../src/store/options.js'
+import { SCHEMA } from '../../src/store/migrations/index.js'
 import { named, recordName, Row } from '../../src/store/record.js'
 import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
 import { MemoryIndex } from '../../src/store/memory-index.js'
@@ -206,8 +207,11 @@ async function withServer(server: RedisServer): Promise<void> {
     await (await open(t, url)).close()
     const admin = new Redis(url)
     t.teardown(() => admin.disconnect())
-    await admin.hset(META, 'schema', 2)
-    await t.rejects(openStore(url, { folder: '', log: silentLog }), /newer edged \(schema 2, not 1\)/)
+    await admin.hset(META, 'schema', SCHEMA + 1)
+    await t.rejects(
+      openStore(url, { folder: '', log: silentLog }),
+      /newer edged \(schema \d+, not \d+\); start that version/,
+    )
   })
 }
 

@@ -20,6 +20,22 @@ interface Slot {
   readonly state: CursorState
 }
 
+/** Rewrites the cursors of a spool that nobody has open. Damaged ones stay as they are. */
+export async function convertCursors(
+  disk: Disk,
+  spoolFolder: string,
+  convert: (state: object) => object,
+): Promise<void> {
+  const folder = await makeFolder(disk, join(spoolFolder, FOLDER))
+  for (const name of await namesIn(disk, folder)) {
+    const path = join(folder, name)
+    const slot = await readSlots(disk, path)
+    const state = slot && convert(slot.state)
+    if (state === undefined || state === slot?.state) continue
+    await writeDurably(disk, path, fileBytes({ sequence: 1, state: state as CursorState }))
+  }
+}
+
 /** All cursors of one spool, opened or not. */
 export class Cursors {
   readonly #disk: Disk
@@ -73,8 +89,7 @@ export class Cursors {
   /** Makes a cursor; durable when it resolves. */
   async make(name: string, state: CursorState): Promise<StoredCursor> {
     if (!NAME.test(name)) throw new Error(`a cursor cannot be named ${name}`)
-    const bytes = Buffer.concat([Buffer.alloc(SLOT_BYTES, ' '), slotBytes({ sequence: 1, state })])
-    await writeDurably(this.#disk, join(this.#folder, name), bytes)
+    await writeDurably(this.#disk, join(this.#folder, name), fileBytes({ sequence: 1, state }))
     return this.#add(name, { sequence: 1, state })
   }
 
@@ -129,8 +144,8 @@ class StoredCursor implements Cursor {
 
   /** The oldest position that it may ask for again. */
   get needs(): Position {
-    const { next, keep = next, open } = this.state
-    return Math.min(next, keep, open?.first ?? next)
+    const { next, keep = next } = this.state
+    return Math.min(next, keep)
   }
 
   async save(state: CursorState): Promise<void> {
@@ -165,6 +180,9 @@ class StoredCursor implements Cursor {
 }
 
 export type { StoredCursor }
+
+/** Content of a file with one state, of an odd sequence number. */
+const fileBytes = (slot: Slot): Buffer => Buffer.concat([Buffer.alloc(SLOT_BYTES, ' '), slotBytes(slot)])
 
 /** `5f0c2e9a {"sequence":7,"state":{...}}`, filled up with blanks. */
 function slotBytes(slot: Slot): Buffer {

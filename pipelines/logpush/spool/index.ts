@@ -16,6 +16,7 @@ import { DurableSpool } from './durable-spool.js'
 import { FRAME_ROOM } from './layout.js'
 import { DiskQuota } from './disk-quota.js'
 import { LossCounter } from './loss-counter.js'
+import { FORMAT, formatEntry, formatOf, migrateSpools } from './migrations/index.js'
 import { spoolMetrics, type SpoolMetrics } from './metrics.js'
 import { OpenFiles } from './open-files.js'
 
@@ -42,9 +43,6 @@ const AGE_CHECK_MS = 60_000
 const SCOPES = 'scopes'
 const LOCK = 'lock'
 const ID = 'id'
-/** Version of the layout of segments and cursors. */
-const FORMAT = 1
-const FORMAT_KEY = 'format'
 
 /**
  * Opens the spools in a folder, which is made if there is none, and mends what a crash has left. Rejects when
@@ -61,7 +59,12 @@ export async function openSpools(folder: string, options: SpoolsOptions): Promis
   await makeFolder(disk, folder)
   const lock = await lockFolder(join(folder, LOCK))
   try {
-    const spools = new FolderSpools(disk, await makeFolder(disk, join(folder, SCOPES)), await idOf(lock), lock, options)
+    const scopes = await makeFolder(disk, join(folder, SCOPES))
+    const id = await idOf(lock)
+    const format = await formatOf(lock)
+    const copyLock = async (path: string): Promise<void> => await writeLock(path, id, format)
+    await migrateSpools(format, { disk, folder, scopes, lock, copyLock, log: options.log })
+    const spools = new FolderSpools(disk, scopes, id, lock, options)
     await spools.openAll()
     return spools
   } catch (error) {
@@ -84,23 +87,20 @@ async function lockFolder(path: string): Promise<ClassicLevel> {
   }
 }
 
-/** Returns the id of the spools, which is made with them. Throws if a newer version has written them. */
+/** Returns the id of the spools, which is made with them. */
 async function idOf(lock: ClassicLevel): Promise<string> {
   const known = await lock.get(ID)
-  // Versions before the format had a number have written format 1.
-  const format = Number((await lock.get(FORMAT_KEY)) ?? FORMAT)
-  if (format > FORMAT)
-    throw new Error(
-      `the log spool was written by a newer edged (format ${format}, not ${FORMAT}); start that version, or set data to another folder`,
-    )
   if (known !== undefined) return known
   const id = randomBytes(8).toString('hex')
-  const written = [
-    { type: 'put' as const, key: ID, value: id },
-    { type: 'put' as const, key: FORMAT_KEY, value: String(FORMAT) },
-  ]
-  await lock.batch(written, { sync: true })
+  await lock.batch([{ type: 'put', key: ID, value: id }, formatEntry(FORMAT)], { sync: true })
   return id
+}
+
+/** Creates the database of the lock in a copy. */
+async function writeLock(path: string, id: string, format: number): Promise<void> {
+  const level = new ClassicLevel(path)
+  await level.batch([{ type: 'put', key: ID, value: id }, formatEntry(format)], { sync: true })
+  await level.close()
 }
 
 class FolderSpools implements Spools {

@@ -87,7 +87,7 @@ export class CursorLost extends Error {
 /** What a reader wants to find again beside a position; the spool stores it and does not look at it. */
 export type CursorNotes = Readonly<Record<string, number>>
 
-/** A batch behind the first one that is in flight: where it ends, and its name; "" if it has none yet, null if it is delivered. */
+/** A batch: where it ends, and its name; "" if it has none yet, null if it is delivered. */
 export type StoredBatch = readonly [end: Position, name: string | null, notes?: CursorNotes]
 
 /** What a job keeps between two starts; written durably before an upload begins and after it has ended. */
@@ -97,17 +97,11 @@ export interface CursorState {
   /** Records from here on are still needed, at most `next`: a job that holds records back reads them again after a start. */
   readonly keep?: Position | undefined
   readonly notes?: CursorNotes | undefined
-  /** The batch that is being uploaded: made again, byte for byte, after a crash. */
-  readonly open?:
-    | {
-        readonly first: Position
-        readonly end: Position
-        readonly name: string
-        readonly notes?: CursorNotes | undefined
-      }
-    | undefined
-  /** The batches that follow it, each from the end of the one before. */
-  readonly also?: readonly StoredBatch[] | undefined
+  /**
+   * The batches that are on their way, made again, byte for byte, after a crash: the first one from `next` on, each other
+   * from the end of the one before.
+   */
+  readonly batches?: readonly StoredBatch[] | undefined
 }
 
 /** One reader's place in a spool; what no cursor needs any more is deleted. */

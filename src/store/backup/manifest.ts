@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { parser } from '../../core/schema.js'
 
-/** Version of the archive's layout. A newer one is rejected. */
-export const FORMAT = 1
+/**
+ * Version of the archive's layout. A newer one is rejected. Archives of format 2 name the schema of their records; those of
+ * format 1 have schema 1.
+ */
+export const FORMAT = 2
 
 /** Names of members. Records and audit entries come in pieces of about 1 MiB, so neither side has all in memory. */
 export const MEMBERS = {
@@ -19,6 +22,7 @@ const Manifest = Type.Object({
   format: Type.Integer(),
   edged: Type.String({ description: 'Version of edged that wrote the archive.' }),
   created: Type.String(),
+  schema: Type.Optional(Type.Integer({ description: 'Schema of the records; 1 if absent.' })),
   version: Type.Integer({ description: 'Number of the last batch of the store.' }),
   records: Type.Integer(),
   audit_entries: Type.Integer(),

@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { messageOf } from '../../core/errors.js'
 import type { AuditEntry } from '../../core/store.js'
+import { migrated, SCHEMA } from '../migrations/index.js'
 import { named, Row } from '../record.js'
 import { FORMAT, MEMBERS, parseManifest, sha256, type Manifest } from './manifest.js'
 import { tarMembers, type TarMember } from './tar.js'
@@ -10,6 +11,7 @@ export interface Backup {
   readonly manifest: Manifest
   /** The key, if the archive has it. */
   readonly key: string | undefined
+  /** Records in the form of this version. */
   rows(): AsyncIterable<Row>
   audit(): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }>
   blobs(): AsyncIterable<Buffer>
@@ -29,7 +31,7 @@ export async function openBackup(path: string): Promise<Backup> {
       manifest,
       key,
       async *rows() {
-        for await (const line of linesOf(MEMBERS.records)) yield rowOf(line)
+        for await (const line of linesOf(MEMBERS.records)) yield* migrated(rowOf(line), manifest.schema ?? 1)
       },
       async *audit() {
         for await (const line of linesOf(MEMBERS.audit)) {
@@ -76,9 +78,11 @@ async function verified(file: FileHandle): Promise<{ manifest: Manifest; key: st
 
 function manifestOf({ bytes }: TarMember): Manifest {
   const value = JSON.parse(bytes.toString()) as { readonly format?: unknown; readonly edged?: unknown }
-  if (typeof value.format === 'number' && value.format > FORMAT)
-    throw new Error(
-      `was written by a newer edged (${String(value.edged)}, format ${value.format}, not ${FORMAT}); restore it with that version`,
-    )
-  return parseManifest(value)
+  const newer = (what: string): Error =>
+    new Error(`was written by a newer edged (${String(value.edged)}, ${what}); restore it with that version`)
+  if (typeof value.format === 'number' && value.format > FORMAT) throw newer(`format ${value.format}, not ${FORMAT}`)
+  const manifest = parseManifest(value)
+  const { schema = 1 } = manifest
+  if (schema > SCHEMA) throw newer(`schema ${schema}, not ${SCHEMA}`)
+  return manifest
 }

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
 import type { Store } from '../../core/store.js'
+import { SCHEMA } from '../migrations/index.js'
 import { FORMAT, MEMBERS, sha256, type Manifest } from './manifest.js'
 import { TAR_END, tarHeader, tarPadding } from './tar.js'
 
@@ -9,7 +10,9 @@ const PIECE_BYTES = 1024 * 1024
 
 /** Everything that a backup contains. */
 export interface BackupSource {
-  readonly store: Store
+  readonly store: Pick<Store, 'audit' | 'batch' | 'records'>
+  /** Schema of the records. Default: the current one. */
+  readonly schema?: number
   readonly blobs: Blobs
   /** Returns the names of blobs that these values and the files of Workers name. Some may not exist. */
   readonly blobsOf: (values: readonly unknown[]) => Promise<ReadonlySet<string>>
@@ -25,7 +28,7 @@ export interface BackupSource {
  * The manifest is last, so an incomplete archive is noticed.
  */
 export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array> {
-  const { store, blobs, clock, key } = source
+  const { store, blobs, clock, key, schema = SCHEMA } = source
   const created = clock.now()
   const members: Manifest['members'] = []
   function* member(name: string, bytes: Buffer): Generator<Uint8Array> {
@@ -71,7 +74,8 @@ export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array
   }
   if (key.text !== undefined) yield* member(MEMBERS.key, Buffer.from(`${key.text}\n`))
   const manifest: Manifest = {
-    format: FORMAT,
+    // A version that has only schema 1 reads only format 1.
+    ...(schema === 1 ? { format: 1 } : { format: FORMAT, schema }),
     edged: source.edged,
     created: takenAt,
     version: last,

@@ -132,7 +132,7 @@ class Model {
   async #move(reader: number, by: number): Promise<void> {
     const cursor = this.#readers[reader]!
     const next = Math.min(this.#spool.end, cursor.state.next + by)
-    await cursor.save({ next, open: { first: next, end: next, name: 'batch' } })
+    await cursor.save({ next, batches: [[next, 'batch']] })
   }
 
   async #losePower(comesBack: number, tail: number): Promise<void> {

@@ -198,8 +198,8 @@ export class SharedSpool implements Spool {
       ...this.#records.map(({ value }) => stateOf(value, this.#deps)!),
       ...[...this.#local.values()].map(({ state }) => state),
     ]
-    for (const { next, keep = next, open } of states) {
-      const needs = Math.min(next, keep, open?.first ?? next)
+    for (const { next, keep = next } of states) {
+      const needs = Math.min(next, keep)
       least = Math.min(least ?? needs, needs)
     }
     return least

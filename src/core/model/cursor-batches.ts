@@ -1,0 +1,21 @@
+/** State of a log push cursor in format 1: the first batch that was being uploaded stood apart from those behind it. */
+interface OpenBatchState {
+  readonly next: number
+  readonly keep?: number
+  readonly notes?: unknown
+  readonly open?: { readonly first: number; readonly end: number; readonly name: string; readonly notes?: unknown }
+  readonly also?: readonly unknown[]
+}
+
+/** Converts the state of a cursor from format 1 to format 2, where all batches stand in one list. Leaves others as they are. */
+export function withBatches(state: object): object {
+  if (!('open' in state) && !('also' in state)) return state
+  const { open, also = [], ...rest } = state as OpenBatchState
+  const { next, keep = next } = rest
+  const first = open && [open.end, open.name, ...(open.notes === undefined ? [] : [open.notes])]
+  return {
+    ...rest,
+    ...(open && open.first < Math.min(next, keep) && { keep: open.first }),
+    batches: [...(first ? [first] : []), ...also],
+  }
+}
