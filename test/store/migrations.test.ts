@@ -70,7 +70,7 @@ async function oldStore(folder: string): Promise<void> {
 /** The file system until operation `count`, which fails as all after it do: what a killed process leaves. */
 function diskUntil(count: number): Disk & { readonly failed: boolean } {
   let left = count
-  const limited = new Proxy(fs as unknown as Disk, {
+  const limited = new Proxy<Disk>(fs, {
     get: (target, name: keyof Disk) => {
       if ((name as string) === 'failed') return left < 0
       return async (...args: never[]) => {

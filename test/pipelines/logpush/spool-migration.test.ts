@@ -59,7 +59,7 @@ t.test('a migration of the spool that is killed at any step ends with the next s
     const folder = join(testFolder(t, { [`${steps}`]: {} }), String(steps), 'spool')
     await cp(FIRST_RELEASE, folder, { recursive: true })
     let left = steps
-    const disk = new Proxy(fs as unknown as Disk, {
+    const disk = new Proxy<Disk>(fs, {
       get:
         (target, name: keyof Disk) =>
         async (...args: never[]) => {
