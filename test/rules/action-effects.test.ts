@@ -8,6 +8,7 @@ import { ruledZone, type RulesOptions, type TestRule, type TestRuleset } from '.
 import { markdownStage } from '../../src/edge/markdown/stage.js'
 import { MemoryBudget } from '../../src/core/memory-budget.js'
 import { openMetrics } from '../../src/core/metrics.js'
+import { WorkerError, type WorkerSites } from '../../src/edge/worker-sites.js'
 import { silentLog } from '../../src/core/log.js'
 
 const PAGE = `<!doctype html><title>Page</title><h1>Heading</h1><p>${'A sentence of some length. '.repeat(20)}</p>`
@@ -343,6 +344,20 @@ t.test('serve_error replaces the pages of block and rate limit rules, not the re
   const challenged = await site(t, [block({ action: 'managed_challenge' }), custom('true')])
   t.match(await challenged.ask(), { status: 403, headers: { 'cf-mitigated': 'challenge' } })
   t.notMatch(await challenged.ask(), { text: 'own page' }, 'challenges stay')
+})
+
+t.test('a custom error reads the code of a failed Worker', async (t) => {
+  const error = new WorkerError('worker_exception', 'the Worker threw')
+  const workers: WorkerSites = { find: () => ({ serve: (_exchange, sink) => (sink.fail(error), () => undefined) }) }
+  const rule = {
+    action: 'serve_error',
+    expression: 'cf.response.1xxx_code eq 1101 and cf.response.error_type eq "1xxx" and http.response.code eq 500',
+    action_parameters: { content: 'own page', content_type: 'text/plain', status_code: 503 },
+  }
+  const { url } = await origin(t)
+  const proxy = await startProxy(t, [ruledZone(url, [{ phase: 'http_custom_errors', rules: [rule] }])], { workers })
+  const response = await request(`${proxy.url}/`, { headers: { host: 'example.test' } })
+  t.match({ status: response.statusCode, text: await response.body.text() }, { status: 503, text: 'own page' })
 })
 
 t.test('set_config enables conversion', async (t) => {

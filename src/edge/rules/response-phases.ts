@@ -11,6 +11,7 @@ import { renderRuleResponse } from './rule-response.js'
 import type { TerminalAction } from '../../rules/types.js'
 import type { Run } from '../../rules/engine/run.js'
 import { requestIds } from '../request-ids.js'
+import { WORKER_ERRORS } from '../worker-sites.js'
 
 /** The phases of the response in order, after {@link runCacheRules}, without that of its record, which always runs. */
 const PHASES_OF_ANSWER = [
@@ -89,10 +90,11 @@ export class RuledResponse implements ResponseSink {
   #failed(error: unknown): void {
     this.#headed = true
     const exchange = this.#exchange
-    const { kind, status, reason, retryAfter } = originFailure(error)
+    const { kind, status, reason, retryAfter, workerError } = originFailure(error)
     const headers = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]
     exchange.response = { status, headers, originHeaders: undefined }
-    exchange.edgeError = { type: '5xx', code: 0 }
+    exchange.edgeError =
+      workerError === undefined ? { type: '5xx', code: 0 } : { type: '1xxx', code: WORKER_ERRORS[workerError][0] }
     this.#run.responded()
     const ending = this.#run.response('http_custom_errors')
     if (ending === undefined || ending.kind === 'close') {
