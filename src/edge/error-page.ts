@@ -256,6 +256,8 @@ const FORMS: Readonly<Record<string, (facts: Facts) => string>> = {
   'application/problem+json': json,
 }
 const OFFERED = Object.keys(FORMS)
+/** As the public API documents it, `text/*` gets Markdown: browsers name `text/html`. */
+const OFFERED_AS_TEXT = ['text/markdown', ...OFFERED]
 
 /** Longer ones are ignored: no client needs one, and the work is bounded. */
 const MAX_ACCEPT = 1024
@@ -263,7 +265,7 @@ const MAX_ACCEPT = 1024
 /** Highest quality wins, then the order in the header. Clients that accept anything (or no supported type) get HTML. */
 function form(accept: string | undefined): string {
   if (!accept || accept.length > MAX_ACCEPT) return 'text/html'
-  return preferredType(accept, OFFERED) ?? 'text/html'
+  return preferredType(accept, /text\/\*/i.test(accept) ? OFFERED_AS_TEXT : OFFERED) ?? 'text/html'
 }
 
 /**
