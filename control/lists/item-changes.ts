@@ -73,7 +73,7 @@ export async function removeItems(
     const items = new Map(old)
     const missing: Issue[] = []
     for (const [item, index] of byBucket.get(bucket) ?? [])
-      if (!items.delete(item)) missing.push({ pointer: `/items/${index}/id`, message: 'is no item of the list' })
+      if (!items.delete(item)) missing.push({ pointer: `/items/${index}/id`, message: 'is not an item of the list' })
     if (missing.length > 0) throw new InvalidInput(missing)
     return items
   })

@@ -36,7 +36,7 @@ export function records({ logpush }: LogpushDeps): Endpoint[] {
       summary: 'Take records of a dataset, one JSON object a line or in one array, gzip allowed',
       raw: {
         types: ['application/x-ndjson', 'application/json'],
-        schema: Type.Unknown({ description: 'Members that are no field of the dataset are left out.' }),
+        schema: Type.Unknown({ description: 'Members that are not fields of the dataset are left out.' }),
       },
       status: 202,
       result: Result,

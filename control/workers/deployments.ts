@@ -187,7 +187,7 @@ function removeDeployment({ deps, store, clock, edits }: Context): Endpoint {
     path: `${PATH}/:deployment_id`,
     scopes,
     permissions: ACCESS.workers.write,
-    summary: 'Forget a deployment that is no longer in force',
+    summary: 'Delete a deployment that is no longer in force',
     bare: true,
     async handle(call) {
       const { scope, params } = call

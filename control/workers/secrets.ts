@@ -19,7 +19,7 @@ const Changes = Type.Object(
   {
     secrets: Type.Optional(
       mapOf(orNull(Type.Object({ type: Type.Enum(['secret_text', 'secret_key']) })), {
-        description: 'By name; null removes one. Others stay, and so do bindings that are no secrets.',
+        description: 'By name; null removes one. Others stay, and so do bindings that are not secrets.',
       }),
     ),
     version_tags: Type.Optional(Type.Object({}, { description: 'Ignored.' })),

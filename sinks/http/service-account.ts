@@ -38,7 +38,7 @@ export function serviceAccount(credentials: string): ServiceAccount {
     const tokenUrl = publicUrl(given.token_uri ?? 'https://oauth2.googleapis.com/token')
     return { email: given.client_email, keyId: given.private_key_id, key, tokenUrl }
   } catch {
-    return reject('has credentials that are no key of a service account')
+    return reject('has credentials that are not a key of a service account')
   }
 }
 

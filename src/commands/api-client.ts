@@ -50,7 +50,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       }
       if (reply.success) return reply.result
       const why = reply.errors.map(({ message, source }) => `${source?.pointer ?? ''} ${message}`.trim())
-      throw new Exit(1, `the API refused: ${why.join('; ')}`)
+      throw new Exit(1, `the API rejected the request: ${why.join('; ')}`)
     },
   }
 }

@@ -15,7 +15,7 @@ export const check: DefineCommand = (command) => {
       '--json',
       'print the configuration with every default filled in, or the names of the pipelines; secrets are left out',
     )
-    .addHelpText('after', '\nExit codes: 0 valid, 2 not: each fault is a line FILE:LINE:COL: message.')
+    .addHelpText('after', '\nExit codes: 0 valid; 2 invalid, one line FILE:LINE:COL: MESSAGE per error')
     .action((file: string, { json }: { json?: boolean }) => {
       const text = readText(file)
       const checks = destinationChecks({ clock: systemClock, log: silentLog })

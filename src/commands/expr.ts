@@ -196,7 +196,7 @@ function fromJson(given: unknown, type: Type, name: string): Value {
 export const expr: DefineCommand = (command) => {
   command
     .command('check')
-    .description('parse a filter expression; a fault is shown with its place')
+    .description('parse a filter expression; shows the place of an error')
     .argument('<expression>', 'the expression')
     .option('--phase <phase>', 'also check that this phase has the fields and functions')
     .option('--json', 'print the outcome as JSON')

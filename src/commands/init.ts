@@ -34,7 +34,7 @@ export const init: DefineCommand = (command) => {
     .option('--json', 'print an object with file and token')
     .addHelpText(
       'after',
-      '\nOn a terminal, asks for what no option says. Elsewhere the defaults apply.' +
+      '\nOn a terminal, asks for what no option sets. Elsewhere the defaults apply.' +
         '\nExit codes: 0 written, 2 a file is in the way or a value is not valid.',
     )
     .action(async (folder: string, { json, ...given }: Partial<Answers> & { json?: boolean }) => {

@@ -41,5 +41,5 @@ export const ZoneCache = Type.Union([Type.Literal('off'), Type.Literal('default'
   default: 'default',
   description:
     'default: static files by the ending of the path, and what cache rules make eligible. everything: each response ' +
-    'that RFC 9111 allows to store. off: nothing, whatever cache rules say.',
+    'that RFC 9111 allows to store. off: nothing; cache rules have no effect.',
 })

@@ -72,12 +72,13 @@ export function sourceIssues(
         ? (['account', source.account, accounts] as const)
         : []
   if (type === undefined) return []
-  if (!known.some((one) => one.id === id)) return [{ pointer: `${at}/${type}`, message: `${id} is no ${type} here` }]
+  if (!known.some((one) => one.id === id))
+    return [{ pointer: `${at}/${type}`, message: `${id} is not ${type === 'zone' ? 'a zone' : 'an account'} here` }]
   if (dataset.scopes.includes(type)) return []
   return [
     {
       pointer: `${at}/${type}`,
-      message: `${dataset.name} is no dataset of a${type === 'zone' ? ' zone' : 'n account'}`,
+      message: `${dataset.name} is not a dataset of ${type === 'zone' ? 'zones' : 'accounts'}`,
     },
   ]
 }
@@ -120,7 +121,7 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
   for (const [at, name] of (zone.hostnames ?? []).entries()) {
     if (name !== '*' && !HOSTNAME.test(name) && parseIp(name.replace(/^\[|\]$/g, '')) === undefined)
-      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `is no host name: ${name}` })
+      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `is not a host name: ${name}` })
     const other = config.zones.findIndex((zone, i) => i < index && zone.hostnames?.includes(name))
     if (other >= 0)
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `${name} belongs to zone ${other + 1} already` })

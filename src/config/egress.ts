@@ -22,7 +22,7 @@ export const Egress = Type.Object(
     resolver_overrides: mapOf(Type.Array(Type.String()), {
       default: {},
       description:
-        'Addresses of names, in place of what the resolver says, as in { receiver.internal: [10.1.2.3] }. They have ' +
+        'Addresses of names, instead of those of the resolver, as in { receiver.internal: [10.1.2.3] }. They have ' +
         'to be public or opened too.',
     }),
   },

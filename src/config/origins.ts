@@ -54,7 +54,7 @@ export const ORIGIN_OPTIONS = {
     default: 'off',
     description:
       'PROXY header with the address of the client at the beginning of each connection to an origin. Each request then ' +
-      'has a connection of its own.',
+      'has its own connection.',
   }),
   balance: Type.String({
     pattern: `^(round_robin|least_requests|client_address|(header|cookie):${TOKEN})$`,

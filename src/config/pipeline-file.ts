@@ -173,7 +173,7 @@ function readPipeline(
 
 /** Members about the end or the state of a separate run: a pipeline of a zone or account is a job of the daemon. */
 const IDLE = {
-  retry_for: 'is for pipelines that end; one of a zone or account goes on trying while logpush.retention_age lasts',
+  retry_for: 'is for pipelines that end; one of a zone or account retries until logpush.retention_age is over',
   on_invalid: 'is for records that come from outside; those of a zone or account are always valid',
   spool_bytes: 'is for records that come from outside; those of a zone or account are kept by logpush.retention_bytes',
 } as const
@@ -248,7 +248,7 @@ function sourceIssues(source: unknown, inside: boolean): Issue[] {
 
 function noDataset(name: string): string {
   const meant = nearest(name, DATASETS.keys())
-  return `is no dataset: ${name}${meant === undefined ? '' : `, did you mean ${meant}`}`
+  return `is not a dataset: ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
 function repeatedNames(pipelines: ReadPipelines['pipelines']): Issue[] {

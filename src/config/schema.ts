@@ -61,10 +61,10 @@ const ProxyLimits = Type.Object(
       'Bytes per second. A request body that arrives slower for 10s gets 408; a client that takes a response slower for ' +
         'write_timeout is disconnected. 0B: no limit.',
     ),
-    connections: Count(10_000, 'Open client connections; more are closed at once.'),
+    connections: Count(10_000, 'Open client connections; more are closed immediately.'),
     connections_per_address: Count(
       1000,
-      'Open connections of one client address; more are closed at once. Trusted proxies are not counted. 0: no limit.',
+      'Open connections of one client address; more are closed immediately. Trusted proxies are not counted. 0: no limit.',
     ),
     body_bytes: Size('0B', 'Request body; larger ones get 413. 0B: no limit.'),
   },
@@ -74,11 +74,11 @@ const ProxyLimits = Type.Object(
 const OriginLimits = Type.Object(
   {
     connect_timeout: Duration('5s', 'For the connection to an origin, TLS included.'),
-    headers_timeout: Duration('60s', 'From the end of the request to the header fields of the answer.'),
-    body_timeout: Duration('100s', 'Between two reads of the answer.'),
+    headers_timeout: Duration('60s', 'From the end of the request to the header fields of the response.'),
+    body_timeout: Duration('100s', 'Between two reads of the response.'),
     keep_alive_timeout: Duration('4s', 'An idle connection to an origin stays open for this long.'),
     queue_timeout: Duration('30s', 'Maximum time that a request waits for a connection. Then it gets 503.'),
-    header_bytes: Size('64KiB', 'Header fields of one answer; larger ones become 502.'),
+    header_bytes: Size('64KiB', 'Header fields of one response; larger ones become 502.'),
     connections: Type.Integer({ minimum: 1, default: 256, description: 'Open connections to one origin.' }),
     queue_size: Count(4096, 'Maximum requests that wait for a connection to one origin. More get 503.'),
   },
@@ -115,7 +115,7 @@ const Challenge = Type.Object(
       minimum: 8,
       maximum: 24,
       default: 17,
-      description: 'A browser makes 2 to the power of this many tries, on average: 17 takes well under a second.',
+      description: 'A browser makes 2 to the power of this many attempts, on average: 17 takes well under a second.',
     }),
     clearance_lifetime: Duration('30m', 'Time during which a visitor who passed is not challenged again.'),
   },
@@ -142,7 +142,7 @@ const Proxy = Type.Object(
       {
         default: {},
         description:
-          'Fields of the rules language that trusted proxies tell in header fields, as in ' +
+          'Fields of the rules language that trusted proxies send in header fields, as in ' +
           '{ cf.bot_management.score: x-bot-score }. Everyone else has these header fields removed.',
       },
     ),
@@ -226,7 +226,8 @@ const Zone = Type.Object(
       {
         content_converter: Type.Union([Type.Literal('on'), Type.Literal('off')], {
           default: 'off',
-          description: 'Answer in Markdown where the client asks for it. In force until the API sets another value.',
+          description:
+            'Convert HTML responses to Markdown if the client accepts it. In force until the API sets another value.',
         }),
         ...Type.Partial(Type.Object(ZoneSettingValues)).properties,
       },
@@ -234,7 +235,7 @@ const Zone = Type.Object(
     ),
     negotiation: Type.Union([Type.Literal('listed'), Type.Literal('preferred')], {
       default: 'listed',
-      description: 'preferred: Markdown only where its quality is not below that of text/html.',
+      description: 'preferred: Markdown only if its quality is not below that of text/html.',
     }),
     markdown: Type.Object(
       {
@@ -291,7 +292,8 @@ const Geo = Type.Object(
   {
     ...strict,
     default: {},
-    description: 'Databases in MaxMind format that say where addresses are; read again on SIGHUP. None: not known.',
+    description:
+      'Databases in MaxMind format with the places of addresses; read again on SIGHUP. None: the fields are not known.',
   },
 )
 
@@ -325,12 +327,12 @@ export const ConfigFile = Type.Object(
         ),
         old_keys: Type.Optional(
           Type.Array(Type.String(), {
-            description: 'Keys that still open what they sealed, for a rotation.',
+            description: 'Former keys: secrets that they encrypted can still be read during a rotation.',
             examples: [['${EDGED_OLD_KEY}']],
           }),
         ),
       },
-      { ...strict, default: {}, description: 'Secrets at rest are sealed with AES-256-GCM.' },
+      { ...strict, default: {}, description: 'Secrets at rest are encrypted with AES-256-GCM.' },
     ),
     machines: Machines,
     log: Type.Object(
@@ -420,12 +422,12 @@ export const ConfigFile = Type.Object(
           email: Type.String({
             minLength: 3,
             maxLength: 254,
-            description: 'What X-Auth-Email says.',
+            description: 'Value of X-Auth-Email.',
             examples: ['admin@example.com'],
           }),
           key: Type.String({
             minLength: 20,
-            description: 'What X-Auth-Key says.',
+            description: 'Value of X-Auth-Key.',
             examples: ['${EDGED_LEGACY_KEY}'],
           }),
           ...Access,
@@ -439,7 +441,7 @@ export const ConfigFile = Type.Object(
         {
           name: Type.String({
             pattern: '^[a-z0-9_]{1,50}$',
-            description: 'Expressions say $name.',
+            description: 'Expressions use it as $name.',
             examples: ['office'],
           }),
           kind: Type.Enum([...LIST_KINDS], {

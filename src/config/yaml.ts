@@ -49,7 +49,7 @@ export function readYaml(text: string, file: string, environment: Environment): 
   )
   visit(document, {
     Alias(_key, alias) {
-      if (!alias.resolve(document)) faults.push(place(alias.range?.[0] ?? 0, `*${alias.source} is no anchor above`))
+      if (!alias.resolve(document)) faults.push(place(alias.range?.[0] ?? 0, `*${alias.source} is not an anchor above`))
     },
   })
   if (faults.length === 0) faults.push(...substitute(document, environment, place))

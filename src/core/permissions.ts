@@ -82,7 +82,7 @@ export function accessIssues(access: FlatAccess, at = ''): Issue[] {
   const permissions = access.permissions.flatMap((name, index) => {
     if (KNOWN.has(name)) return []
     const meant = nearest(name, KNOWN)
-    const message = `is no permission: ${name}${meant === undefined ? '' : `, did you mean ${meant}`}`
+    const message = `is not a permission: ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
     return [{ pointer: `${at}/permissions/${index}`, message }]
   })
   return [...permissions, ...ids]

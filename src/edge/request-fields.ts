@@ -126,7 +126,7 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i
 export function hostIssue({ host, hosts }: RequestFields): HttpParseError | undefined {
   if (host === undefined) return { status: 400, detail: 'the Host field is missing' }
   if (hosts > 1) return { status: 400, detail: 'there are several Host fields' }
-  return HOST.test(host) ? undefined : { status: 400, detail: 'the Host field is no host name' }
+  return HOST.test(host) ? undefined : { status: 400, detail: 'the Host field is not a host name' }
 }
 
 /**
@@ -137,7 +137,7 @@ export function originForm(target: string, method: string, host: string): string
   if (target.charCodeAt(0) === 47) return target
   if (target === '*' && method === 'OPTIONS') return target
   const [, authority, rest] = ABSOLUTE.exec(target) ?? []
-  if (authority === undefined || rest === undefined) return { status: 400, detail: 'the target is no path' }
+  if (authority === undefined || rest === undefined) return { status: 400, detail: 'the target is not a path' }
   if (authority.toLowerCase() !== host.toLowerCase())
     return { status: 400, detail: 'the target and the Host field name different hosts' }
   if (rest === '' && method === 'OPTIONS') return '*'

@@ -135,7 +135,7 @@ export function parseIpRange(
   if (!/^[0-9]+$/.test(length) || Number(length) > 255) {
     return {
       kind: 'ParseNetwork',
-      reason: `network length ${length} is no number`,
+      reason: `network length ${length} is not a number`,
       from: slash + 1,
       to: text.length,
     }

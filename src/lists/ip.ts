@@ -20,7 +20,9 @@ function network(text: string): Network | string {
   if (text.includes('..')) return 'must be an address or a network in CIDR form'
   const range = parseIpRange(text)
   if (!('first' in range))
-    return range.reason.startsWith('host part') ? 'has bits set behind the network part' : 'is no address or network'
+    return range.reason.startsWith('host part')
+      ? 'has bits set behind the network part'
+      : 'is not an address or a network'
   const { first } = range
   const slash = text.indexOf('/')
   const v4 = typeof first === 'number'

@@ -80,7 +80,7 @@ export class Keyring implements Vault {
 export function parsedKey(text: string, place: string): Buffer {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64')
-  throw new Error(`${place} is no key: 64 hexadecimal digits or 44 of base64 are needed`)
+  throw new Error(`${place} is not a key; use 64 hexadecimal digits or 44 characters of base64`)
 }
 
 export const keyId = (key: Buffer): string => createHash('sha256').update(key).digest('hex').slice(0, 8)

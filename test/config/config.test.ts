@@ -80,7 +80,7 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   [
     'a permission that there is not',
     "tokens:\n  - name: a\n    token: a-token-of-twenty-letters\n    permissions: ['*', Zone Setting Write]",
-    'f.yaml:4:24: tokens.0.permissions.1 is no permission: Zone Setting Write, did you mean Zone Settings Write',
+    'f.yaml:4:24: tokens.0.permissions.1 is not a permission: Zone Setting Write; did you mean Zone Settings Write?',
   ],
   [
     'a key for an account of another form',
@@ -89,8 +89,8 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   ],
   ['two keys of one name', 'data: a\ndata: b', /^f.yaml:2:1: Map keys must be unique/],
   ['broken YAML', 'data: [', /^f.yaml:1:8: /],
-  ['an alias of nothing', 'data: &a x\nstore: *b', 'f.yaml:2:8: *b is no anchor above'],
-  ['an alias before its anchor', 'data: *a\nstore: &a x', 'f.yaml:1:7: *a is no anchor above'],
+  ['an alias of nothing', 'data: &a x\nstore: *b', 'f.yaml:2:8: *b is not an anchor above'],
+  ['an alias before its anchor', 'data: *a\nstore: &a x', 'f.yaml:1:7: *a is not an anchor above'],
   [
     'a file of aliases of aliases',
     [
@@ -129,7 +129,7 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   [
     'a host name that is none',
     zone('    hostnames: ["a b"]'),
-    /^f.yaml:7:17: zones.0.hostnames.0 is no host name: a b/,
+    /^f.yaml:7:17: zones.0.hostnames.0 is not a host name: a b/,
   ],
   [
     'an opening without a port',
@@ -342,12 +342,12 @@ const WRONG: [what: string, text: string, message: RegExp][] = [
   [
     'of an unknown zone',
     pipeline(`{ zone: ${'f'.repeat(32)} }`),
-    /^f.yaml:8:\d+: pipelines.0.source.zone f+ is no zone here$/,
+    /^f.yaml:8:\d+: pipelines.0.source.zone f+ is not a zone here$/,
   ],
   [
     'of a dataset of zones',
     pipeline(`{ account: ${ACCOUNT} }`),
-    /source.account http_requests is no dataset of an account$/,
+    /source.account http_requests is not a dataset of accounts$/,
   ],
   ['of standard input', pipeline('{ stdin: true }'), /source.stdin is a source of pipelines of files only$/],
   ['without a source', pipeline('{}'), /must have one of file, http, redis_stream, .*syslog, otlp, zone, account$/],
@@ -371,7 +371,7 @@ for (const [what, text, message] of WRONG)
 t.test('a pipeline of an unknown dataset has all its other issues reported too', async (t) => {
   const options = '    output_options: { sample_rate: 9, output_type: csv, record_template: "{{.x" }\n    filter: "{"'
   t.match(faults(pipeline(`{ zone: ${ZONE} }`, options).replace('http_requests', 'nope')), [
-    /pipelines.0.dataset is no dataset: nope$/,
+    /pipelines.0.dataset is not a dataset: nope$/,
     /pipelines.0.output_options.sample_rate must be at most 1/,
     /pipelines.0.output_options.record_template/,
     /pipelines.0.filter is not JSON text$/,

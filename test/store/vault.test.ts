@@ -98,7 +98,7 @@ t.test('a wrong or invalid key is rejected without revealing the key', async (t)
   await again.store.close()
   for (const key of ['', 'short', KEY_1.slice(1), `${KEY_1}00`, `${KEY_1}!`]) {
     const error = await vaultIn(testFolder(t), { key }).catch((error: unknown) => error)
-    t.match(error, { message: 'secrets.key is no key: 64 hexadecimal digits or 44 of base64 are needed' })
+    t.match(error, { message: 'secrets.key is not a key; use 64 hexadecimal digits or 44 characters of base64' })
   }
 })
 

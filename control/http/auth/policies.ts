@@ -68,7 +68,8 @@ function grantOf({ effect, permissions, resources }: TokenPolicy): Grant {
 
 /** Returns issues for names in `resources` that the API does not know. `at` is the pointer to `resources`. */
 export function resourceIssues(resources: TokenResources, at: string): Issue[] {
-  const message = 'is no resource; com.cloudflare.api.account.ID and com.cloudflare.api.account.zone.ID are, * for all'
+  const message =
+    'is not a resource; com.cloudflare.api.account.ID and com.cloudflare.api.account.zone.ID are, * for all'
   return Object.entries(resources).flatMap(([name, below]) => {
     const here = `${at}/${pointerToken(name)}`
     if (ZONE.test(name))

@@ -18,6 +18,6 @@ export function partIssues(
     ]
     if (format !== 'service-worker')
       return issue('type', `${binding.type} belongs to service-worker scripts; modules import theirs`)
-    return partNamed(part, files) ? [] : issue('part', `names ${JSON.stringify(part)}, which is no uploaded part`)
+    return partNamed(part, files) ? [] : issue('part', `names ${JSON.stringify(part)}, which is not an uploaded part`)
   })
 }

@@ -32,7 +32,7 @@ export function zoneOf(
     (zone_id === undefined || zone.id === zone_id) && (zone_name === undefined || zone.name === zone_name)
   const found = own.find(fits)
   const pointer = `${at}/${zone_id === undefined ? 'zone_name' : 'zone_id'}`
-  if (!found) throw new ApiError(refusal, pointer, 'is no zone of the account')
+  if (!found) throw new ApiError(refusal, pointer, 'is not a zone of the account')
   if (!covering.includes(found)) throw new ApiError(refusal, `${at}/${member}`, `is not in the zone ${found.name}`)
   return found
 }

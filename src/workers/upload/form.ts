@@ -105,7 +105,7 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
     const given = filename ?? field
     const name = modulePath(given)
     const shown = JSON.stringify(given.slice(0, MAX_NAME_LENGTH))
-    if (name === undefined) issues.push(issue(`the part ${shown} has a name that is no path inside the upload`))
+    if (name === undefined) issues.push(issue(`the part ${shown} has a name that is not a path inside the upload`))
     else if (!(PART_TYPES as readonly string[]).includes(type))
       issues.push(
         issue(

@@ -37,7 +37,7 @@ export function mainModule(metadata: Metadata, files: readonly UploadedFile[]): 
 
 function named(pointer: '/main_module' | '/body_part', name: string, files: readonly UploadedFile[]): MainModule {
   const main = partNamed(name, files)
-  if (!main) throw refused(pointer, `names ${JSON.stringify(name)}, which is no uploaded part`)
+  if (!main) throw refused(pointer, `names ${JSON.stringify(name)}, which is not an uploaded part`)
   const format = formatOf(main)
   const script = format === 'service-worker'
   if (!format || script !== (pointer === '/body_part'))

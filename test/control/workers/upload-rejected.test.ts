@@ -126,10 +126,10 @@ const FORMS: readonly (readonly [what: string, parts: readonly Part[], message: 
   [
     'a main module that is no part',
     [metadataPart({ main_module: 'x.js' }), main],
-    /is no uploaded part/,
+    /is not an uploaded part/,
     '/main_module',
   ],
-  ['a script that is no part', [metadataPart({ body_part: 'x.js' }), main], /is no uploaded part/, '/body_part'],
+  ['a script that is no part', [metadataPart({ body_part: 'x.js' }), main], /is not an uploaded part/, '/body_part'],
   [
     'both kinds of main',
     [metadataPart({ main_module: 'w.js', body_part: 'w.js' }), main],
@@ -157,9 +157,9 @@ const FORMS: readonly (readonly [what: string, parts: readonly Part[], message: 
     [metadataPart({ main_module: 'w.js' }), main, modulePart('a.json', '{}', 'application/json')],
     /content type/,
   ],
-  ['a path that leads out', [metadataPart({}), modulePart('../w.js', PLAIN)], /no path inside/],
-  ['an absolute path', [metadataPart({}), modulePart('/etc/passwd', PLAIN)], /no path inside/],
-  ['a folder', [metadataPart({}), modulePart('a/', PLAIN)], /no path inside/],
+  ['a path that leads out', [metadataPart({}), modulePart('../w.js', PLAIN)], /not a path inside/],
+  ['an absolute path', [metadataPart({}), modulePart('/etc/passwd', PLAIN)], /not a path inside/],
+  ['a folder', [metadataPart({}), modulePart('a/', PLAIN)], /not a path inside/],
   [
     'one path in two ways',
     [metadataPart({ main_module: 'w.js' }), main, modulePart('./w.js', PLAIN)],
