@@ -6,6 +6,7 @@ import { applyExports } from '../../../src/workers/durable/apply-exports.js'
 import type { Reconciliation } from '../../../src/workers/durable/reconciliation.js'
 import { reject } from '../../../src/workers/upload/errors.js'
 import { readUpload, type UploadForm } from '../../../src/workers/upload/form.js'
+import { mainModuleIssues } from '../../../src/workers/upload/modules.js'
 import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
 import { keptAnnotations, metadataIssues, tooManyBindings } from '../../../src/workers/metadata/check.js'
 import { inertMembers } from '../../../src/workers/metadata/inert.js'
@@ -77,7 +78,8 @@ export class UploadService {
   async #prepare({ metadata: document, files }: UploadForm): Promise<Prepared> {
     const { quotas } = this.#deps.workers().limits()
     assertNotHostile(document)
-    reject(metadataIssues(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
+    const issues = metadataIssues(document, { bindings: quotas.bindings, valueBytes: quotas.value_bytes })
+    if (issues.length > 0) reject([...issues, ...mainModuleIssues(document, files)])
     const metadata = document as Metadata
     return { metadata, ...(await prepareCode(this.#deps.workers(), metadata, files)) }
   }

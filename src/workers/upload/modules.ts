@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ScriptFormat } from '../../core/model/worker.js'
-import { UploadRefused } from './errors.js'
+import { UploadRefused, type UploadIssue } from './errors.js'
 import { modulePath, type UploadedFile } from './form.js'
 import type { Metadata } from '../metadata/schema.js'
 
@@ -33,6 +33,20 @@ export function mainModule(metadata: Metadata, files: readonly UploadedFile[]): 
   const format = formatOf(only)
   if (!format) throw refused('/main_module', `is required: the only module has the content type ${only.type}`)
   return { format, main: only }
+}
+
+/** Returns the issues of the main module for metadata that has other issues. Members of a wrong type have theirs already. */
+export function mainModuleIssues(document: unknown, files: readonly UploadedFile[]): readonly UploadIssue[] {
+  const metadata = Object(document) as Metadata
+  const names: readonly unknown[] = [metadata.main_module, metadata.body_part]
+  if (names.some((name) => name !== undefined && (typeof name !== 'string' || name === ''))) return []
+  try {
+    mainModule(metadata, files)
+    return []
+  } catch (error) {
+    if (error instanceof UploadRefused) return error.issues
+    throw error
+  }
 }
 
 function named(pointer: '/main_module' | '/body_part', name: string, files: readonly UploadedFile[]): MainModule {

@@ -278,3 +278,15 @@ t.test('limits', async (t) => {
   t.equal(api.engine.uploads.used, 0)
   t.equal(ESM, PART_TYPES[0])
 })
+
+t.test('a main module that is missing is reported together with the issues of the metadata', async (t) => {
+  const api = await uploader(t)
+  const wrong = { compatibility_date: 'soon', tags: 1 }
+  const report = async (metadata: object) =>
+    errorsOf(await api.send('w', [metadataPart(metadata), main]))
+      .map(([, pointer]) => pointer)
+      .sort()
+  t.same(await report({ ...wrong, main_module: 'x.js' }), ['/compatibility_date', '/main_module', '/tags'])
+  t.same(await report({ ...wrong, main_module: 'w.js' }), ['/compatibility_date', '/tags'])
+  t.same(await report({ ...wrong, main_module: 1 }), ['/compatibility_date', '/main_module', '/tags'])
+})
