@@ -91,10 +91,10 @@ t.test('resources of zones', async (t) => {
     await t.test(`cloudflare_zone_setting ${setting}`, async (t) => {
       await lifecycle(t, {
         created: { value: first },
-        create: (values) => cf.zones.settings.edit(setting, { ...zone, ...values } as never),
+        create: (values) => cf.zones.settings.edit(setting, { ...zone, ...values }),
         read: () => cf.zones.settings.get(setting, zone),
         updated: { value: second },
-        update: (_made, values) => cf.zones.settings.edit(setting, { ...zone, ...values } as never),
+        update: (_made, values) => cf.zones.settings.edit(setting, { ...zone, ...values }),
       })
     })
   }
