@@ -21,6 +21,8 @@ export interface Tag {
   attribute(name: string): string | undefined
   /** Returns whether the undecoded value of an attribute begins with `start`. Faster than reading the value. */
   attributeStarts(name: string, start: string): boolean
+  /** Returns the first character of the undecoded value of an attribute, 0 without one. */
+  attributeFirst(name: string): number
   /**
    * Returns a number that in this process stands for the undecoded value of an attribute, or 0 if there is none: the value
    * is missing, empty or long. Equal numbers mean equal values, except by a chance of one in 2^52.

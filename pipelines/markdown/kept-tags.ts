@@ -76,6 +76,11 @@ export class HeldTag implements Tag {
     return this.#attributes.get(name)
   }
 
+  attributeFirst(name: string): number {
+    const value = this.attribute(name)
+    return value ? value.charCodeAt(0) : 0
+  }
+
   attributeKey(): number {
     return 0
   }

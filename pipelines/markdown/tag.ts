@@ -186,6 +186,13 @@ export class OpenTag implements Tag {
     return (this.#offsets[index + 3] as number) - from >= start.length && unitsMatch(this.#units, from, start)
   }
 
+  attributeFirst(name: string): number {
+    const index = this.#find(name)
+    if (index < 0) return 0
+    const from = this.#offsets[index + 2] as number
+    return from < (this.#offsets[index + 3] as number) ? (this.#units[from] as number) : 0
+  }
+
   attributeKey(name: string): number {
     const index = this.#find(name)
     return index < 0 ? 0 : keyOf(this.#units, this.#offsets[index + 2] as number, this.#offsets[index + 3] as number)

@@ -53,6 +53,11 @@ class XmlTag implements Tag {
     return Object.hasOwn(this.#attributes, name) ? this.#attributes[name] : undefined
   }
 
+  attributeFirst(name: string): number {
+    const value = this.attribute(name)
+    return value ? value.charCodeAt(0) : 0
+  }
+
   attributeKey(): number {
     return 0
   }

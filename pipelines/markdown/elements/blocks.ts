@@ -1,3 +1,4 @@
+import { codeAt } from '../characters.js'
 import { languageOf } from '../language.js'
 import { words, type Family } from './element.js'
 import { openFormula } from './tex.js'
@@ -14,8 +15,8 @@ export const divisions: Family = {
   names: ['div'],
   open(page, tag) {
     page.boundary()
-    if (openFormula(page, tag) === 'skip') return 'skip'
     const classes = tag.attribute('class')
+    if (openFormula(page, tag, classes ? codeAt(classes, 0) : 0) === 'skip') return 'skip'
     // Highlighters name the language of a `pre` on an element around it.
     if (classes !== undefined && classes.includes('highlight-')) page.language = languageOf(tag)
     return undefined

@@ -51,6 +51,8 @@ export const links: Family = {
   },
 }
 
+const LETTER_M = 0x6d
+
 /** Elements without meaning except for their class or style. */
 export const spans: Family = {
   names: ['span'],
@@ -60,9 +62,9 @@ export const spans: Family = {
       page.line.text(mail)
       return 'skip'
     }
-    if (tag.attributeStarts('class', 'mw-editsection')) return 'skip'
-    const formula = openFormula(page, tag)
-    if (formula !== undefined) return formula === 'skip' ? 'skip' : undefined
+    const first = tag.attributeFirst('class')
+    if (first === LETTER_M && tag.attributeStarts('class', 'mw-editsection')) return 'skip'
+    if (openFormula(page, tag, first) === 'skip') return 'skip'
     if (drawsBox(tag)) page.line.space()
     return undefined
   },

@@ -41,6 +41,8 @@ function withoutCdata(text: string): string {
 const withoutComments = (tex: string): string =>
   tex.includes('%') && /[\r\n]/.test(tex) ? tex.replace(/(^|[^\\])((?:\\\\)*)%.*/gm, '$1$2') : tex
 
+const LETTER_A = 0x61
+const LETTER_M = 0x6d
 const TEX_BITS = attributeBit(0x64, 'data-latex'.length) | attributeBit(0x64, 'data-tex'.length)
 
 /** Returns the TeX that editors and MathJax 4 store in an attribute of a formula. */
@@ -53,27 +55,27 @@ export function texAttribute(tag: Tag): string | undefined {
 /** Id of the element in which MathJax 2 draws a formula. That of the formula's script is the same without `-Frame`. */
 const FRAME = /^(MathJax-Element-\d+)-Frame$/
 
-/** Handles a `span` or `div` that is a formula. Returns undefined for all others. */
-export function openFormula(page: ElementPage, tag: Tag): Skip | 'open' | undefined {
+/** Handles a `span` or `div` that is a formula, `first` being the first character of its class. */
+export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | void {
   const tex = texAttribute(tag)
   if (tex !== undefined) {
     writeTex(page, tex)
     return 'skip'
   }
-  if (tag.attributeStarts('id', 'mathjax-element-')) {
-    const id = FRAME.exec(tag.attribute('id') ?? '')?.[1]
+  const letter = first | 0x20
+  if (letter !== LETTER_A && letter !== LETTER_M) return
+  const classes = tag.attribute('class') ?? ''
+  const id = letter === LETTER_M ? FRAME.exec(tag.attribute('id') ?? '')?.[1] : undefined
+  if (id !== undefined) {
     // Without MathML for screen readers it has only glyphs, and the formula is in the script.
-    if (id !== undefined && tag.attribute('data-mathml') === undefined) return 'skip'
-    if (id !== undefined) page.formula = id
+    if (tag.attribute('data-mathml') === undefined) return 'skip'
+    page.formula = id
   }
-  if (!tag.attributeStarts('class', 'math') && !tag.attributeStarts('class', 'arithmatex')) return undefined
-  const classes = tag.attribute('class') as string
   // A preview always has a script after it.
   if (/^MathJax_Preview(?:\s|$)/.test(classes)) return 'skip'
-  if (!/^(?:math|arithmatex)(?:\s|$)/.test(classes)) return undefined
+  if (!/^(?:math|arithmatex)(?:\s|$)/.test(classes)) return
   page.endAside()
   page.aside = new DelimitedTex(page, tag.name)
-  return 'open'
 }
 
 const DELIMITED = /^(?:\\\(([^]*)\\\)|\\\[([^]*)\\\]|\$\$([^]*)\$\$|(\\begin\{[^]*))\s*$/

@@ -210,6 +210,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       selfClosing: token.selfClosing,
       isSkipped: false,
       attribute: (name: string) => attributes.get(name),
+      attributeFirst: () => 0,
       attributeKey: () => 0,
       attributeStarts: () => false,
       attributes: () => attributes,
