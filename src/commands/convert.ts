@@ -125,7 +125,10 @@ const print = (text: string): Promise<void> =>
   })
 
 async function save(path: string, text: string): Promise<void> {
-  const file = await open(path, 'w')
+  const file = await open(path, 'w').catch((error: unknown) => {
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'its folder does not exist' : messageOf(error)
+    throw new Exit(1, `--output: cannot write to ${JSON.stringify(path)}: ${why}`)
+  })
   try {
     await file.writeFile(text)
   } finally {

@@ -70,8 +70,14 @@ export function showCount(stream: NodeJS.WriteStream & Partial<WriteStream>, tot
   }
 }
 
-function above(stream: Partial<WriteStream>, write: () => void): void {
-  stream.clearLine?.(0)
-  stream.cursorTo?.(0)
+/** Saves the position of the cursor, to which the bar returns when it stops: it would erase the line there. */
+const SAVE_CURSOR = '\x1b7'
+
+function above(stream: NodeJS.WriteStream & Partial<WriteStream>, write: () => void): void {
+  if (stream.isTTY) {
+    stream.clearLine?.(0)
+    stream.cursorTo?.(0)
+  }
   write()
+  if (stream.isTTY) stream.write(SAVE_CURSOR)
 }

@@ -115,6 +115,10 @@ t.test('convert reads several files and writes one for each', options, async (t)
   t.match(edged(['convert', '-o', out, a, join(out, '../a.html')]), { status: 2, stderr: /both be written to a\.md/ })
   t.match(edged(['convert', '-o', a, a, b]), { status: 2, stderr: /is not a folder/ })
   t.equal(edged(['convert', '-o', join(out, 'c.md'), b]).stdout, '')
+  t.match(edged(['convert', '-o', join(out, 'none/c.md'), b]), {
+    status: 1,
+    stderr: /--output: cannot write to ".*c\.md": its folder does not exist/,
+  })
   t.equal(readFileSync(join(out, 'c.md'), 'utf8'), 'two\n')
   t.match(edged(['convert', '--main', '--keep-html', a]), { stderr: /cannot be used with/ })
   t.equal(edged(['convert', '-o', join(out, 'new/folder'), a, b]).status, 0)
