@@ -56,6 +56,8 @@ export class Converter {
   #isEmpty = true
 
   constructor({ contentType = 'text/html', keepHtml = false, content = 'page', links = true }: ConvertOptions = {}) {
+    assertOneOf('content', content, ['page', 'main'])
+    assertOneOf('links', links, [true, false, 'numbered'])
     if (keepHtml && content === 'main') throw new TypeError('keepHtml and content: main cannot be combined')
     if (keepHtml && links !== true) throw new TypeError(`keepHtml and links: ${links} cannot be combined`)
     const style = links === true ? undefined : new LinkStyle(links === false ? 'none' : links)
@@ -116,6 +118,14 @@ export function charsetOf(parameters: readonly string[]): string | undefined {
     if (value !== null) return value[1] ?? value[2] ?? value[3]
   }
   return undefined
+}
+
+/** Throws if a caller without types passes an unknown value. */
+function assertOneOf(option: string, value: unknown, known: readonly unknown[]): void {
+  if (!known.includes(value))
+    throw new TypeError(
+      `${option}: ${JSON.stringify(value)} is not known; use ${known.map((each) => JSON.stringify(each)).join(' or ')}`,
+    )
 }
 
 /** Throws if a caller without types passes something else than a page. */

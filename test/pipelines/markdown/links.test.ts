@@ -56,8 +56,16 @@ t.test('a noscript of links alone is dropped, and its addresses are', async (t) 
   }
 })
 
-t.test('keepHtml and a style of links exclude each other', async (t) => {
+t.test('options that exclude each other and unknown values are rejected', async (t) => {
   t.throws(() => convert('<p>a', { links: false, keepHtml: true }), { message: /cannot be combined/ })
+  // @ts-expect-error for callers without types
+  t.throws(() => convert('<p>a', { links: 'none' }), {
+    message: 'links: "none" is not known; use true or false or "numbered"',
+  })
+  // @ts-expect-error for callers without types
+  t.throws(() => convert('<p>a', { content: 'body' }), {
+    message: 'content: "body" is not known; use "page" or "main"',
+  })
 })
 
 const FIXTURES = new URL('../../fixtures/markdown/', import.meta.url)
