@@ -93,6 +93,19 @@ t.test('with a mitigation time every matching request is acted on for that long,
   t.equal(limiter.over(rule, 'a'), false)
 })
 
+t.test('a client that keeps sending during a mitigation is let through when it ends', async (t) => {
+  const clock = handClock()
+  const limiter = new Limiter({ clock })
+  const rule = limit({ periodMs: 10_000, mitigationMs: 20_000 })
+  const seconds = Array.from({ length: 60 }, () => {
+    clock.move(1000)
+    return request(limiter, rule)
+  })
+  // Five pass in six seconds, then twenty are acted on.
+  const round = [...Array<boolean>(5).fill(false), ...Array<boolean>(20).fill(true)]
+  t.strictSame(seconds, [...round, ...round, ...round].slice(0, 60))
+})
+
 t.test('the count of a client that passed a challenge is reset', async (t) => {
   const limiter = new Limiter({ clock: handClock() })
   const rule = limit({ mitigationMs: 60_000 })

@@ -76,9 +76,13 @@ export class Limiter {
     return this.#maxKeys - this.#budget.left
   }
 
-  /** Counts `amount` for the key. */
+  /**
+   * Counts `amount` for the key. Requests during a mitigation do not count: a client that keeps sending is let through
+   * again when it ends.
+   */
   count(limit: Limit, key: string, amount = 1): void {
     const tracked = this.#of(limit)
+    if (limit.mitigationMs > 0 && this.#isMitigated(tracked, key)) return
     const now = this.#clock.now()
     if (Math.abs(now - this.#sweptAt) > SWEEP_MS) this.#sweep(now)
     if (this.#log) {
@@ -99,15 +103,21 @@ export class Limiter {
     const tracked = this.#of(limit)
     const threshold = limit.threshold - coming
     if (limit.mitigationMs === 0) return tracked.windows.estimate(key, this.#clock.now()) > threshold
-    const now = this.#clock.monotonic()
-    const until = tracked.mitigated.get(key)
-    if (until !== undefined && until > now) return true
+    if (this.#isMitigated(tracked, key)) return true
     if (tracked.windows.estimate(key, this.#clock.now()) <= threshold) return false
     if (this.#log) {
       const until = this.#clock.now() + limit.mitigationMs
       this.#log.append({ type: 'mitigate', limit, key, window: 0, amount: until, foreign: false })
-    } else this.#mitigate(tracked, key, now, now + limit.mitigationMs)
+    } else {
+      const now = this.#clock.monotonic()
+      this.#mitigate(tracked, key, now, now + limit.mitigationMs)
+    }
     return true
+  }
+
+  #isMitigated({ mitigated }: Tracked, key: string): boolean {
+    const until = mitigated.get(key)
+    return until !== undefined && until > this.#clock.monotonic()
   }
 
   /** Returns the seconds, rounded up and at least 1, after which a request with this key may pass: for Retry-After. */
