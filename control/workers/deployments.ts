@@ -8,12 +8,13 @@ import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit, audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
 import { withApiErrors } from './services/api-errors.js'
+import { stopped } from './services/running.js'
 import { clientOf } from './request.js'
 import { deploymentResponse } from './response-shapes.js'
 
@@ -91,7 +92,10 @@ function readDeployments({ deps, store }: Context): Endpoint {
     handle({ scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
       const found = script.deployments.flatMap((id) => store.get(WORKER_DEPLOYMENTS, scope, id)?.value ?? [])
-      return { deployments: found.map(deploymentResponse) }
+      return new ApiResponse(
+        { deployments: found.map(deploymentResponse) },
+        { messages: stopped(deps.workers(), scope, script.name) },
+      )
     },
   })
 }
@@ -156,7 +160,8 @@ function createDeployment({ deps, store, clock, edits, assertFits }: Context): E
             }),
         })
         await deps.workers().runtime?.applied(scope)
-        return deploymentResponse(deployment)
+        const messages = stopped(deps.workers(), scope, before.value.name)
+        return new ApiResponse(deploymentResponse(deployment), { messages })
       })
     },
   })
@@ -176,7 +181,10 @@ function readDeployment({ deps, store }: Context): Endpoint {
         ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
         : undefined
       if (!found) throw new ApiError('deploymentNotFound')
-      return deploymentResponse(found)
+      const isCurrent = script.deployments[0] === found.id
+      return new ApiResponse(deploymentResponse(found), {
+        messages: isCurrent ? stopped(deps.workers(), scope, script.name) : [],
+      })
     },
   })
 }

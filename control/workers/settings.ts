@@ -8,6 +8,7 @@ import { inertMembers } from '../../src/workers/metadata/inert.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
+import { stopped } from './services/running.js'
 import { missingConsumers } from './services/target-warnings.js'
 
 const PATH = '/workers/scripts/:script_name'
@@ -49,7 +50,10 @@ export function scriptSettings(deps: WorkersDeps): Endpoint[] {
       permissions: ACCESS.workers.read,
       summary: 'Read the settings of a script that all of its versions share',
       result: Type.Object({}),
-      handle: ({ scope, params }) => ownSettings(scriptOf(deps, scope, params.script_name).value),
+      handle({ scope, params }) {
+        const { value: script } = scriptOf(deps, scope, params.script_name)
+        return new ApiResponse(ownSettings(script), { messages: stopped(deps.workers(), scope, script.name) })
+      },
     }),
     endpoint({
       method: 'patch',

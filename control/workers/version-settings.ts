@@ -25,7 +25,7 @@ import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
-import { runsNow } from './services/running.js'
+import { runsNow, stopped } from './services/running.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { withForm } from './services/multipart.js'
 import { partIssues } from './services/part-bindings.js'
@@ -115,7 +115,10 @@ function readSettings({ deps, store, workers }: Context): Endpoint {
     result: Shown,
     handle({ scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
-      return shown(store, scope, script, workers().repository.readVersion(scope, script, 'latest') ?? UNVERSIONED)
+      const version = workers().repository.readVersion(scope, script, 'latest') ?? UNVERSIONED
+      return new ApiResponse(shown(store, scope, script, version), {
+        messages: stopped(workers(), scope, script.name),
+      })
     },
   })
 }

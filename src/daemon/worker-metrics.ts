@@ -25,6 +25,7 @@ export class WorkerMetrics {
   readonly #accounts = new Map<string, Map<string, ScriptCounts>>()
   #scripts = 0
   #lost = 0
+  #skipped = 0
 
   constructor(metrics: Metrics, clock: Clock) {
     this.#clock = clock
@@ -49,10 +50,19 @@ export class WorkerMetrics {
       'Trace events of Workers that were dropped because a process had too many of them.',
       () => this.#lost,
     )
+    counter(
+      'edged_worker_schedules_skipped_total',
+      'Scheduled calls of Workers that were skipped because the script did not run.',
+      () => this.#skipped,
+    )
   }
 
   tracesLost(count: number): void {
     this.#lost += count
+  }
+
+  scheduleSkipped(): void {
+    this.#skipped += 1
   }
 
   /** Counts a request that arrived at `startedMonotonic`, in milliseconds on the clock's `monotonic` scale. */

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.js'
 import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import { WORKER_SCRIPTS, WORKER_VERSIONS } from '../core/model/worker.js'
+import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 import type { Vault } from '../core/vault.js'
 import type { Zones } from '../edge/zones.js'
@@ -136,11 +137,14 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     isTraced: (scope, script) => script.logpush || isObserved(script) || tails.has(scope, script),
     maxStallMs: () => config.workers.max_stall,
   })
+  const stopped = (scope: Scope, script: string): string | undefined => runtime.failure(scope, script)
   const cron = new CronScheduler({
     store,
     clock,
     log,
     isHere: (scope, script) => runtime.runsHere(scope, script),
+    stopped,
+    skipped: () => workers.metrics.scheduleSkipped(),
     call: async (scope, script, event) => await runtime.call(scope, script, 'scheduled', event),
   })
   void cron.start()
@@ -151,6 +155,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     clock,
     log,
     isHere: (scope, script) => runtime.runsHere(scope, script),
+    stopped,
     call: async (scope, script, event) => await runtime.call(scope, script, 'queue', event),
   })
   return {

@@ -190,12 +190,16 @@ t.test('a schedule calls its script once per minute that is due', async (t) => {
   const scope = account('a')
   await store.batch([{ kind: SCRIPT_SCHEDULES, scope, id: 'app', value: { schedules } }])
   const calls: string[] = []
+  let reason: string | undefined
+  let skipped = 0
   const scheduler = () =>
     new CronScheduler({
       store,
       clock,
       log: silentLog,
       isHere: () => true,
+      stopped: () => reason,
+      skipped: () => (skipped += 1),
       call: async (_scope, script, { cron, scheduledTime }) =>
         void calls.push(`${script} ${cron} ${new Date(scheduledTime).toISOString()}`),
     })
@@ -208,4 +212,11 @@ t.test('a schedule calls its script once per minute that is due', async (t) => {
   await clock.advance(20 * 60_000)
   await first.tick()
   t.equal(calls.length, 4, 'minutes that were missed for more than 5 minutes are skipped')
+  reason = 'the script exceeded limits'
+  await clock.advance(2 * 60_000)
+  await first.tick()
+  t.match({ calls: calls.length, skipped }, { calls: 4, skipped: 1 }, 'a script that does not run is not called')
+  reason = undefined
+  await second.tick()
+  t.equal(calls.length, 5, 'another machine that runs the script calls it')
 })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { SKIP, workersDaemon, type WorkersDaemon } from './runtime-helper.js'
 
@@ -165,6 +166,25 @@ t.test('an object that does not return stops no script of another process', skip
     'after three cuts other scripts cannot call it',
   )
   t.equal((await daemon.get('caller.example.test', '/')).text, '"stateless"')
+
+  const stopped = [{ code: 10902, message: /did not return .* 3 times .* or until the next deployment/ }]
+  for (const path of ['settings', 'script-settings', 'deployments'])
+    t.match((await daemon.api('GET', `/workers/scripts/owner/${path}`)).body.messages, stopped, path)
+  const { body: queue } = await daemon.api('POST', '/queues', { queue_name: 'jobs' })
+  const jobs = `/queues/${queue.result.queue_id}`
+  const settings = { batch_size: 1, max_retries: 0, max_wait_time_ms: 0 }
+  await daemon.api('POST', `${jobs}/consumers`, { type: 'worker', script_name: 'owner', settings })
+  await daemon.api('POST', `${jobs}/messages`, { body: 'one', content_type: 'text' })
+  const backlog = async () => (await daemon.api('GET', `${jobs}/metrics`)).body.result.backlog_count
+  t.equal(await backlog(), 1, 'the message waits')
+  const consumer = COUNTER.replace(
+    'async fetch(request',
+    "queue: (_, env) => env.COUNTER.getByName('one').next(), async fetch(request",
+  )
+  const { messages } = await daemon.upload('owner', consumer, { bindings })
+  t.same(messages, [], 'a deployment ends it')
+  while ((await backlog()) !== 0) await sleep(50)
+  t.equal((await daemon.get('caller.example.test', '/next')).text, '4', 'the message was delivered once')
 })
 
 t.test('databases, and trace events for other processes', skip, async (t) => {

@@ -25,6 +25,11 @@ export async function runsNow(
       },
     ]
   await runtime.applied(scope)
-  const failure = runtime.failure(scope, script)
+  return stopped({ runtime }, scope, script)
+}
+
+/** Returns a message if the deployed script does not run now. */
+export function stopped({ runtime }: Pick<WorkersServices, 'runtime'>, scope: Scope, script: string): Message[] {
+  const failure = runtime?.failure(scope, script)
   return failure === undefined ? [] : [{ code: 10902, message: `the script does not run: ${failure}` }]
 }

@@ -23,6 +23,10 @@ export interface CronDeps {
   /** Whether this machine runs a script, and not another one that has its data. */
   readonly isHere: (scope: Scope, script: string) => boolean
   readonly call: (scope: Scope, script: string, event: { cron: string; scheduledTime: number }) => Promise<unknown>
+  /** Why the script does not run now. Undefined if it runs. */
+  readonly stopped: (scope: Scope, script: string) => string | undefined
+  /** A due call was skipped, because its script does not run. */
+  readonly skipped: () => void
 }
 
 /** Calls the `scheduled` handlers of scripts when their schedules are due: once, also on several machines. */
@@ -63,7 +67,7 @@ export class CronScheduler {
   }
 
   async #run(minute: number): Promise<void> {
-    const { store, isHere, call, log } = this.#deps
+    const { store, isHere, call, stopped, skipped, log } = this.#deps
     const due = store
       .list(SCRIPT_SCHEDULES)
       .flatMap(({ scope, id, value }) =>
@@ -72,6 +76,13 @@ export class CronScheduler {
           .map(({ cron }) => ({ scope, script: id, cron })),
       )
     const runs = due.map(async ({ scope, script, cron }) => {
+      // Before the claim: another machine may run it.
+      const reason = stopped(scope, script)
+      if (reason !== undefined) {
+        skipped()
+        log.warn({ event: 'cron_skipped', account: scope.id, script, cron, reason })
+        return
+      }
       if (!(await this.#claim(scope, `${script} ${cron}`, minute))) return
       await call(scope, script, { cron, scheduledTime: minute * MINUTE_MS })
     })

@@ -10,10 +10,15 @@ interface Record {
   strikes: number[]
   until: number
   lengthMs: number
+  /** Time of the last strike. */
+  last: number
   reason: string
 }
 
-/** Stops scripts that were cut three times within five minutes, each time for longer. */
+/** Records of scripts whose last strike is older than this are deleted. */
+const MEMORY_MS = 24 * 60 * 60_000
+
+/** Stops scripts that were cut three times within five minutes, each time for longer, or until their next deployment. */
 export class Quarantine {
   readonly #clock: Clock
   readonly #records = new Map<string, Record>()
@@ -24,10 +29,12 @@ export class Quarantine {
 
   strike(accountId: string, scripts: readonly string[], reason: string): void {
     const now = this.#clock.monotonic()
+    for (const [key, { last }] of this.#records) if (now - last > MEMORY_MS) this.#records.delete(key)
     for (const script of scripts) {
       const key = `${accountId}/${script}`
-      const record = this.#records.get(key) ?? { strikes: [], until: 0, lengthMs: FIRST_MS, reason }
+      const record = this.#records.get(key) ?? { strikes: [], until: 0, lengthMs: FIRST_MS, last: now, reason }
       record.reason = reason
+      record.last = now
       record.strikes = [...record.strikes.filter((at) => now - at < WINDOW_MS), now]
       if (record.strikes.length >= MAX_STRIKES) {
         record.strikes = []
@@ -36,6 +43,14 @@ export class Quarantine {
       }
       this.#records.set(key, record)
     }
+  }
+
+  /** Other code of the script is deployed. If it is cut as often, it is stopped for longer than before. */
+  release(accountId: string, script: string): void {
+    const record = this.#records.get(`${accountId}/${script}`)
+    if (!record) return
+    record.strikes = []
+    record.until = 0
   }
 
   holds(accountId: string, script: string): boolean {
@@ -50,6 +65,6 @@ export class Quarantine {
     if (!record || record.until <= this.#clock.monotonic()) return undefined
     const what = record.reason === 'memory' ? 'used too much memory' : 'did not return from a request'
     const seconds = Math.ceil((record.until - this.#clock.monotonic()) / 1000)
-    return `the script ${what} ${MAX_STRIKES} times within 5 minutes; its requests get error 1102 for another ${seconds} s`
+    return `the script ${what} ${MAX_STRIKES} times within 5 minutes; its requests get error 1102, its schedules are skipped and messages of its queues wait for another ${seconds} s, or until the next deployment`
   }
 }

@@ -12,8 +12,10 @@ const LEASE_MS = 15 * 60_000
 const CONCURRENCY = 4
 /** Checks for messages that other machines released, and for leases that ended. */
 const CHECK_MS = 30_000
-/** After a call that failed because the script does not run. */
+/** After a call that failed. */
 const FAILURE_DELAY_MS = 5000
+/** Between checks whether a script that does not run runs again. */
+const STOPPED_CHECK_MS = 1000
 
 /** Response of a `queue` handler as the runtime reports it. */
 interface QueueOutcome {
@@ -31,6 +33,8 @@ export interface QueueConsumersDeps {
   /** Whether this machine runs a script, and not another one that has its data. */
   readonly isHere: (scope: Scope, script: string) => boolean
   readonly call: (scope: Scope, script: string, event: object) => Promise<unknown>
+  /** Why the script does not run now. Undefined if it runs. */
+  readonly stopped: (scope: Scope, script: string) => string | undefined
 }
 
 interface Line {
@@ -38,6 +42,8 @@ interface Line {
   readonly id: string
   running: number
   timer: NodeJS.Timeout | undefined
+  /** Messages wait because the script does not run. */
+  isStopped: boolean
 }
 
 /** Delivers messages of queues to the scripts that consume them. */
@@ -92,14 +98,29 @@ export class QueueConsumers {
       if (this.#lines.get(key)?.running === 0) this.#lines.delete(key)
       return
     }
-    const line = this.#lines.get(key) ?? { scope, id, running: 0, timer: undefined }
+    const line = this.#lines.get(key) ?? { scope, id, running: 0, timer: undefined, isStopped: false }
     this.#lines.set(key, line)
     if (line.running >= (consumer.max_concurrency ?? CONCURRENCY)) return
     const { ready, since, next } = queues.due(scope, id)
     const now = clock.now()
     const until = ready === 0 ? next : since + consumer.max_wait_time_ms
-    if (ready >= consumer.batch_size || (ready > 0 && until <= now)) this.#deliver(line, consumer, consumer.script)
-    else if (until < Infinity) this.#wait(line, Math.min(until, next + consumer.max_wait_time_ms) - now)
+    if (ready >= consumer.batch_size || (ready > 0 && until <= now)) {
+      if (this.#stops(line, consumer.script)) this.#wait(line, STOPPED_CHECK_MS)
+      else this.#deliver(line, consumer, consumer.script)
+    } else if (until < Infinity) this.#wait(line, Math.min(until, next + consumer.max_wait_time_ms) - now)
+  }
+
+  /** Whether messages have to wait, because the script does not run. No delivery of them is counted. */
+  #stops(line: Line, script: string): boolean {
+    const { stopped, log } = this.#deps
+    const reason = stopped(line.scope, script)
+    if (line.isStopped !== (reason !== undefined)) {
+      const about = { account: line.scope.id, queue: line.id, script }
+      if (reason === undefined) log.info({ event: 'queue_resumed', ...about })
+      else log.warn({ event: 'queue_stopped', ...about, reason })
+    }
+    line.isStopped = reason !== undefined
+    return line.isStopped
   }
 
   #wait(line: Line, ms: number): void {

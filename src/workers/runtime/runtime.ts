@@ -6,7 +6,12 @@ import { D1_DATABASES } from '../../core/model/storage.js'
 import { HYPERDRIVES } from '../../core/model/hyperdrive.js'
 import { STORE_SECRETS } from '../../core/model/secrets-store.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_LEASES } from '../../core/model/worker-data.js'
-import { WORKER_DEPLOYMENTS, WORKER_NAMESPACES, WORKER_SCRIPTS } from '../../core/model/worker.js'
+import {
+  WORKER_DEPLOYMENTS,
+  WORKER_NAMESPACES,
+  WORKER_SCRIPTS,
+  type StoredDeployment,
+} from '../../core/model/worker.js'
 import { account, type Scope } from '../../core/scope.js'
 import type { Change } from '../../core/store.js'
 import { AccountRuntime, type Claim } from './account-runtime.js'
@@ -109,7 +114,7 @@ export class Runtime {
     return await this.#validator.validate(code)
   }
 
-  /** Why the deployed script does not run. Undefined if it runs. */
+  /** Why the deployed script does not run: it does not start, or is stopped for a time. Undefined if it runs. */
   failure(scope: Scope, script: string): string | undefined {
     return (
       this.#accounts.get(scope.id)?.failure(script) ??
@@ -179,6 +184,9 @@ export class Runtime {
   }
 
   #changed(changes: readonly Change[]): void {
+    for (const { kind, scope, value } of changes)
+      if (kind === WORKER_DEPLOYMENTS.name && value)
+        this.#quarantine.release(scope.id, (value as StoredDeployment).script)
     const accounts = new Set(changes.filter(({ kind }) => WATCHED.has(kind)).map(({ scope }) => scope.id))
     for (const id of accounts)
       this.appliedHere(account(id), 'if-its-own').catch((error: unknown) =>
