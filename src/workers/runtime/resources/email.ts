@@ -1,4 +1,3 @@
-import { messageOf } from '../../../core/errors.js'
 import { ResourceError, type ResourceCall, type ResourceHandler } from '../resource-server.js'
 
 const MAX_BODY_BYTES = 5 * 1024 * 1024
@@ -60,11 +59,7 @@ export function emailResource(send: (call: ResourceCall, mail: Mail) => Promise<
     const raw = await call.body(MAX_BODY_BYTES)
     const mail = mailOf(given, raw)
     check(mail.envelope, allowed)
-    try {
-      return { status: 200, body: JSON.stringify({ messageId: await send(call, mail) }) }
-    } catch (error) {
-      throw new ResourceError(502, `the mail server did not accept the message: ${messageOf(error)}`)
-    }
+    return { status: 200, body: JSON.stringify({ messageId: await send(call, mail) }) }
   }
 }
 
