@@ -14,14 +14,17 @@ const RETRY_MS = 1000
 const MAX_FAILURES = 20
 const MAX_REASON = 1000
 
+/** What other machines use of the runtime. */
+type HomeRuntime = Pick<Runtime, 'accept' | 'caughtUp'>
+
 /** Receives calls of other machines for Durable Objects and D1 databases. */
 export class WorkerHomeServer {
   readonly #link: MachineLink
   /** Where other machines reach this one. */
   readonly address: string
   /** Resolves when the scripts run. */
-  readonly #runtime: Promise<Runtime>
-  #started: (runtime: Runtime) => void = () => undefined
+  readonly #runtime: Promise<HomeRuntime>
+  #started: (runtime: HomeRuntime) => void = () => undefined
 
   private constructor(link: MachineLink, advertised: string | null) {
     this.#link = link
@@ -48,7 +51,7 @@ export class WorkerHomeServer {
   }
 
   /** The scripts run: calls that wait get their responses. */
-  serve(runtime: Runtime): void {
+  serve(runtime: HomeRuntime): void {
     this.#started(runtime)
   }
 

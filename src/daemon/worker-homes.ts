@@ -69,7 +69,7 @@ export class WorkerHomes implements DataHomes {
   readonly #deps: HomesDeps
   readonly #leases: Leases
   readonly #unwatch: () => void
-  readonly #timer: NodeJS.Timeout
+  readonly #closing = new AbortController()
   /** Names of the data in the folders of this machine, by account. */
   readonly #own = new Map<string, string>()
   /** Where machines were reached last: a machine that is cut off from the store only may still respond. */
@@ -94,8 +94,7 @@ export class WorkerHomes implements DataHomes {
     })
     for (const { id, value } of store.list(WORKER_MACHINES)) this.#addresses.set(id, value.address)
     this.#unwatch = store.watch((changes) => this.#changed(changes))
-    this.#timer = setInterval(() => void this.#renew(), RENEW_MS)
-    this.#timer.unref()
+    void this.#renewing()
     this.#calls = this.#openMetrics(deps.metrics)
   }
 
@@ -163,7 +162,7 @@ export class WorkerHomes implements DataHomes {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#closing.abort()
     this.#unwatch()
     await this.#leases.release().catch(() => undefined)
   }
@@ -268,6 +267,14 @@ export class WorkerHomes implements DataHomes {
       if (this.#addresses.get(id) === address) continue
       this.#addresses.set(id, address)
       this.#down.delete(id)
+    }
+  }
+
+  async #renewing(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      await this.#deps.clock.sleep(RENEW_MS, signal).catch(() => undefined)
+      if (!signal.aborted) await this.#renew()
     }
   }
 
