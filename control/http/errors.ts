@@ -112,6 +112,7 @@ export const ERRORS = {
   scriptInUse: [20445, 409, 'other Workers use the script'],
   badWorker: [20446, 400, 'the Worker does not fit'],
   workerExists: [20447, 409, 'a Worker with that name exists already'],
+  dataNotLost: [20449, 409, 'a machine has the data; stop it and wait for 15 s, or copy the folder of the data'],
   versionInUse: [20448, 409, 'the version serves requests'],
 
   // Routes and domains of Workers

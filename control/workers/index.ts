@@ -7,6 +7,7 @@ import { accountSettings } from './account-settings.js'
 import { assets } from './assets.js'
 import { content } from './content.js'
 import { contentUpdate } from './content-update.js'
+import { dataHome } from './data-home.js'
 import { deployments } from './deployments.js'
 import { domains } from './domains.js'
 import type { WorkersDeps, WorkersServices } from './services/index.js'
@@ -44,6 +45,7 @@ const AREAS: readonly Area[] = [
   schedules,
   tails,
   accountSettings,
+  dataHome,
   (deps) =>
     storage({
       ...deps,

@@ -12,7 +12,7 @@ import { WORKER_DATA_HOMES, WORKER_DATA_ID, WORKER_DATA_LEASES, WORKER_MACHINES 
 import { DAEMON, type Scope } from '../core/scope.js'
 import { VersionConflict, type Change, type Store } from '../core/store.js'
 import { writeDurably } from '../disk/durable-write.js'
-import { DataAway, type DataCall, type DataHomes } from '../workers/runtime/data-homes.js'
+import { DataAway, type DataCall, type DataHomes, type DataPlace } from '../workers/runtime/data-homes.js'
 import { dial, exchange } from './machine-link.js'
 
 const RENEW_MS = 2500
@@ -142,6 +142,14 @@ export class WorkerHomes implements DataHomes {
     } catch {
       return false
     }
+  }
+
+  async place(scope: Scope): Promise<DataPlace> {
+    const machine = this.#owner(scope) ?? null
+    if (!this.isTaken(scope)) return { place: 'none', machine: null }
+    if (this.isHere(scope)) return { place: 'here', machine }
+    if (await this.responds(scope)) return { place: 'elsewhere', machine }
+    return { place: this.#isFree(scope) ? 'away' : 'unreachable', machine }
   }
 
   async connect(scope: Scope, call: DataCall): Promise<Duplex> {

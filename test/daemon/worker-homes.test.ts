@@ -70,6 +70,7 @@ t.test('the machine that needs data first has it, and no other one takes it', as
   const [one, two] = [machine(t, store, 'one'), machine(t, store, 'two')]
   await one.homes.claim(SCOPE, false)
   t.notOk(one.homes.isTaken(SCOPE), 'a start takes nothing')
+  t.same(await one.homes.place(SCOPE), { place: 'none', machine: null })
   await Promise.all([one.homes.claim(SCOPE, true), two.homes.claim(SCOPE, true)])
   t.ok(two.homes.isTaken(SCOPE))
   const [here, other] = one.homes.isHere(SCOPE) ? [one, two] : [two, one]
@@ -78,6 +79,8 @@ t.test('the machine that needs data first has it, and no other one takes it', as
   await other.homes.claim(SCOPE, true)
   t.notOk(other.homes.isHere(SCOPE), 'its lease is free, but the data is not there')
   t.ok(here.homes.isHere(SCOPE), 'the machine with the data goes on')
+  t.match(await here.homes.place(SCOPE), { place: 'here' })
+  t.match(await other.homes.place(SCOPE), { place: 'away', machine: here === one ? 'one' : 'two' })
 })
 
 t.test('a machine that has files of the data takes it at its start', async (t) => {
@@ -145,6 +148,7 @@ t.test('calls reach the machine with the data', async (t) => {
     message: 'not here',
   })
   t.equal(two.homes.away(SCOPE), undefined)
+  t.same(await two.homes.place(SCOPE), { place: 'elsewhere', machine: 'one' })
 
   const stranger = machine(t, store, 'stranger', { keys: [OTHER_KEY] })
   await t.rejects(stranger.homes.connect(SCOPE, { script: 'app', mayStay: false }), { name: 'DataAway' })

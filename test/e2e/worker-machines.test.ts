@@ -242,6 +242,10 @@ t.test(
     const query = await d1(two, `/${uuid}/query`, { sql: 'SELECT 1' })
     t.match(query, { status: 503, body: { errors: [{ message: /does not respond/ }] } })
     t.equal(await two.metric('edged_worker_data_accounts{place="away"}'), 1)
+    const place = `${two.control}/accounts/${ACCOUNT}/edged/worker-data`
+    const headers = { authorization: `Bearer ${TOKEN}` }
+    t.match(await (await fetch(place, { headers })).json(), { result: { place: 'unreachable' } })
+    t.equal((await fetch(place, { method: 'DELETE', headers })).status, 409, 'it was there a moment ago')
     one = await start('one')
     t.equal((await get(one, 'counter')).text, '5')
     await until(async () => (await get(two, 'counter')).text === '6')

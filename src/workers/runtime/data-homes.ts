@@ -8,6 +8,14 @@ export interface DataCall {
   readonly mayStay: boolean
 }
 
+export const DATA_PLACES = ['none', 'here', 'elsewhere', 'unreachable', 'away'] as const
+
+/** Where the data of an account is, and the machine that ran it last. */
+export interface DataPlace {
+  readonly place: (typeof DATA_PLACES)[number]
+  readonly machine: string | null
+}
+
 /**
  * Knows which of several machines runs the Durable Objects and D1 databases of each account: one machine all of an account,
  * because only one process can open the files. The others forward calls to it.
@@ -26,6 +34,8 @@ export interface DataHomes {
   away(scope: Scope): string | undefined
   /** Asks the machine with the data for a response. */
   responds(scope: Scope): Promise<boolean>
+  /** Resolves with where the data is. Asks the machine that has it. */
+  place(scope: Scope): Promise<DataPlace>
   /** Opens a call. Rejects with {@link DataAway}. */
   connect(scope: Scope, call: DataCall): Promise<Duplex>
   /**

@@ -15,7 +15,7 @@ import {
 import { account, type Scope } from '../../core/scope.js'
 import type { Change } from '../../core/store.js'
 import { AccountRuntime, type Claim } from './account-runtime.js'
-import type { DataCall } from './data-homes.js'
+import type { DataCall, DataPlace } from './data-homes.js'
 import { freshFolder } from './fresh-folder.js'
 import { Quarantine } from './quarantine.js'
 import type { RuntimeDeps } from './runtime-deps.js'
@@ -102,6 +102,11 @@ export class Runtime {
   /** Receives a call from another machine. `opened` is called before its first byte. */
   async accept(scope: Scope, client: Duplex, call: DataCall, opened: () => void): Promise<void> {
     await (await this.#ready(scope)).accept(client, call, opened)
+  }
+
+  /** Resolves with where the Durable Objects and databases of an account are. */
+  async place(scope: Scope): Promise<DataPlace> {
+    return (await this.#deps.homes?.place(scope)) ?? { place: 'here', machine: null }
   }
 
   /** Whether this machine runs a script, and not another one that has the data of its account. */
