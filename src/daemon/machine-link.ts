@@ -71,6 +71,11 @@ export class MachineLink {
     return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
   }
 
+  /** Takes no further connections. */
+  stop(): void {
+    this.#server.close()
+  }
+
   close(): void {
     this.#server.close()
     for (const socket of this.#open) socket.destroy()

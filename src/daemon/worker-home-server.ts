@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { account } from '../core/scope.js'
@@ -10,6 +11,8 @@ import type { HomesDeps, MachineReply, MachineRequest } from './worker-homes.js'
 
 const CONNECT_MS = 5000
 const RETRY_MS = 1000
+/** Calls of other machines get this long when this one stops. */
+const DRAIN_MS = 5000
 /** Of scripts that do not run, in a reply. */
 const MAX_FAILURES = 20
 const MAX_REASON = 1000
@@ -20,14 +23,18 @@ type HomeRuntime = Pick<Runtime, 'accept' | 'caughtUp'>
 /** Receives calls of other machines for Durable Objects and D1 databases. */
 export class WorkerHomeServer {
   readonly #link: MachineLink
+  readonly #clock: Clock
+  /** Calls in progress, without WebSockets. */
+  readonly #calls = new Set<Duplex>()
   /** Where other machines reach this one. */
   readonly address: string
   /** Resolves when the scripts run. */
   readonly #runtime: Promise<HomeRuntime>
   #started: (runtime: HomeRuntime) => void = () => undefined
 
-  private constructor(link: MachineLink, advertised: string | null) {
+  private constructor(link: MachineLink, advertised: string | null, clock: Clock) {
     this.#link = link
+    this.#clock = clock
     this.address = withPort(advertised ?? link.address, link.address)
     this.#runtime = new Promise((resolve) => (this.#started = resolve))
   }
@@ -39,7 +46,7 @@ export class WorkerHomeServer {
   ): Promise<WorkerHomeServer> {
     const listen = machines.listen === 'auto' ? `${await addressTowards(store, clock)}:0` : machines.listen
     const link = await MachineLink.listen(listen, keys, log)
-    const opened = new WorkerHomeServer(link, machines.advertise)
+    const opened = new WorkerHomeServer(link, machines.advertise, clock)
     link.handle = async (request, end) => await opened.#serve(request as MachineRequest, end, self)
     log.info({ event: 'machines_listening', address: opened.address })
     return opened
@@ -53,6 +60,14 @@ export class WorkerHomeServer {
   /** The scripts run: calls that wait get their responses. */
   serve(runtime: HomeRuntime): void {
     this.#started(runtime)
+  }
+
+  /** Takes no further calls, and closes all connections when the calls in progress have ended, or after a while. */
+  async drain(): Promise<void> {
+    this.#link.stop()
+    const ended = [...this.#calls].map(async (call) => await new Promise((resolve) => call.once('close', resolve)))
+    await Promise.race([Promise.all(ended), this.#clock.sleep(DRAIN_MS)])
+    this.#link.close()
   }
 
   close(): void {
@@ -71,7 +86,13 @@ export class WorkerHomeServer {
     else if (call === 'apply') {
       const failures = [...(await (await this.#runtime).caughtUp(scope))]
       answer({ failures: failures.slice(0, MAX_FAILURES).map(([script, text]) => [script, text.slice(0, MAX_REASON)]) })
-    } else await (await this.#runtime).accept(scope, end.socket, call, () => end.reply({}))
+    } else {
+      if (!call.mayStay) {
+        this.#calls.add(end.socket)
+        end.socket.once('close', () => this.#calls.delete(end.socket))
+      }
+      await (await this.#runtime).accept(scope, end.socket, call, () => end.reply({}))
+    }
   }
 }
 

@@ -77,6 +77,7 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   if (running) {
     stack.use(running)
     server?.serve(running.runtime)
+    if (server) stack.use({ close: async () => await server.drain() })
   }
   const runtime = running?.runtime
   workers.runtime = runtime
