@@ -10,17 +10,24 @@ import type { DefineCommand } from './command.js'
 
 const CHECKS = destinationChecks({ clock: systemClock, log: silentLog })
 
+interface ServeOptions {
+  readonly config: string
+  readonly hints?: boolean
+  readonly acceptEmptyStore?: boolean
+}
+
 /** `edged serve -c FILE`: the daemon, until a signal ends it. */
 export const serve: DefineCommand = (command) => {
   command
     .requiredOption('-c, --config <file>', 'the configuration file')
+    .option('--accept-empty-store', 'start although this machine had records in Redis and all of them are gone')
     .option('--hints', 'once it is ready, print what to try with the demo, on standard error')
     .addHelpText(
       'after',
       '\nSignals: the first SIGTERM or SIGINT drains and stops, the second stops at once; SIGHUP reads the file again.' +
         '\nExit codes: 0 stopped, 2 the configuration cannot be used, 1 anything else.',
     )
-    .action(async ({ config: file, hints }: { config: string; hints?: boolean }) => {
+    .action(async ({ config: file, hints, acceptEmptyStore = false }: ServeOptions) => {
       const config = loadConfig(file, process.env, CHECKS)
       const log = openLog(config.log)
       trimHeap()
@@ -36,6 +43,7 @@ export const serve: DefineCommand = (command) => {
       })
       const daemon = await startDaemon(config, {
         log,
+        acceptEmptyStore,
         activated: new ActivatedSockets(process.env),
         file: { path: resolve(file), read: () => loadConfig(file, process.env, CHECKS) },
       })

@@ -31,10 +31,18 @@ export interface Foundation {
 export async function openFoundation(
   stack: ClosingStack,
   config: () => Config,
-  { state, clock, log, metrics }: { state: DaemonState; clock: Clock; log: Log; metrics: Metrics },
+  {
+    state,
+    clock,
+    log,
+    metrics,
+    acceptEmptyStore,
+  }: { state: DaemonState; clock: Clock; log: Log; metrics: Metrics; acceptEmptyStore: boolean },
 ): Promise<Foundation> {
   const first = config()
-  const store = stack.use(new AuditedStore(await openWhenReachable(first, { log, clock })))
+  const store = stack.use(
+    new AuditedStore(await openWhenReachable(first, { log, clock, acceptEmpty: acceptEmptyStore })),
+  )
   // Without Redis every machine still serves what it has; 503 would make a load balancer remove all of them at once.
   if (first.store.startsWith('redis')) state.mention(store)
   else state.watch(store, { whileStarting: true })

@@ -59,11 +59,12 @@ export async function startDaemon(
     clock = systemClock,
     file,
     activated = new ActivatedSockets({}),
-  }: { log: Log; clock?: Clock; file?: DaemonFile; activated?: ActivatedSockets },
+    acceptEmptyStore = false,
+  }: { log: Log; clock?: Clock; file?: DaemonFile; activated?: ActivatedSockets; acceptEmptyStore?: boolean },
 ): Promise<Daemon> {
   const stack = new ClosingStack(log)
   try {
-    return await start(config, stack, { log, clock, file, activated })
+    return await start(config, stack, { log, clock, file, activated, acceptEmptyStore })
   } catch (error) {
     await stack.close()
     throw error
@@ -75,12 +76,14 @@ interface StartOptions {
   readonly clock: Clock
   readonly file: DaemonFile | undefined
   readonly activated: ActivatedSockets
+  /** Starts although all records in Redis are gone. */
+  readonly acceptEmptyStore: boolean
 }
 
 async function start(
   first: Config,
   stack: ClosingStack,
-  { log, clock, file, activated }: StartOptions,
+  { log, clock, file, activated, acceptEmptyStore }: StartOptions,
 ): Promise<Daemon> {
   let config = first
   const current = () => config
@@ -90,6 +93,7 @@ async function start(
   const lastReload = () => reloader.last
   const state = new DaemonState({ config: current, configFile: file?.path ?? null, lastReload, clock })
   let processes: ProxyProcesses | undefined
+  let acceptEmpty: (() => boolean) | undefined
   let backup: AdminDeps['backup'] | undefined
   const scrape: Scrape = {
     contentType: metrics.contentType,
@@ -103,12 +107,14 @@ async function start(
       limited: () => state.limited(),
       status: () => state.status(),
       reload: async () => await reloader.respond(),
+      acceptEmptyStore: () => acceptEmpty?.() ?? false,
       backup: async (...given) => (await backup?.(...given)) ?? { status: 503, reason: 'the daemon is starting' },
     }),
   )
 
-  const foundation = await openFoundation(stack, current, { state, clock, log, metrics })
+  const foundation = await openFoundation(stack, current, { state, clock, log, metrics, acceptEmptyStore })
   const { store, keys, blobs, resolve, egress, logpush } = foundation
+  acceptEmpty = () => store.acceptEmpty()
   const { emitter } = logpush
   const demo = first.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const ports = new Set<number>([portOf(admin.url), ...pipelinePorts(first)])

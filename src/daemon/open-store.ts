@@ -8,10 +8,13 @@ import { openStore, RedisUnreachable } from '../store/index.js'
 const RETRY_MS = 2000
 
 /** Opens the store. Waits for a Redis that does not respond, and logs each attempt. Rejects for every other reason. */
-export async function openWhenReachable(config: Config, { log, clock }: { log: Log; clock: Clock }): Promise<Store> {
+export async function openWhenReachable(
+  config: Config,
+  { log, clock, acceptEmpty = false }: { log: Log; clock: Clock; acceptEmpty?: boolean },
+): Promise<Store> {
   for (;;) {
     try {
-      return await openStore(config.store, { folder: config.data, log, clock })
+      return await openStore(config.store, { folder: config.data, log, clock, acceptEmpty })
     } catch (error) {
       if (!(error instanceof RedisUnreachable)) throw error
       log.warn({ event: 'store_awaited', error: messageOf(error), retry_ms: RETRY_MS }, 'the start waits for the store')

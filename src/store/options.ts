@@ -10,6 +10,8 @@ export interface StoreOptions {
   readonly log: Log
   readonly clock: Clock
   readonly retention: AuditRetention
+  /** Accepts that all records in Redis are gone. Otherwise a machine that had some there rejects the empty store. */
+  readonly acceptEmpty?: boolean
   /** File system in which the embedded store creates its folder. Default: that of Node. */
   readonly disk?: Disk
 }

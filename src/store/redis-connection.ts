@@ -80,6 +80,16 @@ export class RedisUnusable extends Error {
   override readonly name = 'RedisUnusable'
 }
 
+/** All records of users are gone from Redis, and nobody has accepted that. */
+export class RedisEmptied extends RedisUnusable {
+  constructor() {
+    super(
+      'all records in it are gone; restore a backup into it, or, if that is intended, run edged reload --accept-empty-store, ' +
+        'or edged serve --accept-empty-store if the daemon does not run',
+    )
+  }
+}
+
 /**
  * Connects to Redis. Rejects with a message that names host and port if it is not usable, with {@link RedisUnreachable}
  * if it does not respond.

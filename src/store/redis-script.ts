@@ -5,7 +5,8 @@ import { SCHEMA } from './migrations/index.js'
  * Keys in Redis, all with the prefix `edged:`
  *
  *     meta        hash: schema, epoch (drawn when the data was new), version (of the last batch); during a migration
- *                 also migrating (the schema before) and moving (1 after all new records are prepared)
+ *                 also migrating (the schema before) and moving (1 after all new records are prepared);
+ *                 accepted (an epoch whose lack of records was accepted)
  *     r["zone",..]  hash per record: v (version), j (JSON)
  *     changes     stream, an entry per batch with the batch's version as its id; cut at about CHANGES_KEPT,
  *                 and earlier if batches are large

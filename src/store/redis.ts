@@ -16,11 +16,13 @@ import {
   identity,
   isRefusal,
   openLink,
+  RedisEmptied,
   RedisUnreachable,
   RedisUnusable,
   replicated,
   type Link,
 } from './redis-connection.js'
+import { hasData, KnownEpoch } from './emptied.js'
 import { copyRedis } from './redis-copy.js'
 import { migrateRedis } from './redis-migrate.js'
 import { followed, loadAll, versionOf } from './redis-load.js'
@@ -76,7 +78,7 @@ class RedisPlace implements Backend {
   /** False from the loss of a connection until memory and Redis are known to have the same data. */
   #inSync = false
   /** Why the data of a Redis that responds cannot be used. */
-  #issue: string | undefined
+  #issue: Error | undefined
   /** Redis responds, but rejects writes. */
   #refusing = false
   #probeAt = 0
@@ -86,6 +88,8 @@ class RedisPlace implements Backend {
   /** Moving average of the bytes of a batch. */
   #batchBytes = 0
   readonly #underWay = new Set<Promise<Commit>>()
+  readonly #epochs: KnownEpoch
+  #acceptsEmpty: boolean
   readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
   constructor(url: string, link: Link, options: StoreOptions) {
@@ -93,6 +97,12 @@ class RedisPlace implements Backend {
     this.#link = link
     this.#options = options
     this.resident = new MemoryIndex(options.log)
+    this.#epochs = new KnownEpoch(options)
+    this.#acceptsEmpty = options.acceptEmpty ?? false
+    this.resident.watch((changes) => {
+      const { epoch } = this.#known
+      if (epoch !== '' && !this.#epochs.is(epoch) && hasData(changes)) void this.#epochs.write(epoch)
+    })
     this.#visible = new VisibleRecords(this.resident, 0)
   }
 
@@ -100,7 +110,14 @@ class RedisPlace implements Backend {
   async begin(): Promise<void> {
     this.#link.redis.on('close', () => this.#lost(`the connection to ${this.#link.where} was lost`))
     await this.#resync()
+    this.#acceptsEmpty = false
     this.#following = this.#follow()
+  }
+
+  readonly acceptEmpty = (): boolean => {
+    if (!(this.#issue instanceof RedisEmptied)) return false
+    this.#acceptsEmpty = true
+    return true
   }
 
   readonly unavailable = (): string | undefined => {
@@ -282,13 +299,28 @@ class RedisPlace implements Backend {
     })
     const found = await identity(redis)
     if (found.run !== this.#known.run || found.epoch !== this.#known.epoch) {
+      await this.#checkNotEmptied(found.epoch)
       await rewriteLog(redis, found.run, this.#options.log, this.#options.clock)
       await this.#reload({ anew: true })
       this.#known = found
+      if (hasData(this.resident.rows())) await this.#epochs.write(found.epoch)
     }
     this.#inSync = true
     this.#issue = undefined
     this.#options.log.info({ event: 'store_available', store: this.#link.where })
+  }
+
+  /** Throws RedisEmptied if this machine had records of users in Redis, and none are there any more. */
+  async #checkNotEmptied(epoch: string): Promise<void> {
+    const known = await this.#epochs.read()
+    if (known === undefined || known === epoch) return
+    const { redis } = this.#link
+    const { rows } = await loadAll(redis)
+    if (hasData(rows.values())) return
+    // One machine accepts for all.
+    if (this.#acceptsEmpty) await redis.hset(META, 'accepted', epoch)
+    else if ((await redis.hget(META, 'accepted')) !== epoch) throw new RedisEmptied()
+    this.#acceptsEmpty = false
   }
 
   async #reload(options?: { anew: boolean }): Promise<void> {
@@ -305,14 +337,15 @@ class RedisPlace implements Backend {
 
   #unusable(): string {
     const { where } = this.#link
-    return this.#issue === undefined ? `${where} is out of reach` : `${where} cannot be used: ${this.#issue}`
+    return this.#issue === undefined ? `${where} is out of reach` : `${where} cannot be used: ${this.#issue.message}`
   }
 
   /** Notes why the data cannot be used although Redis responds, and logs it once. */
   #blocked(error: unknown): void {
-    const issue = error instanceof RedisUnusable || error instanceof RedisUnreachable ? error.message : undefined
-    if (issue !== undefined && issue !== this.#issue)
-      this.#options.log.error({ event: 'store_unusable', store: this.#link.where, error: issue })
+    const issue = error instanceof RedisUnusable || error instanceof RedisUnreachable ? error : undefined
+    const event = issue instanceof RedisEmptied ? 'store_replaced' : 'store_unusable'
+    if (issue !== undefined && issue.message !== this.#issue?.message)
+      this.#options.log.error({ event, store: this.#link.where, error: issue.message })
     this.#issue = issue
   }
 

@@ -86,8 +86,7 @@ async function withServer(server: RedisServer): Promise<void> {
     t.teardown(() => direct.disconnect())
     await direct.flushdb()
     await t.rejects(reader.caughtUp()!, StoreUnavailable, 'not if the data was replaced')
-    await until(() => reader.writable)
-    t.equal(reader.get(THINGS, A, 'a'), undefined)
+    t.equal(reader.get(THINGS, A, 'a')?.value.n, 200, 'reads go on with what was there')
   })
 
   t.test('changes of two machines to one record all count', async (t) => {
@@ -128,7 +127,36 @@ async function withServer(server: RedisServer): Promise<void> {
     t.equal(await put(store, 'more', 6), 6)
   })
 
-  t.test('when all data in Redis was deleted, the store logs it once and continues empty', async (t) => {
+  t.test('when all data in Redis was deleted, machines that had some keep it until that is accepted', async (t) => {
+    const url = freshUrl()
+    const lines: { event: string }[] = []
+    const log: Log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
+    const folder = testFolder(t)
+    const stores = [await open(t, url, { log, folder }), await open(t, url)]
+    await put(stores[0]!, 'x', 1)
+    await until(() => stores[1]!.get(THINGS, A, 'x') !== undefined)
+    t.equal(stores[0]!.acceptEmpty(), false, 'there is nothing to accept')
+    const admin = new Redis(url)
+    t.teardown(() => admin.disconnect())
+    await admin.flushdb()
+    for (const store of stores) {
+      await t.rejects(put(store, 'y', 2), StoreUnavailable)
+      await until(() => /all records in it are gone; restore a backup/.test(store.unavailable ?? ''))
+      t.same(held(store), [['x', 1, { n: 1 }]])
+    }
+    await t.rejects(openStore(url, { folder, log: silentLog }), /all records in it are gone/, 'nor does it start')
+    t.equal(lines.filter(({ event }) => event === 'store_replaced').length, 1, 'logged once')
+
+    t.equal(stores[1]!.acceptEmpty(), true)
+    await until(() => stores.every(({ writable }) => writable))
+    for (const store of stores) t.same(held(store), [], 'one machine accepts for all')
+    t.equal(await put(stores[0]!, 'z', 3), 1)
+    await admin.flushdb()
+    const third = await openStore(url, { folder, log: silentLog, acceptEmpty: true })
+    await third.close()
+  })
+
+  t.test('records that come back by a backup end the rejection', async (t) => {
     const url = freshUrl()
     const store = await open(t, url)
     await put(store, 'x', 1)
@@ -136,9 +164,11 @@ async function withServer(server: RedisServer): Promise<void> {
     t.teardown(() => admin.disconnect())
     await admin.flushdb()
     await t.rejects(put(store, 'y', 2), StoreUnavailable)
+    await until(() => /all records in it are gone/.test(store.unavailable ?? ''))
+    const row = recordName(THINGS.name, A, 'restored')
+    await admin.multi().hset(rowKey(row), 'v', 5, 'j', '{"n":5}').hset(META, 'version', 5).exec()
     await until(() => store.writable)
-    t.same(held(store), [])
-    t.equal(await put(store, 'z', 3), 1)
+    t.same(held(store), [['restored', 5, { n: 5 }]])
   })
 
   t.test('a Redis whose memory is full rejects writes until it has free memory', async (t) => {
@@ -232,7 +262,7 @@ t.test('early batches of data that was deleted are dropped', async (t) => {
   t.same(resident.get(THINGS, A, 'x')?.value, { n: 2 })
 })
 
-t.test('a Redis without persistence: a warning, and an empty store after restart', { skip: NO_REDIS }, async (t) => {
+t.test('a Redis without persistence: a warning, and no empty store after a restart', { skip: NO_REDIS }, async (t) => {
   const server = await redisServer(testFolder(t), '--appendonly', 'no')
   t.teardown(() => server.kill())
   const lines: { event: string; setting?: string }[] = []
@@ -246,10 +276,13 @@ t.test('a Redis without persistence: a warning, and an empty store after restart
   t.equal(store.get(THINGS, A, 'x')?.value.n, 1, 'reads go on')
   await until(() => !store.writable)
   await server.start()
+  await until(() => /all records in it are gone/.test(store.unavailable ?? ''))
+  t.same([held(store), removed], [[['x', 1, { n: 1 }]], []])
+  t.equal(store.acceptEmpty(), true)
   await until(() => store.writable)
   t.same([held(store), removed], [[], ['x']])
   const events = lines.map(({ event }) => event)
-  t.same(events.slice(-3), ['store_available', 'store_unavailable', 'store_available'])
+  t.same(events.slice(-4), ['store_available', 'store_unavailable', 'store_replaced', 'store_available'])
 })
 
 t.test('a Redis that cannot be used is named, its password is not', { skip: NO_REDIS }, async (t) => {
