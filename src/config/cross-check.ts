@@ -6,6 +6,7 @@ import { trustedFieldIssue } from '../rules/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
 import { egressIssues } from './egress.js'
+import { machineIssues } from './machines.js'
 import { originIssues } from './origins.js'
 import type { Config } from './schema.js'
 
@@ -38,6 +39,7 @@ export function crossCheck(config: Config): Issue[] {
       : []),
     ...egressIssues(config.egress),
     ...spoolIssues(config.logpush.spool),
+    ...machineIssues(config.machines),
     ...(config.proxy.tls && config.proxy.tls.certificates.length === 0 && !config.proxy.tls.acme
       ? [{ pointer: '/proxy/tls/certificates', message: 'needs a certificate, or the section acme beside it' }]
       : []),

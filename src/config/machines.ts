@@ -1,4 +1,5 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
+import type { Issue } from '../core/errors.js'
 import { strict } from '../core/schema.js'
 
 /** Section `machines`. */
@@ -20,3 +21,21 @@ export const Machines = Type.Object(
   },
   { ...strict, default: {}, description: 'Connections between machines with the same Redis. Unused without Redis.' },
 )
+
+/** Addresses that mean every address of a machine. */
+const ANY = /^(0\.0\.0\.0|\[[0:]+\]):\d+$/
+
+/** Returns issues that the schema cannot express. */
+export function machineIssues({ listen, advertise }: Static<typeof Machines>): Issue[] {
+  const issues = Object.entries({ listen, advertise }).flatMap(([name, address]) =>
+    Number(/:(\d+)$/.exec(address ?? '')?.[1] ?? 0) > 65_535
+      ? [{ pointer: `/machines/${name}`, message: 'has a port above 65535' }]
+      : [],
+  )
+  if (ANY.test(advertise ?? listen))
+    issues.push({
+      pointer: '/machines/advertise',
+      message: 'must be the address by which the others reach this machine; 0.0.0.0 is all of its addresses',
+    })
+  return issues
+}

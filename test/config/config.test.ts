@@ -73,6 +73,16 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   ],
   ['a port that is none', 'admin: { listen: "127.0.0.1:70000" }', /^f.yaml:1:10: admin.listen has a port above 65535/],
   [
+    'a port of machines',
+    'machines: { advertise: "a.test:70000" }',
+    /^f.yaml:1:13: machines.advertise has a port above 65535/,
+  ],
+  [
+    'no address for machines',
+    'machines: { listen: "0.0.0.0:7946" }',
+    /machines.advertise must be the address by which/,
+  ],
+  [
     'a zone of an unknown account',
     zone().replace(`id: ${ACCOUNT}`, `id: ${ZONE}`),
     /^f.yaml:4:5: zones.0.account names no/,
