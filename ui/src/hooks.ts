@@ -72,16 +72,21 @@ export function usePages<T>(path: string, everyMs?: number): Paged<T> {
   const page = chosen.path === path ? chosen.page : 1
   const joint = path.includes('?') ? '&' : '?'
   const read = useRead<readonly T[]>(`${path}${joint}page=${page}&per_page=${PER_PAGE}`, everyMs)
-  // The last page stays until the next one is there, and with it the focus on its buttons.
-  const last = useRef<Read<readonly T[]>>(undefined)
-  if (read.value) last.current = read
+  const last = useLast(read)
   const setPage = useCallback((next: number) => setChosen({ path, page: next }), [path])
   // Its last entries may have been deleted.
   const pages = read.info?.total_pages ?? 0
   useEffect(() => {
     if (pages > 0 && page > pages) setPage(pages)
   }, [page, pages, setPage])
-  return { ...read, value: read.value ?? last.current?.value, info: read.info ?? last.current?.info, page, setPage }
+  return { ...last, page, setPage }
+}
+
+/** Returns a read whose last value stays until the next page is there, and with it the focus on its buttons. */
+export function useLast<T>(read: Read<T>): Read<T> {
+  const last = useRef<Read<T>>(undefined)
+  if (read.value !== undefined) last.current = read
+  return { ...read, value: read.value ?? last.current?.value, info: read.info ?? last.current?.info }
 }
 
 /** Work that a button starts: its error, and whether it runs. */

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
 import { post, remove } from '../api.ts'
-import { useRead, useWork } from '../hooks.ts'
+import { PER_PAGE, useLast, useRead, useWork } from '../hooks.ts'
 import { Loaded, Panel, Problem, Time } from '../parts.tsx'
-import { Table } from '../table.tsx'
+import { Pager, Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 import { Tail } from './tail.tsx'
 
@@ -84,7 +84,10 @@ export function Workers() {
 function Details({ name }: { name: string }) {
   const { ofAccount } = usePlace()
   const path = `${ofAccount}/workers/scripts/${encodeURIComponent(name)}`
-  const versions = useRead<{ readonly items: readonly Version[] }>(`${path}/versions?per_page=50`)
+  const [page, setPage] = useState(1)
+  const versions = useLast(
+    useRead<{ readonly items: readonly Version[] }>(`${path}/versions?per_page=${PER_PAGE}&page=${page}`),
+  )
   const deployments = useRead<{ readonly deployments: readonly Deployment[] }>(`${path}/deployments`)
   const active = deployments.value?.deployments[0]
   const numbers = new Map(versions.value?.items.map(({ id, number }) => [id, number]))
@@ -97,13 +100,16 @@ function Details({ name }: { name: string }) {
       <h3>Versions</h3>
       <Loaded read={versions}>
         {({ items }) => (
-          <Split
-            key={active?.id}
-            path={path}
-            versions={items}
-            active={active?.versions ?? []}
-            onDone={deployments.reload}
-          />
+          <>
+            <Split
+              key={active?.id}
+              path={path}
+              versions={items}
+              active={active?.versions ?? []}
+              onDone={deployments.reload}
+            />
+            <Pager caption="Versions" page={page} total={versions.info?.total_count ?? 0} onPage={setPage} />
+          </>
         )}
       </Loaded>
       <h3>Deployments</h3>
