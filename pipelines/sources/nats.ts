@@ -91,6 +91,13 @@ const isDenied = (error: unknown): boolean =>
  */
 class RecentSequences {
   readonly #sequences = new Set<number>()
+  #consumer = ''
+
+  /** Forgets them if the consumer is a new one: a stream that was deleted and created again begins with 1. */
+  follow(created: string): void {
+    if (created !== this.#consumer) this.#sequences.clear()
+    this.#consumer = created
+  }
 
   has(sequence: number): boolean {
     return this.#sequences.has(sequence)
@@ -141,7 +148,8 @@ class StreamReader {
   async #pull(working: () => void, signal: AbortSignal): Promise<void> {
     const { stream } = this.#options
     const { jetstream } = await import('@nats-io/jetstream')
-    const { name, config } = await this.#consumer()
+    const { name, config, created } = await this.#consumer()
+    this.#stored.follow(created)
     const consumer = await jetstream(this.#connection).consumers.get(stream, name)
     working()
     const { max_payload: maxPayload = DEFAULT_PAYLOAD } = this.#connection.info ?? {}

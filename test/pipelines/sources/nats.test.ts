@@ -74,6 +74,27 @@ t.test('nats', { skip: NO_NATS }, async (t) => {
     t.match(messages.at(-1), /^p: reading the stream S of nats:\S+ again$/)
   })
 
+  t.test('a stream that was deleted and created again is read as a new one', async (t) => {
+    const { folder, server, source } = await begin(t)
+    const client = await natsClient(t, server)
+    const before = await withStream(client)
+    await before.publish(['a', 'b'].map((id) => recordOf(id)))
+    const { run, stop, read } = sourceRun(folder, source())
+    const running = run()
+    await acknowledged(before.manager, 2)
+    await before.manager.streams.delete('S')
+    const { manager, publish } = await withStream(client)
+    await manager.consumers.add('S', { durable_name: 'edged', ack_policy: AckPolicy.Explicit, ack_wait: 1e9 })
+    await publish(['c', 'd'].map((id) => recordOf(id)))
+    // A reader that does not exist any more: its message, which has a number that was seen, is delivered again.
+    await (await jetstream(client).consumers.get('S', 'edged')).next()
+    await read(4)
+    await acknowledged(manager, 2)
+    stop()
+    t.match(await running, { end: 'done' })
+    t.strictSame(lines(folder), ['"a",200', '"b",200', '"c",200', '"d",200'])
+  })
+
   t.test('a full spool makes the server wait, and loses nothing', async (t) => {
     const { folder, server, source } = await begin(t)
     const { manager, publish } = await withStream(await natsClient(t, server))
