@@ -1,9 +1,10 @@
+import { setMaxListeners } from 'node:events'
 import { join } from 'node:path'
 import { DAEMON } from '../../src/core/scope.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import { recordCheck, type Dataset } from '../records/index.js'
-import { SpoolFull, type Cursor, type FrameWriter, type Spool } from '../logpush/spool/types.js'
+import { SpoolFull, SpoolLimitReached, type Cursor, type FrameWriter, type Spool } from '../logpush/spool/types.js'
 import { openSpools } from '../logpush/spool/index.js'
 import type { Input } from './input.js'
 import type { RunStats } from './run-stats.js'
@@ -47,10 +48,16 @@ export async function spoolInput(
   const cursors = await openCursors(spool, names, log)
   const check = recordCheck(dataset)
   const stopping = new AbortController()
+  // Each connection of a source waits with it.
+  setMaxListeners(0, stopping.signal)
   let ended = false
   const behind = () =>
     names.reduce((last, name) => (cursors.get(name)!.state.next < cursors.get(last)!.state.next ? name : last))
-  const fullness = new Fullness(() => waiting?.(fullMessage(behind(), spoolBytes)))
+  const fullness = new Fullness((error) =>
+    waiting?.(
+      error instanceof SpoolLimitReached ? fullMessage(behind(), spoolBytes) : `reading waits: ${error.message}`,
+    ),
+  )
   const taking = take(() => fullness.watch(spool.writer({ check })), stopping.signal, spool).then(
     () => void (ended = true),
     (error: unknown) => {
@@ -122,9 +129,9 @@ async function openCursors(spool: Spool, names: readonly string[], log: Log): Pr
 /** Notes whether writers are refused for a full spool, and reports when that begins. */
 class Fullness {
   full = false
-  readonly #begins: () => void
+  readonly #begins: (error: SpoolFull) => void
 
-  constructor(begins: () => void) {
+  constructor(begins: (error: SpoolFull) => void) {
     this.#begins = begins
   }
 
@@ -137,7 +144,7 @@ class Fullness {
       } catch (error) {
         if (error instanceof SpoolFull && !this.full) {
           this.full = true
-          this.#begins()
+          this.#begins(error)
         }
         throw error
       }

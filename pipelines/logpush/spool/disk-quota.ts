@@ -1,6 +1,6 @@
 import { messageOf } from '../../../src/core/errors.js'
 import { KeyedMutex } from '../../../src/core/keyed-mutex.js'
-import { SpoolFull, type WriterOptions } from './types.js'
+import { SpoolFull, SpoolLimitReached, type WriterOptions } from './types.js'
 
 /** Bytes that wait for the disk, over all spools; more are refused. */
 const MAX_WAITING = 64 * 2 ** 20
@@ -73,9 +73,11 @@ export class DiskQuota {
     if (this.#fits()) return
     for (const holder of this.#holders) await holder.reclaim()
     while (!this.#fits()) {
-      if (whenFull !== 'drop_oldest') throw new SpoolFull(`the log spool has reached its limit of ${this.#limit} bytes`)
+      if (whenFull !== 'drop_oldest')
+        throw new SpoolLimitReached(`the log spool has reached its limit of ${this.#limit} bytes`)
       const oldest = this.#oldest()
-      if (oldest === undefined) throw new SpoolFull(`the log spool has reached its limit of ${this.#limit} bytes`)
+      if (oldest === undefined)
+        throw new SpoolLimitReached(`the log spool has reached its limit of ${this.#limit} bytes`)
       try {
         await oldest.dropOldest('limit')
       } catch (error) {

@@ -74,6 +74,9 @@ export class SpoolFull extends Error {
   override readonly name: string = 'SpoolFull'
 }
 
+/** The records on the disk have reached their limit. */
+export class SpoolLimitReached extends SpoolFull {}
+
 /** The servers of the spool do not respond. Whether they have the records is not known: send them again. */
 export class SpoolUnavailable extends SpoolFull {
   override readonly name = 'SpoolUnavailable'

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { decodeRequest, MalformedProtobuf } from '../../../pipelines/sources/otlp-protobuf.js'
@@ -126,4 +128,34 @@ t.test('an OTLP listener responds when its records are durable', async (t) => {
   t.same(await running, { end: 'done' })
   t.same(lines(folder), ['"a",500', '"b",', '"c",200', '"d",200'])
   t.match(stats, { read: 6, rejected: 2, delivered: 4 })
+})
+
+t.test('large OTLP requests that arrive together, and one in tiny parts, are stored', async (t) => {
+  const folder = testFolder(t)
+  const { run, stats, listening, stop } = sourceRun(folder, { otlp: { listen: '127.0.0.1:0' } })
+  const running = run()
+  const url = `${await listening}v1/logs`
+  const headers = { 'content-type': 'application/json' }
+  const logs = (id: string, spaces: number) => {
+    const record = { body: { stringValue: recordOf(id) } }
+    return Buffer.from(
+      JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] }) + ' '.repeat(spaces),
+    )
+  }
+  const ids = ['a', 'b', 'c', 'd']
+  const large = ids.map(async (id) => (await fetch(url, { method: 'POST', body: logs(id, 600_000), headers })).status)
+  t.same(await Promise.all(large), [200, 200, 200, 200])
+  const client = httpRequest(url, { method: 'POST', headers })
+  for (const byte of logs('e', 0)) client.write(Buffer.of(byte))
+  client.end()
+  const [response] = (await once(client, 'response')) as [IncomingMessage]
+  response.resume()
+  t.equal(response.statusCode, 200)
+  stop()
+  t.same(await running, { end: 'done' })
+  t.same(
+    lines(folder),
+    [...ids, 'e'].map((id) => `"${id}",200`),
+  )
+  t.match(stats, { read: 5, rejected: 0, delivered: 5 })
 })
