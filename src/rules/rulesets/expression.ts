@@ -68,7 +68,7 @@ const SHOWN = 200
  */
 function described(text: string, pointer: string, error: ExprError): string {
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
-  const member = pointer.slice(pointer.lastIndexOf('/') + 1)
+  const member = pointer.split('/').findLast((step) => !/^\d+$/.test(step)) ?? ''
   return `'${shown}' is not a valid value for ${member} because the expression is invalid: ${error.message}`
 }
 

@@ -98,7 +98,7 @@ const REFUSED: [what: string, phase: PhaseName, rule: object, pointer: string, m
     'http_ratelimit',
     counted({ characteristics: ['ip.src eq 1.1.1.1'] }),
     '/ratelimit/characteristics/0',
-    /is not a valid value for 0 .*\(1:7\)/s,
+    /is not a valid value for characteristics .*\(1:7\)/s,
   ],
   [
     'a path that is an address',
