@@ -13,8 +13,6 @@ export interface Tag {
   readonly id: number
   /** The `attributeBit` of each attribute, and perhaps others: an attribute whose bit is not set is absent. */
   readonly attributeBits: number
-  /** It is a script inside an element whose contents are not wanted. */
-  readonly isSkipped: boolean
   /** Written as `<name/>`. HTML gives this a meaning only inside `svg` and `math`. */
   readonly selfClosing: boolean
   /** Returns the decoded value of an attribute (name in lower case), '' for one without a value. Decoded on use. */

@@ -273,12 +273,6 @@ export class KeptHtml extends Page {
     return markdown.startsWith('<') ? markdown.replace(TAG_ALONE, '$&<!-- -->') : markdown
   }
 
-  protected override writeFormula(type: string, text: string): void {
-    this.#release()
-    if (this.#isHtml) this.#html.inline(htmlText(text.trim()))
-    else super.writeFormula(type, text)
-  }
-
   /** Returns whether the next contents are text of a script, preformatted or the like. */
   get #readsText(): boolean {
     return (

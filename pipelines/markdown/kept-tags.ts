@@ -60,7 +60,6 @@ export class HeldTag implements Tag {
   readonly id: number
   readonly attributeBits: number
   readonly selfClosing: boolean
-  readonly isSkipped = false
   readonly valueIsPlain = false
   readonly #attributes: Map<string, string>
 

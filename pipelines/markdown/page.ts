@@ -3,7 +3,6 @@ import { holds } from './characters.js'
 import type { Aside, ElementPage } from './elements/element.js'
 import { CLOSE, OPEN } from './elements/index.js'
 import { isHidden } from './elements/left-out.js'
-import { isFormula, writeScript } from './elements/tex.js'
 import { escapeStarts } from './escape.js'
 import type { Events, Skip, Tag } from './events.js'
 import { FrontMatter } from './front-matter.js'
@@ -66,8 +65,6 @@ export class Page implements ElementPage, Events {
 
   protected preformatted: Preformatted | undefined
   protected script: string | undefined
-  /** The `type` of the script, if it is a formula. */
-  #formulaType: string | undefined
   protected head: 'before' | 'open' | 'ended' = 'before'
 
   /** The contents of the open `noscript`. */
@@ -115,7 +112,8 @@ export class Page implements ElementPage, Events {
 
   close(name: string, id: number, isStray = false): void {
     if (this.script !== undefined) {
-      this.#endScript(this.script)
+      this.#jsonLd.add(this.script)
+      this.script = undefined
       return
     }
     if (isStray && id !== PARAGRAPH && id !== BREAK) return
@@ -162,7 +160,7 @@ export class Page implements ElementPage, Events {
 
   /** Ends the page. Returns the rest of its Markdown. */
   end(): string {
-    if (this.script !== undefined) this.#endScript(this.script)
+    if (this.script !== undefined) this.#jsonLd.add(this.script)
     if (this.noscript !== undefined) this.#endNoscript(false)
     if (this.preformatted !== undefined) this.#endPreformatted()
     this.endAside()
@@ -179,36 +177,10 @@ export class Page implements ElementPage, Events {
     return this.take()
   }
 
-  /** Opens a script. JSON-LD counts anywhere in the page, a formula in its content, other scripts never. */
+  /** Opens a script. JSON-LD counts anywhere in the page, other scripts never. */
   #openScript(tag: Tag): Skip | void {
-    const type = tag.attribute('type')
-    if (isFormula(type) && !tag.isSkipped && this.#readsText && !this.#isWritten(tag)) {
-      if (this.head === 'before') this.endHead()
-      this.#formulaType = type
-    } else if (!isJsonLd(type)) return 'skip'
+    if (!isJsonLd(tag.attribute('type'))) return 'skip'
     this.script = ''
-  }
-
-  /** Returns whether the formula of a script was written from the drawing before it. */
-  #isWritten(tag: Tag): boolean {
-    return this.formula !== undefined && tag.attribute('id') === this.formula
-  }
-
-  /** Returns whether text is text of the page. */
-  get #readsText(): boolean {
-    if (this.noscript !== undefined) return this.noscript.#readsText
-    return this.head !== 'open' && this.preformatted === undefined && this.aside === undefined
-  }
-
-  #endScript(text: string): void {
-    const type = this.#formulaType
-    this.script = this.#formulaType = undefined
-    if (type === undefined) this.#jsonLd.add(text)
-    else (this.noscript ?? this).writeFormula(type, text)
-  }
-
-  protected writeFormula(type: string, text: string): void {
-    writeScript(this, type, text)
   }
 
   protected readHead(tag: Tag): void {

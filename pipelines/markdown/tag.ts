@@ -55,7 +55,6 @@ export class OpenTag implements Tag {
   id = KNOWN_NAMES
   attributeBits = 0
   selfClosing = false
-  isSkipped = false
   valueIsPlain = false
   /** What the table knows of the name. */
   element: ElementName | undefined = undefined

@@ -208,7 +208,6 @@ export class HtmlTokenizer implements Tokenizer {
     const element = tag.element
     const content = element === undefined || elements.openedForeign ? 'data' : element.content
     const skipping = elements.skipping
-    tag.isSkipped = skipping
     const wanted = (!skipping || content === 'script') && this.#events.open(tag) === undefined
     if (element !== undefined && content !== 'data') {
       this.#mode = content

@@ -39,7 +39,6 @@ class XmlTag implements Tag {
   /** Nobody has looked. */
   readonly valueIsPlain = false
   selfClosing = false
-  isSkipped = false
   #attributes: Record<string, string> = {}
 
   set(name: string, tag: sax.Tag): void {
@@ -167,7 +166,6 @@ export class XhtmlTokenizer implements Tokenizer {
     const name = this.#localName(from.name)
     const tag = this.#tag
     tag.set(name, from)
-    tag.isSkipped = this.#unwanted !== 0
     if (this.#unwanted === 0) {
       if (this.#events.open(tag) === 'skip') this.#unwanted = this.#depth
     } else if (this.#script === 0 && name === 'script' && this.#events.open(tag) !== 'skip') {

@@ -11,32 +11,6 @@ export function writeTex(page: ElementPage, tex: string): void {
   page.line.text('$')
 }
 
-const SCRIPT_TYPE = /^\s*math\/(tex|asciimath)\s*(?:;|$)/i
-
-/** Returns whether a script's `type` is that of a formula for MathJax 2. */
-export const isFormula = (type: string | undefined): boolean => type !== undefined && SCRIPT_TYPE.test(type)
-
-/** Writes a formula that the page has in a script. */
-export function writeScript(page: ElementPage, type: string, text: string): void {
-  const formula = withoutCdata(text.trim())
-  const isTex = SCRIPT_TYPE.exec(type)?.[1]?.toLowerCase() === 'tex'
-  const written = (isTex ? withoutComments(formula) : formula).trim()
-  if (written === '') return
-  const isBlock = /mode\s*=\s*display/i.test(type)
-  if (isBlock) page.line.space()
-  if (isTex) writeTex(page, written)
-  else page.line.markdown(codeSpan(joinLines(written)))
-  if (isBlock) page.line.space()
-}
-
-/** Removes the CDATA section that hides a formula from parsers of XML. Its markers are comments in TeX. */
-function withoutCdata(text: string): string {
-  const start = /^%?\s*<!\[CDATA\[/.exec(text)?.[0]
-  if (start === undefined || !text.endsWith(']]>')) return text
-  const inside = text.slice(start.length, -']]>'.length).trimEnd()
-  return inside.endsWith('%') ? inside.slice(0, -1) : inside
-}
-
 /** Removes comments from TeX: they end with their line, but a code span has only one line. */
 const withoutComments = (tex: string): string =>
   tex.includes('%') && /[\r\n]/.test(tex) ? tex.replace(/(^|[^\\])((?:\\\\)*)%.*/gm, '$1$2') : tex
@@ -52,9 +26,6 @@ export function texAttribute(tag: Tag): string | undefined {
   return tex === undefined || tex.trim() === '' ? undefined : tex
 }
 
-/** Id of the element in which MathJax 2 draws a formula. That of the formula's script is the same without `-Frame`. */
-const FRAME = /^(MathJax-Element-\d+)-Frame$/
-
 /** Handles a `span` or `div` that is a formula, `first` being the first character of its class. */
 export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | void {
   const tex = texAttribute(tag)
@@ -65,14 +36,6 @@ export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | 
   const letter = first | 0x20
   if (letter !== LETTER_A && letter !== LETTER_M) return
   const classes = tag.attribute('class') ?? ''
-  const id = letter === LETTER_M ? FRAME.exec(tag.attribute('id') ?? '')?.[1] : undefined
-  if (id !== undefined) {
-    // Without MathML for screen readers it has only glyphs, and the formula is in the script.
-    if (tag.attribute('data-mathml') === undefined) return 'skip'
-    page.formula = id
-  }
-  // A preview always has a script after it.
-  if (/^MathJax_Preview(?:\s|$)/.test(classes)) return 'skip'
   if (!/^(?:math|arithmatex)(?:\s|$)/.test(classes)) return
   page.endAside()
   page.aside = new DelimitedTex(page, tag.name)

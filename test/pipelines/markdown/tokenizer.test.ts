@@ -208,7 +208,6 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       attributeBits: -1,
       valueIsPlain: false,
       selfClosing: token.selfClosing,
-      isSkipped: false,
       attribute: (name: string) => attributes.get(name),
       attributeFirst: () => 0,
       attributeKey: () => 0,
