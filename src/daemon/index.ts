@@ -9,7 +9,7 @@ import type { Invalidated } from '../edge/cache/invalidation.js'
 import { readEgress } from '../egress/guarded-egress.js'
 import { hostAndPort } from '../http/listen.js'
 import { Keyring } from '../store/keyring.js'
-import { secretKeys } from '../store/vault.js'
+import { CERTIFICATES, secretKeys } from '../store/vault.js'
 import { dailyTicketKeys } from '../tls/ticket-keys.js'
 import { startWebhooks } from '../webhooks/index.js'
 import { startAcme } from './acme.js'
@@ -124,7 +124,7 @@ async function start(
     blobs,
     emitter,
     challengeKey: keys.derive('challenge'),
-    certificateKeys: keys.deriveAll('acme certificates'),
+    certificateKeys: keys.deriveAll(CERTIFICATES),
     ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
     demoOrigin: demo?.origin,
     ports,

@@ -106,12 +106,22 @@ export interface Rotation {
 
 const CONCURRENCY = 64
 
+/** Purpose of the derived keys that encrypt what certificates need. Proxy processes have no other keys. */
+export const CERTIFICATES = 'acme certificates'
+
+/** Kinds of records whose member `key` is a text that a derived key encrypts, with its purpose. */
+const DERIVED: ReadonlyMap<string, string> = new Map([
+  ['acme_account', CERTIFICATES],
+  ['managed_certificate', CERTIFICATES],
+  ['acme_challenge', CERTIFICATES],
+])
+
 /** Encrypts every secret in the store with the current key. Old keys are not needed afterwards. */
 export async function rotate(store: Store, ring: Keyring): Promise<Rotation> {
   const total = { resealed: 0, failed: 0 }
   // The check is last: until all secrets are done, a start without the old key is rejected.
   const records = [...store.records()]
-    .filter(({ value }) => JSON.stringify(value).includes('{"sealed":"v1.'))
+    .filter(({ kind, value }) => DERIVED.has(kind) || JSON.stringify(value).includes('{"sealed":"v1.'))
     .sort((a, b) => Number(a.kind === CHECK.name) - Number(b.kind === CHECK.name))
   for (let from = 0; from < records.length; from += CONCURRENCY) {
     const some = records.slice(from, from + CONCURRENCY).map((record) => rotateIn(store, ring, record))
@@ -125,20 +135,26 @@ export async function rotate(store: Store, ring: Keyring): Promise<Rotation> {
 
 async function rotateIn(store: Store, ring: Keyring, { kind: name, scope, id }: Stored<unknown>): Promise<Rotation> {
   const aad = secretOf(kind(name), scope, id)
+  const purpose = DERIVED.get(name)
+  const derived = purpose === undefined ? undefined : new Keyring(ring.deriveAll(purpose))
   let done = { resealed: 0, failed: 0 }
+  const resealed = (sealed: string, by: Keyring): string => {
+    try {
+      const text = by.seal(by.open(sealed, aad), aad)
+      done.resealed += 1
+      return text
+    } catch {
+      done.failed += 1
+      return sealed
+    }
+  }
   await store.change(kind(name), scope, id, (old) => {
     done = { resealed: 0, failed: 0 }
     if (old === undefined) return old
-    const next: unknown = JSON.parse(JSON.stringify(old), (_key, part: unknown) => {
-      if (!isSealed(part) || !ring.stale(part.sealed)) return part
-      try {
-        const sealed = ring.seal(ring.open(part.sealed, aad), aad)
-        done.resealed += 1
-        return { sealed }
-      } catch {
-        done.failed += 1
-        return part
-      }
+    const next: unknown = JSON.parse(JSON.stringify(old), (member, part: unknown) => {
+      if (derived && member === 'key' && typeof part === 'string')
+        return derived.stale(part) ? resealed(part, derived) : part
+      return isSealed(part) && ring.stale(part.sealed) ? { sealed: resealed(part.sealed, ring) } : part
     })
     return done.resealed > 0 ? next : old
   })

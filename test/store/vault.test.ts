@@ -3,11 +3,13 @@ import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../src/core/log.js'
-import { account } from '../../src/core/scope.js'
+import { account, DAEMON } from '../../src/core/scope.js'
 import { kind } from '../../src/core/store.js'
 import { secretOf, type Sealed } from '../../src/core/vault.js'
 import { openStore } from '../../src/store/index.js'
-import { openVault, rotate, type SecretKeys } from '../../src/store/vault.js'
+import { Keyring } from '../../src/store/keyring.js'
+import { CERTIFICATES, openVault, rotate, type SecretKeys } from '../../src/store/vault.js'
+import { ACME_ACCOUNTS, MANAGED_CERTIFICATES } from '../../src/tls/acme/records.js'
 import { testFolder } from '../helpers/folder.js'
 
 interface Hook {
@@ -99,6 +101,31 @@ t.test('a wrong or invalid key is rejected without revealing the key', async (t)
   for (const key of ['', 'short', KEY_1.slice(1), `${KEY_1}00`, `${KEY_1}!`]) {
     const error = await vaultIn(testFolder(t), { key }).catch((error: unknown) => error)
     t.match(error, { message: 'secrets.key is not a key; use 64 hexadecimal digits or 44 characters of base64' })
+  }
+})
+
+t.test('rotation encrypts the keys of certificates too', async (t) => {
+  const folder = testFolder(t)
+  const before = await vaultIn(folder, { key: KEY_1 })
+  const ring = new Keyring(before.vault.deriveAll(CERTIFICATES))
+  const kinds = [ACME_ACCOUNTS, MANAGED_CERTIFICATES] as const
+  for (const kind of kinds) {
+    const key = ring.seal(`key of ${kind.name}`, secretOf(kind, DAEMON, 'a.example'))
+    await before.store.batch([{ kind, scope: DAEMON, id: 'a.example', value: { key, orders: [], failures: 0 } }])
+  }
+  await before.store.batch([
+    { kind: MANAGED_CERTIFICATES, scope: DAEMON, id: 'none.example', value: { orders: [], failures: 1 } },
+  ])
+  await before.store.close()
+  const during = await vaultIn(folder, { key: KEY_2, oldKeys: [KEY_1] })
+  t.same(await rotate(during.store, during.vault), { resealed: 3, failed: 0 })
+  t.same(await rotate(during.store, during.vault), { resealed: 0, failed: 0 })
+  await during.store.close()
+  const after = await opened(t, folder, { key: KEY_2 })
+  const renewed = new Keyring(after.vault.deriveAll(CERTIFICATES))
+  for (const kind of kinds) {
+    const { key = '' } = after.store.get<{ key?: string }>(kind, DAEMON, 'a.example')!.value
+    t.equal(renewed.open(key, secretOf(kind, DAEMON, 'a.example')), `key of ${kind.name}`)
   }
 })
 
