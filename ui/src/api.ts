@@ -11,7 +11,7 @@ export interface ApiIssue {
 }
 
 /** A request that the API rejected, or that did not reach it (status 0). */
-export class ApiFailure extends Error {
+class ApiFailure extends Error {
   readonly status: number
   readonly issues: readonly ApiIssue[]
 
