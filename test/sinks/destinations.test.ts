@@ -89,10 +89,10 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ['bq://projects/p/datasets/d', /must be bq:/],
   ['bq://projects/p/datasets/d/tables/t', /parameter credentials is required/],
   ['bq://projects/p/datasets/d/tables/t?credentials=e30=', /neither base64: nor url:/],
-  ['bq://projects/p/datasets/d/tables/t?credentials=base64:e30=', /no key of a service account/],
+  ['bq://projects/p/datasets/d/tables/t?credentials=base64:e30=', /not a key of a service account/],
   [
     'bq://projects/p/datasets/d/tables/t?credentials=url:%7B%22private_key%22:%22k%22%7D',
-    /no key of a service account/,
+    /not a key of a service account/,
   ],
   ['stdout:', /pipeline files/],
 ]
