@@ -7,15 +7,10 @@ export const reload: DefineCommand = (command) => {
   command
     .option('-c, --config <file>', 'configuration file of the daemon')
     .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
-    .option(
-      '--accept-empty-store',
-      'go on although all records in Redis are gone; without it the daemon keeps its records',
-    )
     .option('--json', 'print an object with changed and restart_needed')
     .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 applied, 1 not applied or no daemon responds.`)
-    .action(async (options: AdminOptions & { json?: boolean; acceptEmptyStore?: boolean }) => {
-      const path = options.acceptEmptyStore ? '/reload?accept_empty_store=yes' : '/reload'
-      const { status, body } = await askDaemon('POST', path, options)
+    .action(async (options: AdminOptions & { json?: boolean }) => {
+      const { status, body } = await askDaemon('POST', '/reload', options)
       const result = body as ReloadResponse
       if (status !== 200 || 'error' in result)
         throw new Exit(1, `not applied, the daemon continues as before: ${'error' in result ? result.error : status}`)

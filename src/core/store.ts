@@ -141,11 +141,6 @@ export interface Store {
    * other machine writes. Rejects with {@link StoreUnavailable} if that cannot be known now.
    */
   caughtUp(): Promise<void> | undefined
-  /**
-   * Accepts that all data in Redis is gone. Returns false, and changes nothing, unless the store rejects writes for that
-   * reason.
-   */
-  acceptEmpty(): boolean
   /** False while writes are rejected. */
   readonly writable: boolean
   /** The reason why writes are rejected, if they are. */

@@ -22,8 +22,6 @@ export interface AdminDeps {
   status(): DaemonStatus
   /** Applies the configuration file. Never rejects. */
   reload(): Promise<ReloadResponse>
-  /** Accepts that all data in Redis is gone. Returns false if it is not. */
-  acceptEmptyStore(): boolean
   /** Starts a backup for a caller that proves to have the secret key. */
   backup(authorization: string | undefined, withKey: boolean): Promise<BackupResponse>
 }
@@ -42,15 +40,10 @@ async function respond(request: IncomingMessage, response: ServerResponse, deps:
     response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
   const { url, method } = request
 
-  const acceptsEmpty = url === '/reload?accept_empty_store=yes'
-  if (url === '/reload' || acceptsEmpty) {
+  if (url === '/reload') {
     if (method !== 'POST') return void send(405, 'POST only\n')
     // A page in a browser on this machine must not reload the daemon.
     if (isFromBrowser(request)) return void send(403, 'requests of browsers are not allowed\n')
-    if (acceptsEmpty && !deps.acceptEmptyStore()) {
-      const error = 'the store has not lost its records, so there is nothing to accept'
-      return void send(409, `${JSON.stringify({ error })}\n`, 'application/json')
-    }
     const result = await deps.reload()
     return void send('error' in result ? 409 : 200, `${JSON.stringify(result)}\n`, 'application/json')
   }

@@ -135,10 +135,6 @@ export class AuditedStore implements Store {
     return this.#store.caughtUp()
   }
 
-  acceptEmpty(): boolean {
-    return this.#store.acceptEmpty()
-  }
-
   audit(cursor?: string, limit?: number, order?: AuditOrder): AsyncIterable<FoundEntry> {
     return this.#store.audit(cursor, limit, order)
   }

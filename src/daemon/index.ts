@@ -93,7 +93,6 @@ async function start(
   const lastReload = () => reloader.last
   const state = new DaemonState({ config: current, configFile: file?.path ?? null, lastReload, clock })
   let processes: ProxyProcesses | undefined
-  let acceptEmpty: (() => boolean) | undefined
   let backup: AdminDeps['backup'] | undefined
   const scrape: Scrape = {
     contentType: metrics.contentType,
@@ -107,14 +106,12 @@ async function start(
       limited: () => state.limited(),
       status: () => state.status(),
       reload: async () => await reloader.respond(),
-      acceptEmptyStore: () => acceptEmpty?.() ?? false,
       backup: async (...given) => (await backup?.(...given)) ?? { status: 503, reason: 'the daemon is starting' },
     }),
   )
 
   const foundation = await openFoundation(stack, current, { state, clock, log, metrics, acceptEmptyStore })
   const { store, keys, blobs, resolve, egress, logpush } = foundation
-  acceptEmpty = () => store.acceptEmpty()
   const { emitter } = logpush
   const demo = first.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
   const ports = new Set<number>([portOf(admin.url), ...pipelinePorts(first)])

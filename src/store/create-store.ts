@@ -28,8 +28,6 @@ export interface Backend {
   readonly audit: (cursor: string | undefined, limit: number, order: AuditOrder) => AsyncIterable<FoundEntry>
   /** Format of its cursors. */
   readonly cursors: RegExp
-  /** See {@link Store.acceptEmpty}. Absent if no other program can delete the data. */
-  readonly acceptEmpty?: () => boolean
   /** Returns the reason why the backend rejects writes, if it does. */
   readonly unavailable: () => string | undefined
   /** Finishes the writes in flight, then releases all resources. */
@@ -53,7 +51,6 @@ export function createStore(place: Backend): Store {
     records: () => resident.records(),
     watch: (listener: (changes: readonly Change[]) => void) => resident.watch(listener),
     caughtUp: () => place.caughtUp?.(),
-    acceptEmpty: () => place.acceptEmpty?.() ?? false,
     audit: (cursor, limit = Infinity, order = 'oldest_first') =>
       place.audit(cursor === undefined ? cursor : checkedCursor(cursor, place.cursors), limit, order),
     get writable() {

@@ -84,8 +84,8 @@ export class RedisUnusable extends Error {
 export class RedisEmptied extends RedisUnusable {
   constructor() {
     super(
-      'all records in it are gone; restore a backup into it, or, if that is intended, run edged reload --accept-empty-store, ' +
-        'or edged serve --accept-empty-store if the daemon does not run',
+      'all records in it are gone, and this machine had some; restore a backup into it, or, if that is intended, start with ' +
+        'edged serve --accept-empty-store',
     )
   }
 }

@@ -12,6 +12,7 @@ import { SCHEMA } from './migrations/index.js'
  *                 and earlier if batches are large
  *     audit       stream of audit entries
  *     migration   name of the machine that migrates the data, for a short time
+ *     lost-records  held by the machine that writes its records into a Redis that lost them, for a short time
  *     new:r[..]   hash per record that a migration has prepared, as r[..]; d (1) if it removes the record
  */
 export const META = 'edged:meta'
@@ -20,6 +21,7 @@ export const AUDIT = 'edged:audit'
 const ROWS = 'edged:r'
 
 export const MIGRATION = 'edged:migration'
+export const REFILL = 'edged:lost-records'
 const PREPARED = 'edged:new:r'
 
 /** Value of `schema` while a backup is written. */

@@ -26,6 +26,7 @@ import { hasData, KnownEpoch } from './emptied.js'
 import { copyRedis } from './redis-copy.js'
 import { migrateRedis } from './redis-migrate.js'
 import { followed, loadAll, versionOf } from './redis-load.js'
+import { refillRedis } from './redis-refill.js'
 import { rewriteLog } from './redis-rewrite.js'
 import { AUDIT, CHANGES, CHANGES_KEPT, META, rowKey } from './redis-script.js'
 import { MemoryIndex } from './memory-index.js'
@@ -89,7 +90,6 @@ class RedisPlace implements Backend {
   #batchBytes = 0
   readonly #underWay = new Set<Promise<Commit>>()
   readonly #epochs: KnownEpoch
-  #acceptsEmpty: boolean
   readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
   constructor(url: string, link: Link, options: StoreOptions) {
@@ -98,7 +98,6 @@ class RedisPlace implements Backend {
     this.#options = options
     this.resident = new MemoryIndex(options.log)
     this.#epochs = new KnownEpoch(options)
-    this.#acceptsEmpty = options.acceptEmpty ?? false
     this.resident.watch((changes) => {
       const { epoch } = this.#known
       if (epoch !== '' && !this.#epochs.is(epoch) && hasData(changes)) void this.#epochs.write(epoch)
@@ -110,14 +109,7 @@ class RedisPlace implements Backend {
   async begin(): Promise<void> {
     this.#link.redis.on('close', () => this.#lost(`the connection to ${this.#link.where} was lost`))
     await this.#resync()
-    this.#acceptsEmpty = false
     this.#following = this.#follow()
-  }
-
-  readonly acceptEmpty = (): boolean => {
-    if (!(this.#issue instanceof RedisEmptied)) return false
-    this.#acceptsEmpty = true
-    return true
   }
 
   readonly unavailable = (): string | undefined => {
@@ -297,30 +289,41 @@ class RedisPlace implements Backend {
       copy: async (schema, version, rows) =>
         await copyRedis({ url: this.#url, redis, schema, version, rows, audit }, this.#options),
     })
-    const found = await identity(redis)
+    let found = await identity(redis)
     if (found.run !== this.#known.run || found.epoch !== this.#known.epoch) {
-      await this.#checkNotEmptied(found.epoch)
+      if (await this.#refilled(found.epoch)) found = await identity(redis)
       await rewriteLog(redis, found.run, this.#options.log, this.#options.clock)
       await this.#reload({ anew: true })
       this.#known = found
-      if (hasData(this.resident.rows())) await this.#epochs.write(found.epoch)
+      const hadData = (await this.#epochs.read()) !== undefined
+      if (hadData || hasData(this.resident.rows())) await this.#epochs.write(found.epoch)
     }
     this.#inSync = true
     this.#issue = undefined
     this.#options.log.info({ event: 'store_available', store: this.#link.where })
   }
 
-  /** Throws RedisEmptied if this machine had records of users in Redis, and none are there any more. */
-  async #checkNotEmptied(epoch: string): Promise<void> {
+  /**
+   * Writes the records of this machine into a Redis that has none of users any more. Returns false if that is not needed.
+   * Throws RedisEmptied if this machine had some before its start.
+   */
+  async #refilled(epoch: string): Promise<boolean> {
     const known = await this.#epochs.read()
-    if (known === undefined || known === epoch) return
-    const { redis } = this.#link
+    if (known === undefined || known === epoch) return false
+    const { redis, where } = this.#link
     const { rows } = await loadAll(redis)
-    if (hasData(rows.values())) return
+    if (hasData(rows.values())) return false
+    if (this.#known.epoch !== '') {
+      if (!hasData(this.resident.rows())) return false
+      const refilled = await refillRedis(redis, this.resident.rows(), this.#visible.version)
+      const error = 'all records in it were gone; this machine has written its own into it again'
+      if (refilled) this.#options.log.error({ event: 'store_replaced', store: where, error })
+      return true
+    }
     // One machine accepts for all.
-    if (this.#acceptsEmpty) await redis.hset(META, 'accepted', epoch)
+    if (this.#options.acceptEmpty === true) await redis.hset(META, 'accepted', epoch)
     else if ((await redis.hget(META, 'accepted')) !== epoch) throw new RedisEmptied()
-    this.#acceptsEmpty = false
+    return false
   }
 
   async #reload(options?: { anew: boolean }): Promise<void> {
@@ -343,9 +346,8 @@ class RedisPlace implements Backend {
   /** Notes why the data cannot be used although Redis responds, and logs it once. */
   #blocked(error: unknown): void {
     const issue = error instanceof RedisUnusable || error instanceof RedisUnreachable ? error : undefined
-    const event = issue instanceof RedisEmptied ? 'store_replaced' : 'store_unusable'
     if (issue !== undefined && issue.message !== this.#issue?.message)
-      this.#options.log.error({ event, store: this.#link.where, error: issue.message })
+      this.#options.log.error({ event: 'store_unusable', store: this.#link.where, error: issue.message })
     this.#issue = issue
   }
 

@@ -111,7 +111,7 @@ t.test('tail shows records of a zone, a job and a pipeline as they pass', option
     [['nothing'], TOKEN, /no zone, account, running job or pipeline is called "nothing"/],
     [['example.test', '--filter', '{'], TOKEN, /\/filter .*JSON/],
     [['example.test', '--fields', 'Nope'], TOKEN, /field_names\/0 .*Nope|is not a field/],
-    [['example.test'], 'wrong-token-of-nobody', /refused/],
+    [['example.test'], 'wrong-token-of-nobody', /rejected/],
     [['example.test'], '', /no token for the API/],
   ]
   for (const [args, token, message] of WRONG) {

@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/index.js'
 import type { StoreOptions } from '../../src/store/options.js'
 import { SCHEMA } from '../../src/store/migrations/index.js'
 import { named, recordName, Row } from '../../src/store/record.js'
-import { AUDIT, CHANGES, COMMIT, META, rowKey } from '../../src/store/redis-script.js'
+import { AUDIT, CHANGES, COMMIT, META, REFILL, rowKey } from '../../src/store/redis-script.js'
 import { MemoryIndex } from '../../src/store/memory-index.js'
 import { openVault } from '../../src/store/vault.js'
 import { VisibleRecords } from '../../src/store/visible-records.js'
@@ -86,7 +86,8 @@ async function withServer(server: RedisServer): Promise<void> {
     t.teardown(() => direct.disconnect())
     await direct.flushdb()
     await t.rejects(reader.caughtUp()!, StoreUnavailable, 'not if the data was replaced')
-    t.equal(reader.get(THINGS, A, 'a')?.value.n, 200, 'reads go on with what was there')
+    await until(() => reader.writable)
+    t.equal(reader.get(THINGS, A, 'a')?.value.n, 200)
   })
 
   t.test('changes of two machines to one record all count', async (t) => {
@@ -127,48 +128,67 @@ async function withServer(server: RedisServer): Promise<void> {
     t.equal(await put(store, 'more', 6), 6)
   })
 
-  t.test('when all data in Redis was deleted, machines that had some keep it until that is accepted', async (t) => {
+  t.test('when all data in Redis was deleted, one machine writes the records into it again', async (t) => {
     const url = freshUrl()
     const lines: { event: string }[] = []
     const log: Log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
-    const folder = testFolder(t)
-    const stores = [await open(t, url, { log, folder }), await open(t, url)]
-    await put(stores[0]!, 'x', 1)
-    await until(() => stores[1]!.get(THINGS, A, 'x') !== undefined)
-    t.equal(stores[0]!.acceptEmpty(), false, 'there is nothing to accept')
+    const stores = [await open(t, url, { log }), await open(t, url, { log })]
+    const [first, second] = stores
+    for (let n = 1; n <= 300; n++) await put(first!, `x${n}`, n)
+    await until(() => second!.get(THINGS, A, 'x300') !== undefined)
+    const before = held(first!)
+    const changes: string[] = []
+    for (const store of stores) store.watch((some) => changes.push(...some.map(({ id }) => id)))
     const admin = new Redis(url)
     t.teardown(() => admin.disconnect())
     await admin.flushdb()
-    for (const store of stores) {
-      await t.rejects(put(store, 'y', 2), StoreUnavailable)
-      await until(() => /all records in it are gone; restore a backup/.test(store.unavailable ?? ''))
-      t.same(held(store), [['x', 1, { n: 1 }]])
-    }
-    await t.rejects(openStore(url, { folder, log: silentLog }), /all records in it are gone/, 'nor does it start')
-    t.equal(lines.filter(({ event }) => event === 'store_replaced').length, 1, 'logged once')
-
-    t.equal(stores[1]!.acceptEmpty(), true)
+    for (const store of stores) await t.rejects(put(store, 'y', 0), StoreUnavailable)
     await until(() => stores.every(({ writable }) => writable))
-    for (const store of stores) t.same(held(store), [], 'one machine accepts for all')
-    t.equal(await put(stores[0]!, 'z', 3), 1)
-    await admin.flushdb()
-    const third = await openStore(url, { folder, log: silentLog, acceptEmpty: true })
-    await third.close()
+    for (const store of [...stores, await open(t, url)]) t.same(held(store), before)
+    t.same(changes, [], 'nobody saw a change')
+    t.equal(lines.filter(({ event }) => event === 'store_replaced').length, 1)
+    t.equal(await admin.exists(REFILL), 0)
+    t.equal(await put(second!, 'y', 1), 301)
+    await until(() => first!.get(THINGS, A, 'y') !== undefined)
   })
 
-  t.test('records that come back by a backup end the rejection', async (t) => {
+  t.test('a machine that had records does not start with an empty Redis until that is accepted', async (t) => {
+    const url = freshUrl()
+    const folders = [testFolder(t), testFolder(t)]
+    const start = async (folder: string, acceptEmpty = false) =>
+      await openStore(url, { folder, log: silentLog, acceptEmpty })
+    for (const folder of folders) {
+      const store = await start(folder)
+      await put(store, 'x', 1)
+      await store.close()
+    }
+    const admin = new Redis(url)
+    t.teardown(() => admin.disconnect())
+    await admin.flushdb()
+    for (const folder of folders) await t.rejects(start(folder), /all records in it are gone.*--accept-empty-store/)
+    const accepting = await start(folders[0]!, true)
+    const other = await start(folders[1]!)
+    for (const store of [accepting, other]) {
+      t.same(held(store), [], 'one machine accepts for all')
+      await store.close()
+    }
+    const again = await start(folders[0]!)
+    await again.close()
+  })
+
+  t.test('a machine waits while another one writes its records', async (t) => {
     const url = freshUrl()
     const store = await open(t, url)
     await put(store, 'x', 1)
     const admin = new Redis(url)
     t.teardown(() => admin.disconnect())
-    await admin.flushdb()
+    await admin.multi().flushdb().set(REFILL, 'other', 'PX', 60_000).exec()
     await t.rejects(put(store, 'y', 2), StoreUnavailable)
-    await until(() => /all records in it are gone/.test(store.unavailable ?? ''))
-    const row = recordName(THINGS.name, A, 'restored')
-    await admin.multi().hset(rowKey(row), 'v', 5, 'j', '{"n":5}').hset(META, 'version', 5).exec()
+    await until(() => /another machine writes its records/.test(store.unavailable ?? ''))
+    const row = recordName(THINGS.name, A, 'x')
+    await admin.multi().hset(rowKey(row), 'v', 5, 'j', '{"n":5}').hset(META, 'version', 5).del(REFILL).exec()
     await until(() => store.writable)
-    t.same(held(store), [['restored', 5, { n: 5 }]])
+    t.same(held(store), [['x', 5, { n: 5 }]])
   })
 
   t.test('a Redis whose memory is full rejects writes until it has free memory', async (t) => {
@@ -262,28 +282,29 @@ t.test('early batches of data that was deleted are dropped', async (t) => {
   t.same(resident.get(THINGS, A, 'x')?.value, { n: 2 })
 })
 
-t.test('a Redis without persistence: a warning, and no empty store after a restart', { skip: NO_REDIS }, async (t) => {
-  const server = await redisServer(testFolder(t), '--appendonly', 'no')
-  t.teardown(() => server.kill())
-  const lines: { event: string; setting?: string }[] = []
-  const log: Log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
-  const store = await open(t, server.url, { log })
-  t.match(lines.filter(({ event }) => event === 'redis_may_lose'), [{ setting: 'appendonly' }]) // prettier-ignore
-  await put(store, 'x', 1)
-  const removed: string[] = []
-  store.watch((changes) => removed.push(...changes.filter(({ value }) => value === undefined).map(({ id }) => id)))
-  await server.kill()
-  t.equal(store.get(THINGS, A, 'x')?.value.n, 1, 'reads go on')
-  await until(() => !store.writable)
-  await server.start()
-  await until(() => /all records in it are gone/.test(store.unavailable ?? ''))
-  t.same([held(store), removed], [[['x', 1, { n: 1 }]], []])
-  t.equal(store.acceptEmpty(), true)
-  await until(() => store.writable)
-  t.same([held(store), removed], [[], ['x']])
-  const events = lines.map(({ event }) => event)
-  t.same(events.slice(-4), ['store_available', 'store_unavailable', 'store_replaced', 'store_available'])
-})
+t.test(
+  'a Redis without persistence: a warning, and the same records after a restart',
+  { skip: NO_REDIS },
+  async (t) => {
+    const server = await redisServer(testFolder(t), '--appendonly', 'no')
+    t.teardown(() => server.kill())
+    const lines: { event: string; setting?: string }[] = []
+    const log: Log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) })
+    const store = await open(t, server.url, { log })
+    t.match(lines.filter(({ event }) => event === 'redis_may_lose'), [{ setting: 'appendonly' }]) // prettier-ignore
+    await put(store, 'x', 1)
+    const removed: string[] = []
+    store.watch((changes) => removed.push(...changes.filter(({ value }) => value === undefined).map(({ id }) => id)))
+    await server.kill()
+    t.equal(store.get(THINGS, A, 'x')?.value.n, 1, 'reads go on')
+    await until(() => !store.writable)
+    await server.start()
+    await until(() => store.writable)
+    t.same([held(store), removed], [[['x', 1, { n: 1 }]], []])
+    const events = lines.map(({ event }) => event)
+    t.same(events.slice(-4), ['store_available', 'store_unavailable', 'store_replaced', 'store_available'])
+  },
+)
 
 t.test('a Redis that cannot be used is named, its password is not', { skip: NO_REDIS }, async (t) => {
   const server = await redisServer(testFolder(t), '--requirepass', 'right-password')
