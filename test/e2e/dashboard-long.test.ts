@@ -93,7 +93,7 @@ t.test('long lists are complete and serve the keyboard', { skip }, async (t) => 
   await page.keyboard.press('Enter')
   await page.getByText('This account has no zone.').waitFor()
   await page.goBack()
-  await page.waitForFunction(`document.querySelector('[role=combobox][placeholder="site-58.test"]')`)
+  await page.locator('[role=combobox][placeholder="site-58.test"]').waitFor()
 
   await page.goto(`${page.url().replace(/#.*/, '')}#/rulesets?zone=${ZONE}`)
   await page.getByText('1 to 50 of 120').waitFor()
@@ -106,7 +106,7 @@ t.test('long lists are complete and serve the keyboard', { skip }, async (t) => 
   await page.keyboard.press('Enter')
   await page.getByText('Rule 61 is now rule 3 of 120.').waitFor()
   await page.getByText('1 to 50 of 120').waitFor()
-  await page.waitForFunction(`document.activeElement.getAttribute('aria-label') === 'Position of rule 60'`)
+  await page.locator('[aria-label="Position of rule 60"]:focus').waitFor()
   await page.getByLabel('Search in the rules').fill('closed-119')
   t.equal(
     await page
