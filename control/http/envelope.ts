@@ -16,7 +16,7 @@ export function envelope(log: Log): ApiMiddleware {
       await next()
       if (ctx.status === 404 && ctx.body === undefined) throw unroutable(ctx.path)
     } catch (error) {
-      // A client that leaves during its body is no fault of the daemon.
+      // A client that leaves during its body does not make this an error of the daemon.
       const isLost = !ctx.req.complete && error === ctx.req.errored
       const errors = isLost ? [new ApiError('badBody')] : toApiErrors(error, ctx.state.endpoint?.refusal)
       const [first] = errors

@@ -65,7 +65,7 @@ export class MachineLink {
     return link
   }
 
-  /** Where it listens, as `host:port`. */
+  /** Its listening address, as `host:port`. */
   get address(): string {
     const { address, port } = this.#server.address() as AddressInfo
     return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`

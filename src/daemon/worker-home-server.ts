@@ -96,7 +96,7 @@ export class WorkerHomeServer {
   }
 }
 
-/** Port 0 stands for the one that is bound. */
+/** Port 0 means the one that is bound. */
 function withPort(address: string, bound: string): string {
   const { port } = hostAndPort(address)
   return port === 0 ? `${address.slice(0, -1)}${hostAndPort(bound).port}` : address

@@ -7,7 +7,7 @@ import type { StoreOptions } from './options.js'
 
 const BATCH = 256
 
-/** Creates the embedded store from a backup. It appears complete or not at all. */
+/** Creates the embedded store from a backup. It exists only when it is complete. */
 export async function importLevel(options: Pick<StoreOptions, 'folder' | 'disk'>, backup: Backup): Promise<void> {
   await createLevel(options, async (db) => await fill(db, backup))
 }

@@ -7,7 +7,7 @@ import type { StoreOptions } from './options.js'
 
 const BATCH = 256
 
-/** Creates a database named `name` below the data folder, complete or not at all. */
+/** Creates a database named `name` below the data folder, which exists only when it is complete. */
 export type CreateDatabase = (
   options: Pick<StoreOptions, 'folder' | 'disk'>,
   fill: (db: Database) => Promise<void>,

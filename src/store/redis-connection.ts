@@ -75,7 +75,7 @@ export class RedisUnreachable extends Error {
   override readonly name = 'RedisUnreachable'
 }
 
-/** Redis responds, but its data cannot be used as it is. */
+/** Redis responds, but its data cannot be used in this state. */
 export class RedisUnusable extends Error {
   override readonly name = 'RedisUnusable'
 }

@@ -26,7 +26,7 @@ const BATCH_BYTES = 2 ** 20
 
 export interface RedisMigrationDeps {
   readonly log: Log
-  /** Copies all data, as it is before the migration; resolves with the path of the copy after it is durable. */
+  /** Copies all data before the migration; resolves with the path of the copy after it is durable. */
   readonly copy: (schema: number, version: number, rows: ReadonlyMap<string, Row>) => Promise<string>
 }
 
@@ -105,7 +105,7 @@ class MigrationLock {
 
 const newEpoch = (): string => randomBytes(8).toString('hex')
 
-/** Goes on from where the data stands, until it has the schema that this or an interrupted migration leads to. */
+/** Continues from the state of the data until it has the schema that this or an interrupted migration leads to. */
 async function step(redis: Redis, lock: MigrationLock, { log, copy }: RedisMigrationDeps): Promise<void> {
   const [schema = null, migrating = null, moving = null] = await redis.hmget(META, 'schema', 'migrating', 'moving')
   const from = Number(migrating ?? schema)

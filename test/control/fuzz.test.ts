@@ -86,7 +86,7 @@ t.test(`${BODIES} hostile bodies: no internal error, and an envelope each time`,
     const isOk = status >= 200 && status < 300
     const what = () =>
       `${request.shape}: ${method} ${filled} ${JSON.stringify(request.headers).slice(0, 200)} ${request.bytes.toString('latin1').slice(0, 600)}: ${status} ${text.slice(0, 300)}`
-    // A sender that goes away is told nothing.
+    // A sender that goes away gets no response.
     const isLost = status === 0 && request.missing !== undefined
     if (status >= 500 || (!isLost && !isAnswer(response))) t.fail(what(), { seed: SEED, n, failures: failures.at(-1) })
     if (isCompared && !isOk) t.same(await state(), before, `a rejected body changes nothing: ${what()}`)
@@ -113,7 +113,7 @@ t.test(`${BODIES} hostile bodies: no internal error, and an envelope each time`,
   }
 })
 
-t.test('an upload whose client leaves is no error of the daemon', async (t) => {
+t.test('an upload whose client leaves is not logged as an error of the daemon', async (t) => {
   const { api, daemon, failures } = await started(t)
   const agent = new Agent()
   const bucket = `${api}/accounts/${ACCOUNT}/r2/buckets`

@@ -4,7 +4,7 @@
  */
 import { gzipSync } from 'node:zlib'
 
-/** What goes to the server as it is. */
+/** What is sent to the server unchanged. */
 export interface WireRequest {
   /** The kind of damage, for messages and counts. */
   readonly shape: string

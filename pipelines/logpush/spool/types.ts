@@ -90,7 +90,7 @@ export class CursorLost extends Error {
 /** What a reader wants to find again beside a position; the spool stores it and does not look at it. */
 export type CursorNotes = Readonly<Record<string, number>>
 
-/** A batch: where it ends, and its name; "" if it has none yet, null if it is delivered. */
+/** A batch: its end and its name; "" if it has none yet, null if it is delivered. */
 export type StoredBatch = readonly [end: Position, name: string | null, notes?: CursorNotes]
 
 /** What a job keeps between two starts; written durably before an upload begins and after it has ended. */

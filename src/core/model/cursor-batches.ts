@@ -7,7 +7,7 @@ interface OpenBatchState {
   readonly also?: readonly unknown[]
 }
 
-/** Converts the state of a cursor from format 1 to format 2, where all batches stand in one list. Leaves others as they are. */
+/** Converts the state of a cursor from format 1 to format 2, which has one list of all batches. Does not change others. */
 export function withBatches(state: object): object {
   if (!('open' in state) && !('also' in state)) return state
   const { open, also = [], ...rest } = state as OpenBatchState

@@ -36,7 +36,7 @@ t.test('a run goes on after its stream or all data was deleted, and after a rest
   t.match(messages[1], /reading the stream s of 127\.0\.0\.1:\d+ again$/)
 })
 
-/** Returns how many entries are not acknowledged, 1 if there is no group. */
+/** Returns how many entries are not acknowledged; 1 without a group. */
 const pending = async (client: Redis): Promise<number> =>
   await client.xpending('s', 'edged').then(
     ([count]) => Number(count),

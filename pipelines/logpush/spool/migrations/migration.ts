@@ -4,6 +4,6 @@ import type { Disk } from '../../../../src/disk/durable-write.js'
 export interface SpoolMigration {
   /** Name for the log. */
   readonly name: string
-  /** Converts the files of one spool. It may have been interrupted before: what it has converted stays as it is. */
+  /** Converts the files of one spool. It may have been interrupted before: what it has converted does not change again. */
   readonly convert: (disk: Disk, folder: string) => Promise<void>
 }
