@@ -5,6 +5,7 @@ import { D1_DATABASES, D1_NAMES, type StoredDatabase } from '../../src/core/mode
 import { orNull, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Databases } from '../../src/workers/runtime/databases.js'
+import { d1Files } from './d1-files.js'
 import { d1Queries } from './d1-query.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { NamedRepository } from '../resources/named-repository.js'
@@ -53,7 +54,8 @@ export function d1(
   const context = contextOf(deps)
   const { store, clock, blobs, assertDatabase, databases, row } = context
   return [
-    ...d1Queries({ store, clock, blobs, databases: deps.databases, assertDatabase }),
+    ...d1Queries({ databases: deps.databases, assertDatabase }),
+    ...d1Files({ store, clock, blobs, databases: deps.databases, assertDatabase }),
     listDatabases(context),
     createDatabase(context),
     readDatabase(context),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import {
   ACCOUNT_SUBDOMAIN,
   ONLY,
@@ -16,6 +16,7 @@ import {
   ApiResponse,
   endpoint,
   STORED_WITHOUT_EFFECT,
+  type Call,
   type Endpoint,
   type Message,
 } from '../http/endpoint.js'
@@ -67,155 +68,131 @@ export const scriptSubdomain = (store: Store, scope: Scope, name: string): Scrip
 
 /** The subdomain of an account, and which of its Workers respond below it. */
 export function subdomains(deps: WorkersDeps): Endpoint[] {
-  const { store, clock, edits } = deps
-  const current = (scope: Scope) => store.get(ACCOUNT_SUBDOMAIN, scope, ONLY)
-  const domain = () => deps.workers().limits().domain
-  // The id of an account is its subdomain until it chooses another one, so no other account can have it.
-  const ownerOf = (subdomain: string): string | undefined =>
-    deps.config().accounts.find(({ id }) => id === subdomain)?.id ??
-    store.get(SUBDOMAIN_OWNERS, DAEMON, subdomain)?.value.account_id
+  const { store } = deps
   const own = '/workers/subdomain'
-  const ofScript = '/workers/scripts/:script_name/subdomain'
+  const reads = { method: 'get', scopes, permissions: ACCESS.workers.read } as const
+  const writes = { scopes, permissions: ACCESS.workers.write, refusal: 'badSubdomain' } as const
+  const ofScript = { path: '/workers/scripts/:script_name/subdomain', result: Switches } as const
   return [
     endpoint({
-      method: 'get',
+      ...reads,
       path: own,
-      scopes,
-      permissions: ACCESS.workers.read,
       summary: "Read the account's subdomain for Workers",
       result: Subdomain,
       handle({ scope }) {
-        const subdomain = subdomainOf(store, scope, domain())
+        const subdomain = subdomainOf(store, scope, deps.workers().limits().domain)
         if (subdomain === undefined) throw new ApiError('noSubdomain')
         return { subdomain }
       },
     }),
     endpoint({
+      ...writes,
       method: 'put',
       path: own,
-      scopes,
-      permissions: ACCESS.workers.write,
       summary: "Choose the account's subdomain for Workers",
       body: Subdomain,
       jsonAs: ['text/plain'],
       result: Subdomain,
-      refusal: 'badSubdomain',
-      async handle(call) {
-        const { scope, body } = call
-        const { subdomain } = body
-        return await edits.run(`subdomain ${scope.id}`, async () => {
-          const before = current(scope)
-          if (before?.value.subdomain === subdomain) return body
-          const owner = ownerOf(subdomain)
-          if (owner !== undefined && owner !== scope.id) throw new ApiError('subdomainTaken', '/subdomain')
-          const after = { subdomain }
-          await store.batch(
-            ...audited(
-              clock,
-              call,
-              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before?.value, after, ifVersion: before?.version },
-              [
-                {
-                  kind: SUBDOMAIN_OWNERS,
-                  scope: DAEMON,
-                  id: subdomain,
-                  value: { account_id: scope.id },
-                  ifVersion: 0,
-                },
-                ...(before
-                  ? [{ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined }]
-                  : []),
-              ],
-            ),
-          )
-          return after
-        })
-      },
+      handle: async (call) => await choose(deps, call),
     }),
     endpoint({
+      ...writes,
       method: 'delete',
       path: own,
-      scopes,
-      permissions: ACCESS.workers.write,
       summary: "Give up the account's subdomain for Workers",
       status: 204,
-      async handle(call) {
-        const { scope } = call
-        await edits.run(`subdomain ${scope.id}`, async () => {
-          const before = current(scope)
-          if (!before) throw new ApiError('noSubdomain')
-          await store.batch(
-            ...audited(
-              clock,
-              call,
-              { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before.value, ifVersion: before.version },
-              [{ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: before.value.subdomain, value: undefined }],
-            ),
-          )
-        })
-      },
+      handle: async (call) => await giveUp(deps, call),
     }),
     endpoint({
-      method: 'get',
+      ...reads,
       path: '/workers/subdomains/:subdomain',
-      scopes,
-      permissions: ACCESS.workers.read,
       summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
       result: Type.Object({}),
       handle({ params }) {
-        throw new ApiError(ownerOf(params.subdomain) === undefined ? 'subdomainFree' : 'subdomainUnavailable')
+        throw new ApiError(ownerOf(deps, params.subdomain) === undefined ? 'subdomainFree' : 'subdomainUnavailable')
       },
     }),
     endpoint({
-      method: 'get',
-      path: ofScript,
-      scopes,
-      permissions: ACCESS.workers.read,
+      ...reads,
+      ...ofScript,
       summary: 'Tell whether a Worker answers below the subdomain of its account',
-      result: Switches,
       handle({ scope, params }) {
         scriptOf(deps, scope, params.script_name)
         return scriptSubdomain(store, scope, params.script_name)
       },
     }),
-    ...(['post', 'delete'] as const).map((method) =>
-      endpoint({
-        method,
-        path: ofScript,
-        scopes,
-        permissions: ACCESS.workers.write,
-        summary:
-          method === 'post'
-            ? 'Say whether a Worker answers below the subdomain of its account'
-            : 'Take the address below the subdomain of the account from a Worker',
-        ...(method === 'post' && { body: SwitchesInput }),
-        result: Switches,
-        refusal: 'badSubdomain',
-        async handle(call) {
-          const { scope, params } = call
-          const id = params.script_name
-          const input = call.body as { enabled: boolean; previews_enabled?: boolean } | undefined
-          const after = input
-            ? { enabled: input.enabled, previews_enabled: input.previews_enabled ?? input.enabled }
-            : OFF
-          return await edits.run(scope.id, async () => {
-            scriptOf(deps, scope, id)
-            const before = store.get(SCRIPT_SUBDOMAINS, scope, id)
-            await store.batch(
-              ...audited(clock, call, {
-                action: 'update',
-                kind: SCRIPT_SUBDOMAINS,
-                scope,
-                id,
-                before: before?.value,
-                after,
-                ifVersion: before?.version,
-              }),
-            )
-            return new ApiResponse(after, { messages: after.enabled && domain() === null ? NO_DOMAIN : [] })
-          })
-        },
-      }),
-    ),
+    endpoint({
+      ...writes,
+      ...ofScript,
+      method: 'post',
+      summary: 'Say whether a Worker answers below the subdomain of its account',
+      body: SwitchesInput,
+      handle: async (call) => {
+        const { enabled, previews_enabled: previews = enabled } = call.body
+        return await switchTo(deps, call, { enabled, previews_enabled: previews })
+      },
+    }),
+    endpoint({
+      ...writes,
+      ...ofScript,
+      method: 'delete',
+      summary: 'Take the address below the subdomain of the account from a Worker',
+      handle: async (call) => await switchTo(deps, call, OFF),
+    }),
   ]
+}
+
+/**
+ * Account that has a subdomain. The id of an account is its subdomain until it chooses another one, so no other account
+ * can have it.
+ */
+const ownerOf = ({ config, store }: WorkersDeps, subdomain: string): string | undefined =>
+  config().accounts.find(({ id }) => id === subdomain)?.id ??
+  store.get(SUBDOMAIN_OWNERS, DAEMON, subdomain)?.value.account_id
+
+async function choose(deps: WorkersDeps, call: Call<string, Static<typeof Subdomain>>) {
+  const { store, clock, edits } = deps
+  const { scope, body } = call
+  const { subdomain } = body
+  return await edits.run(`subdomain ${scope.id}`, async () => {
+    const before = store.get(ACCOUNT_SUBDOMAIN, scope, ONLY)
+    if (before?.value.subdomain === subdomain) return body
+    const owner = ownerOf(deps, subdomain)
+    if (owner !== undefined && owner !== scope.id) throw new ApiError('subdomainTaken', '/subdomain')
+    const after = { subdomain }
+    const change = { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before?.value, after }
+    await store.batch(
+      ...audited(clock, call, { ...change, ifVersion: before?.version }, [
+        { kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: subdomain, value: { account_id: scope.id }, ifVersion: 0 },
+        ...(before ? [free(before.value.subdomain)] : []),
+      ]),
+    )
+    return after
+  })
+}
+
+async function giveUp({ store, clock, edits }: WorkersDeps, call: Call): Promise<void> {
+  const { scope } = call
+  await edits.run(`subdomain ${scope.id}`, async () => {
+    const before = store.get(ACCOUNT_SUBDOMAIN, scope, ONLY)
+    if (!before) throw new ApiError('noSubdomain')
+    const change = { kind: ACCOUNT_SUBDOMAIN, scope, id: ONLY, before: before.value, ifVersion: before.version }
+    await store.batch(...audited(clock, call, change, [free(before.value.subdomain)]))
+  })
+}
+
+const free = (subdomain: string) => ({ kind: SUBDOMAIN_OWNERS, scope: DAEMON, id: subdomain, value: undefined })
+
+async function switchTo(deps: WorkersDeps, call: Call<'script_name'>, after: ScriptSubdomain) {
+  const { store, clock, edits } = deps
+  const { scope } = call
+  const id = call.params.script_name
+  return await edits.run(scope.id, async () => {
+    scriptOf(deps, scope, id)
+    const before = store.get(SCRIPT_SUBDOMAINS, scope, id)
+    const change = { kind: SCRIPT_SUBDOMAINS, scope, id, before: before?.value, after, ifVersion: before?.version }
+    await store.batch(...audited(clock, call, { action: 'update', ...change }))
+    const { domain } = deps.workers().limits()
+    return new ApiResponse(after, { messages: after.enabled && domain === null ? NO_DOMAIN : [] })
+  })
 }
