@@ -20,8 +20,8 @@ export class LiveClients implements Iterable<WebSocket> {
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#probedAt = clock.now()
-    this.#usedAt = clock.now()
+    this.#probedAt = clock.monotonic()
+    this.#usedAt = clock.monotonic()
   }
 
   get size(): number {
@@ -43,7 +43,7 @@ export class LiveClients implements Iterable<WebSocket> {
     client.on('pong', () => this.#clients.has(client) && this.#clients.set(client, true))
     client.once('close', () => {
       this.#clients.delete(client)
-      this.#usedAt = this.#clock.now()
+      this.#usedAt = this.#clock.monotonic()
       left?.()
     })
     return true
@@ -56,12 +56,12 @@ export class LiveClients implements Iterable<WebSocket> {
 
   /** Milliseconds without a client. */
   get unusedMs(): number {
-    return this.size > 0 ? 0 : this.#clock.now() - this.#usedAt
+    return this.size > 0 ? 0 : this.#clock.monotonic() - this.#usedAt
   }
 
   /** Pings the clients at intervals and disconnects those that did not respond. */
   probe(): void {
-    const now = this.#clock.now()
+    const now = this.#clock.monotonic()
     if (now - this.#probedAt < PROBE_MS) return
     this.#probedAt = now
     for (const [client, alive] of this.#clients) {

@@ -80,6 +80,7 @@ const ofSession = (pointer: string): string => (pointer.startsWith('/output_opti
 export class LiveSession {
   readonly id: string
   readonly scope: Scope
+  /** On the monotonic clock. */
   readonly madeAt: number
   readonly #made: Made
   readonly #compiled: CompiledJob
@@ -93,7 +94,7 @@ export class LiveSession {
   constructor(source: LiveSource, made: Made) {
     this.id = made.id
     this.scope = made.scope
-    this.madeAt = made.clock.now()
+    this.madeAt = made.clock.monotonic()
     this.#made = made
     this.clients = new LiveClients(made.clock)
     this.#source = source

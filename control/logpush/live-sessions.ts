@@ -94,7 +94,7 @@ export class LiveSessions {
 
   /** Ends what is over: sessions of an hour, sessions that nobody has used for five minutes, clients that answer no more. */
   sweep(): void {
-    const now = this.#deps.clock.now()
+    const now = this.#deps.clock.monotonic()
     for (const [id, session] of this.#sessions) {
       const over = now - session.madeAt >= MAX_DURATION_MS
       if (!over) session.clients.probe()

@@ -1,3 +1,4 @@
+import { MAX_SKEW_MS } from '../../src/core/clock-skew.js'
 import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
 import { compare, type Lines, type SpoolPosition, type Reader } from './spool-position.js'
@@ -90,7 +91,7 @@ export class MergingReader implements Reader {
       const frame = await this.#spool.frame(this.#position)
       if (frame === undefined || frame.first >= end) return frame?.release()
       const last = Math.min(frame.count, end - frame.first)
-      this.#time = Math.max(this.#time, frame.acceptedAt)
+      this.#time = timeAfter(this.#time, frame.acceptedAt)
       for (let index = Math.max(0, this.#position - frame.first); index < last; index++)
         this.#merger.add(frame.line(index), this.#time, frame.first + index)
       frame.release()
@@ -103,7 +104,7 @@ export class MergingReader implements Reader {
     const keep = this.#merger.oldest ?? frame.first + begin
     const lines: Line[] = []
     const ahead = frame.first + begin === this.#position ? this.#ahead : 0
-    this.#time = Math.max(this.#time, frame.acceptedAt)
+    this.#time = timeAfter(this.#time, frame.acceptedAt)
     for (let index = begin; index < frame.count; index++) {
       const position = frame.first + index
       const ready = this.#merger.add(frame.line(index), this.#time, position)
@@ -138,6 +139,10 @@ export class MergingReader implements Reader {
     return { position: this.#position, skip: ahead, ahead, keep: this.#merger.oldest, until: this.#until }
   }
 }
+
+/** The time of the merger, which does not go back unless the clock was set back. */
+const timeAfter = (time: number, acceptedAt: number): number =>
+  acceptedAt < time - MAX_SKEW_MS ? acceptedAt : Math.max(time, acceptedAt)
 
 /** What sampling adds for each further line of a record; above all positions. */
 const FURTHER = 2 ** 42

@@ -22,6 +22,8 @@ export class JobStatus {
   readonly #id: string
   readonly #closing = new AbortController()
   #written: LogpushStatus
+  /** The monotonic time since which the job fails; before the start by the clock of then. */
+  #failingSince: number | undefined
   #writing: Promise<void> | undefined
 
   constructor(scope: Scope, id: string, { store, clock, log }: { store: Store; clock: Clock; log: Log }) {
@@ -31,6 +33,9 @@ export class JobStatus {
     this.#clock = clock
     this.#log = log
     this.current = this.#written = store.get(LOGPUSH_STATUS, scope, id)?.value ?? NEW
+    const { failing_since } = this.current
+    if (failing_since !== null)
+      this.#failingSince = clock.monotonic() - Math.max(0, clock.now() - Date.parse(failing_since))
   }
 
   get failing(): boolean {
@@ -39,8 +44,7 @@ export class JobStatus {
 
   /** For how long nothing has been delivered because of failures. */
   get failingMs(): number {
-    const { failing_since } = this.current
-    return failing_since === null ? 0 : this.#clock.now() - Date.parse(failing_since)
+    return this.#failingSince === undefined ? 0 : this.#clock.monotonic() - this.#failingSince
   }
 
   /** A batch was delivered. `to`: everything up to that time of acceptance is. */
@@ -48,17 +52,20 @@ export class JobStatus {
     const { last_complete } = this.current
     if (to === undefined && !this.failing && this.current.failing_since === null) return
     const end = to?.toISOString() ?? last_complete
+    this.#failingSince = undefined
     this.#is({ last_complete: end, last_error: null, error_message: null, failing_since: null })
   }
 
   failed(message: string): void {
     const at = new Date(this.#clock.now()).toISOString()
     const { last_complete, failing_since } = this.current
+    this.#failingSince ??= this.#clock.monotonic()
     this.#is({ last_complete, last_error: at, error_message: message, failing_since: failing_since ?? at })
   }
 
   /** Somebody has changed the job: the time that it may fail for begins again. */
   resume(): void {
+    this.#failingSince = undefined
     if (this.current.failing_since !== null) this.#is({ ...this.current, failing_since: null })
   }
 

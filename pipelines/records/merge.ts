@@ -3,6 +3,7 @@
  * A parent is never held: a subrequest whose parent has passed already, and one whose parent does not come in time, stays
  * a record of its own.
  */
+import { MAX_SKEW_MS } from '../../src/core/clock-skew.js'
 import type { Dataset } from './dataset.js'
 import { Format } from './format.js'
 import type { OutputOptions } from './options.js'
@@ -81,7 +82,8 @@ export class SubrequestMerger {
   expired(nowMs: number): Uint8Array[] {
     const ready: Uint8Array[] = []
     for (const held of this.#held) {
-      if (held.untilMs > nowMs) break
+      // A time that is too far ahead is from before the clock was set back.
+      if (held.untilMs > nowMs && held.untilMs <= nowMs + MERGE_WINDOW_MS + MAX_SKEW_MS) break
       ready.push(this.#release(held))
     }
     return ready

@@ -23,6 +23,7 @@ export interface DaemonStateDeps {
 export class DaemonState {
   readonly startedAt: number
   readonly #deps: DaemonStateDeps
+  readonly #began: number
   #phase: 'starting' | 'running' | 'draining' = 'starting'
   readonly #parts: { part: Part; whileStarting: boolean }[] = []
   readonly #optional: Part[] = []
@@ -31,6 +32,7 @@ export class DaemonState {
   constructor(deps: DaemonStateDeps) {
     this.#deps = deps
     this.startedAt = deps.clock.now()
+    this.#began = deps.clock.monotonic()
   }
 
   /** The daemon is not ready while `part` is unavailable; the start is reported without it unless `whileStarting`. */
@@ -85,7 +87,7 @@ export class DaemonState {
       node: process.version,
       pid: process.pid,
       started_at: new Date(this.startedAt).toISOString(),
-      uptime_seconds: Math.floor((clock.now() - this.startedAt) / 1000),
+      uptime_seconds: Math.floor((clock.monotonic() - this.#began) / 1000),
       ready: reasons.length === 0,
       reasons,
       config_file: configFile,

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blobs } from '../core/blobs.js'
+import { AgeClock } from '../core/age-clock.js'
 import type { Clock } from '../core/clock.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
@@ -11,6 +12,7 @@ export function fileBlobs(folder: string, clock: Clock, disk: Disk = fs): Blobs 
   const shardOf = (name: string) => join(folder, name.slice(0, 2))
   /** Ensures that a blob that is put again during its removal exists afterwards. */
   const turns = new KeyedMutex()
+  const ages = new AgeClock(clock)
 
   async function write(name: string, bytes: Uint8Array): Promise<void> {
     await writeDurably(disk, join(await makeFolder(disk, shardOf(name)), name), bytes)
@@ -19,7 +21,7 @@ export function fileBlobs(folder: string, clock: Clock, disk: Disk = fs): Blobs 
   /** Removes a file if it is older. Returns whether it did. */
   async function clear(path: string, olderThanMs: number): Promise<boolean> {
     const found = await disk.stat(path).catch(noneWhenMissing)
-    if (!found || clock.now() - found.mtimeMs <= olderThanMs) return false
+    if (!found || ages.now() - found.mtimeMs <= olderThanMs) return false
     await disk.rm(path, { force: true })
     return true
   }

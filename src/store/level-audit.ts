@@ -1,3 +1,4 @@
+import { AgeClock } from '../core/age-clock.js'
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import {
@@ -21,14 +22,14 @@ type Page = readonly (readonly [key: string, entry: AuditEntry])[]
 export class LevelTrail {
   readonly #db: Database
   readonly #retention: AuditRetention
-  readonly #clock: Clock
+  readonly #ages: AgeClock
   #first = 1
   #ageCheckedAt = -Infinity
 
   constructor(db: Database, { retention, clock }: { retention: AuditRetention; clock: Clock }) {
     this.#db = db
     this.#retention = retention
-    this.#clock = clock
+    this.#ages = new AgeClock(clock)
   }
 
   /** Finds the first entry. Must run each time the database was opened. */
@@ -68,7 +69,7 @@ export class LevelTrail {
 
   async #tooMany(last: number): Promise<number> {
     const many = Math.min(Math.max(last - this.#first + 1 - this.#retention.entries, 0), MAX_DROPPED)
-    const now = this.#clock.now()
+    const now = this.#ages.now()
     if (this.#retention.days === undefined || now - this.#ageCheckedAt < AGE_CHECK_MS) return many
     this.#ageCheckedAt = now
     const oldest = await this.#page(this.#first, MAX_DROPPED)

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Blobs } from '../core/blobs.js'
+import { AgeClock } from '../core/age-clock.js'
 import type { Clock } from '../core/clock.js'
 import { blobName, intact, isBlobName } from './blob-name.js'
 import { scannedKeys } from './redis-load.js'
@@ -18,6 +19,7 @@ export async function redisBlobNames(redis: Redis): Promise<Set<string>> {
 
 /** Blobs in Redis: a hash of pieces of 1 MiB for each, with the time of its last put. */
 export function redisBlobs(redis: Redis, clock: Clock): Blobs {
+  const ages = new AgeClock(clock)
   return {
     async put(bytes) {
       const name = blobName(bytes)
@@ -49,7 +51,7 @@ export function redisBlobs(redis: Redis, clock: Clock): Blobs {
         for (const found of keys) {
           const key = found.slice(prefix.length)
           const at = await redis.hget(key, 'at')
-          if (referenced.has(key.slice(PREFIX.length)) || clock.now() - Number(at) <= olderThanMs) continue
+          if (referenced.has(key.slice(PREFIX.length)) || ages.now() - Number(at) <= olderThanMs) continue
           gone += Number(await redis.eval(CLEAR, 1, key, at ?? ''))
         }
       }

@@ -1,3 +1,4 @@
+import { AgeClock } from '../core/age-clock.js'
 import { messageOf } from '../core/errors.js'
 import {
   StoreUnavailable,
@@ -84,6 +85,7 @@ class RedisPlace implements Backend {
   #refusing = false
   #probeAt = 0
   #trimAt = 0
+  readonly #ages: AgeClock
   #ownerAt = 0
   #aloneUntil = 0
   /** Moving average of the bytes of a batch. */
@@ -96,6 +98,7 @@ class RedisPlace implements Backend {
     this.#url = url
     this.#link = link
     this.#options = options
+    this.#ages = new AgeClock(options.clock)
     this.resident = new MemoryIndex(options.log)
     this.#epochs = new KnownEpoch(options)
     this.resident.watch((changes) => {
@@ -381,7 +384,7 @@ class RedisPlace implements Backend {
     }
     if (retention.days !== undefined && now >= this.#trimAt) {
       this.#trimAt = now + TRIM_MS
-      await redis.xtrim(AUDIT, 'MINID', '~', String(keptFrom(retention, clock.now())))
+      await redis.xtrim(AUDIT, 'MINID', '~', String(keptFrom(retention, this.#ages.now())))
     }
   }
 

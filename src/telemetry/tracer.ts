@@ -72,6 +72,7 @@ export class Tracer implements OutgoingTraces {
     const trace = this.always()
     if (!trace) return undefined
     const startedAt = this.#clock.now()
+    const began = this.#clock.monotonic()
     return {
       traceparent: traceparent(trace.traceId, trace.spanId),
       end: ({ status, error, succeeded = status >= 200 && status < 400 }) =>
@@ -80,7 +81,7 @@ export class Tracer implements OutgoingTraces {
           name,
           kind: CLIENT,
           startedAt,
-          endedAt: this.#clock.now(),
+          endedAt: startedAt + Math.round(this.#clock.monotonic() - began),
           attributes: {
             ...attributes,
             ...(status > 0 && { 'http.response.status_code': status }),

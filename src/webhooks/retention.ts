@@ -1,3 +1,4 @@
+import { AgeClock } from '../core/age-clock.js'
 import type { Clock } from '../core/clock.js'
 import { DELIVERIES, DELIVERY_STATES } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
@@ -16,13 +17,13 @@ const MAX_BATCH_SIZE = 250
 /** Deletes finished deliveries beyond a number or age. */
 export class Retention {
   readonly #store: Store
-  readonly #clock: Clock
+  readonly #ages: AgeClock
   readonly #options: () => RetentionOptions
 
   /** `options`: returns those in force. */
   constructor(store: Store, clock: Clock, options: () => RetentionOptions) {
     this.#store = store
-    this.#clock = clock
+    this.#ages = new AgeClock(clock)
     this.#options = options
   }
 
@@ -34,7 +35,7 @@ export class Retention {
 
   async #forget(scope: Scope): Promise<void> {
     const { jobs, age } = this.#options()
-    const old = new Date(this.#clock.now() - age).toISOString()
+    const old = new Date(this.#ages.now() - age).toISOString()
     const over = this.#store
       .list(DELIVERY_STATES, scope)
       .filter(({ value }) => value.status === 'completed' || value.status === 'failed')

@@ -179,11 +179,13 @@ export class WebhookSender {
     if (queue?.isInFlight(id) === false) queue.forget(id)
   }
 
-  #add(queue: DeliveryQueue, id: string, { attempts = 0, due_at }: DeliveryState): void {
+  #add(queue: DeliveryQueue, id: string, { attempts = 0, due_at, last_updated_at }: DeliveryState): void {
     const { clock, options } = this.#deps
     if (attempts === 0 || due_at === undefined) return queue.add(id)
-    const wait = Math.min(Math.max(0, Date.parse(due_at) - clock.now()), longestDelay(options.retry_schedule))
-    queue.addAgain(id, clock.monotonic() + wait)
+    const due = Date.parse(due_at)
+    // The clock may have been set back since: no delivery waits longer than the delay that was chosen.
+    const longest = Math.min(due - Date.parse(last_updated_at), longestDelay(options.retry_schedule))
+    queue.addAgain(id, clock.monotonic() + Math.max(0, Math.min(due - clock.now(), longest)))
   }
 
   #target(scope: Scope, webhookId: string): WebhookState {

@@ -6,12 +6,13 @@ import type { Clock } from '../../src/core/clock.js'
 /** Tests that every implementation of Blobs passes. `move` advances the clock of the implementation. */
 export async function blobsContract(t: Test, make: (clock: Clock) => Blobs): Promise<void> {
   let ahead = 0
+  let jumped = 0
   let looking = () => {}
   const now = () => {
     looking()
-    return Date.now() + ahead
+    return Date.now() + ahead + jumped
   }
-  const clock: Clock = { now, monotonic: () => 0, sleep: async () => {} }
+  const clock: Clock = { now, monotonic: () => Date.now() + ahead, sleep: async () => {} }
   const blobs = make(clock)
 
   for (const size of [0, 1, 256 * 1024, 1024 * 1024, 3 * 1024 * 1024 + 7]) {
@@ -27,6 +28,9 @@ export async function blobsContract(t: Test, make: (clock: Clock) => Blobs): Pro
 
   const [kept, orphan] = [await blobs.put(Buffer.from('kept')), await blobs.put(Buffer.from('orphan'))]
   t.equal(await blobs.collect(new Set([kept]), 60_000), 0, 'what was put just now may be referenced soon')
+  jumped = 86_400_000
+  t.equal(await blobs.collect(new Set([kept]), 60_000), 0, 'a wall clock that is wrong for some minutes deletes nothing')
+  jumped = 0
   ahead = 61_000
   const late = await blobs.put(Buffer.from('late'))
   t.equal(await blobs.collect(new Set([kept, late]), 60_000), 6)

@@ -195,6 +195,23 @@ t.test('after a clock is set back, the limiter neither forgets nor stalls', asyn
   t.equal(limiter.over(limit(), 'a'), false)
 })
 
+for (const mitigationMs of [0, 60_000])
+  t.test(`a limit ends on time after the clock was set back, mitigation ${mitigationMs}`, async (t) => {
+    let jumped = 0
+    const clock = handClock(60_000 * 100_000)
+    const limiter = new Limiter({ clock: { ...clock, now: () => clock.now() + jumped } })
+    const rule = limit({ mitigationMs })
+    jumped = 40 * 86_400_000
+    for (let n = 0; n < 7; n++) request(limiter, rule)
+    t.equal(limiter.over(rule, 'a'), true)
+    jumped = -7_200_000
+    t.equal(request(limiter, rule), true, 'what was counted still counts')
+    clock.move(120_000)
+    t.equal(limiter.over(rule, 'a'), false)
+    for (let n = 0; n < 6; n++) request(limiter, rule)
+    t.equal(limiter.over(rule, 'a'), true, 'and later requests count')
+  })
+
 /** Counters of all machines, in memory. */
 class Shared implements SharedCounters {
   readonly totals = new Map<string, number>()

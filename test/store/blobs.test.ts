@@ -2,12 +2,12 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { systemClock } from '../../src/core/clock.js'
 import { fileBlobs } from '../../src/store/file-blobs.js'
 import { memoryBlobs } from '../../src/store/memory-blobs.js'
 import { redisBlobs } from '../../src/store/redis-blobs.js'
 import { blobsContract } from '../contracts/blobs.js'
 import { testFolder } from '../helpers/folder.js'
+import { HandClock } from '../helpers/hand-clock.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 
 t.test('blobs in files', async (t) => {
@@ -30,12 +30,14 @@ t.test('blobs in Redis', { skip: NO_REDIS }, async (t) => {
 
 t.test('a damaged file is noticed, an unfinished one is not a blob and is removed', async (t) => {
   const folder = testFolder(t)
-  const blobs = fileBlobs(folder, { ...systemClock, now: () => Date.now() + 120_000 })
+  const clock = new HandClock(Date.now())
+  const blobs = fileBlobs(folder, clock)
   const name = await blobs.put(Buffer.from('as it was'))
   const shard = join(folder, name.slice(0, 2))
   writeFileSync(join(shard, name), 'as it is now')
   await t.rejects(blobs.get(name), { message: /is damaged/ })
   writeFileSync(join(shard, `${name}.1a2b3c.tmp`), 'half')
+  clock.move(120_000)
   await blobs.collect(new Set([name]), 60_000)
   t.same(readdirSync(shard), [name])
 })

@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../src/core/clock.js'
 import { ApiError } from '../errors.js'
-import type { SharedFailures } from './shared-failures.js'
+import { WINDOW_MS, type SharedFailures } from './shared-failures.js'
 
 /** Failures of one address per minute. Further requests of the address get 429 until the minute ends. */
 const MAX_FAILURES = 60
-const WINDOW_MS = 60_000
 /** Maximum number of addresses counted. Beyond it, the least recently counted one is dropped. */
 const MAX_ADDRESSES = 10_000
 

@@ -10,6 +10,9 @@ const MAX_PUBLISHED = 200
 /** Counts below this are not worth a write. */
 const MIN_FAILURES = 5
 
+/** Wrong credentials count for this time. */
+export const WINDOW_MS = 60_000
+
 export interface SharedFailuresDeps {
   readonly store: Pick<Store, 'batch' | 'list' | 'watch'>
   readonly clock: Clock
@@ -20,7 +23,7 @@ export interface SharedFailuresDeps {
 /** Wrong credentials that other machines with the same store counted, by the network of the client. */
 export class SharedFailures {
   readonly #deps: SharedFailuresDeps
-  /** Milliseconds since 1970 and failures by network, by machine. */
+  /** Failures by network, and until when they count on the monotonic clock, by machine. */
   readonly #others = new Map<string, ReadonlyMap<string, { readonly failures: number; readonly until: number }>>()
   #publishing = false
 
@@ -36,7 +39,7 @@ export class SharedFailures {
 
   /** Returns the failures that other machines counted for a network, and how long they count in milliseconds. */
   of(network: string): { failures: number; forMs: number } {
-    const now = this.#deps.clock.now()
+    const now = this.#deps.clock.monotonic()
     let failures = 0
     let until = now
     for (const windows of this.#others.values()) {
@@ -73,6 +76,11 @@ export class SharedFailures {
 
   #received(machine: string, { windows }: FailedWindows): void {
     if (machine === this.#deps.machine) return
-    this.#others.set(machine, new Map(windows.map(({ network, ...window }) => [network, window])))
+    const { clock } = this.#deps
+    const until = (wall: number) => clock.monotonic() + Math.min(wall - clock.now(), WINDOW_MS)
+    this.#others.set(
+      machine,
+      new Map(windows.map((window) => [window.network, { failures: window.failures, until: until(window.until) }])),
+    )
   }
 }

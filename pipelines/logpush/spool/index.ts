@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
+import { AgeClock } from '../../../src/core/age-clock.js'
 import type { Clock } from '../../../src/core/clock.js'
 import { messageOf } from '../../../src/core/errors.js'
 import type { Log } from '../../../src/core/log.js'
@@ -206,10 +207,11 @@ class FolderSpools implements Spools {
   async #age(ageMs: number): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#closing
+    const ages = new AgeClock(clock)
     while (!signal.aborted) {
       try {
         await clock.sleep(AGE_CHECK_MS, signal)
-        await this.#quota.dropBefore(clock.now() - ageMs)
+        await this.#quota.dropBefore(ages.now() - ageMs)
       } catch (error) {
         if (!signal.aborted) log.warn({ event: 'spool_aging_failed', error: messageOf(error) })
       }

@@ -48,6 +48,8 @@ export interface StoredMessage {
   readonly sent: number
   /** It is not delivered before this time: because of a delay, or because it is leased. */
   readonly visible: number
+  /** When `visible` was set. Messages of older versions do not have it. */
+  readonly changed?: number
   /** Deliveries so far. */
   readonly attempts: number
   /** Of the last delivery. */

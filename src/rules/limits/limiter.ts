@@ -82,9 +82,9 @@ export class Limiter {
    */
   count(limit: Limit, key: string, amount = 1): void {
     const tracked = this.#of(limit)
-    if (limit.mitigationMs > 0 && this.#isMitigated(tracked, key)) return
     const now = this.#clock.now()
     if (Math.abs(now - this.#sweptAt) > SWEEP_MS) this.#sweep(now)
+    if (limit.mitigationMs > 0 && this.#isMitigated(tracked, key)) return
     if (this.#log) {
       const window = tracked.windows.placeAt(now)
       this.#log.append({ type: 'count', limit, key, window, amount, foreign: false })
@@ -234,7 +234,8 @@ export class Limiter {
 
   #mitigateUntil(tracked: Tracked, key: string, until: number): void {
     const now = this.#clock.monotonic()
-    this.#mitigate(tracked, key, now, now + until - this.#clock.now())
+    const left = Math.min(until - this.#clock.now(), tracked.limit.mitigationMs)
+    this.#mitigate(tracked, key, now, now + left)
   }
 
   #of(limit: Limit): Tracked {

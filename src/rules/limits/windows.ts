@@ -154,13 +154,15 @@ export class SlidingWindows {
   }
 
   #elapsed(now: number): number {
-    // After a clock is set back, the window does not change until the clock has caught up.
+    // A clock that is set back by less than a window: the window does not change until it has caught up.
     return Math.max(0, this.placeAt(now) - this.#index)
   }
 
-  /** Drops the windows that are over at `now`. */
+  /** Drops the windows that are over at `now`. If the clock was set back, counts keep their age. */
   moveTo(now: number): void {
-    this.#moveToIndex(Math.floor(this.placeAt(now)))
+    const index = Math.floor(this.placeAt(now))
+    if (index < this.#index - 1) this.#index = index
+    else this.#moveToIndex(index)
   }
 
   #moveToIndex(index: number): void {

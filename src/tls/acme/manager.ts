@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { Counter, Gauge } from 'prom-client'
 import type { JWK } from 'jose'
 import type { Clock } from '../../core/clock.js'
+import { MAX_SKEW_MS } from '../../core/clock-skew.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics.js'
@@ -157,10 +158,17 @@ export class AcmeManager {
   #isDue(name: string): boolean {
     const now = this.#deps.clock.now()
     const record = this.#deps.store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value ?? EMPTY
-    if (record.next_order !== undefined && Date.parse(record.next_order) > now) return false
-    if (record.owner && record.owner.id !== this.#self && Date.parse(record.owner.until) > now) return false
+    if (!isFromFuture(record, now) && record.next_order !== undefined && Date.parse(record.next_order) > now) return false
+    if (this.#isElsewhere(record, now)) return false
     if (recentOf(record, now).length >= MAX_ORDERS) return false
     return record.chain === undefined || now >= renewalTime(record)
+  }
+
+  /** Whether another machine orders now. */
+  #isElsewhere(record: ManagedCertificate, now: number): boolean {
+    const { owner } = record
+    if (owner === undefined || owner.id === this.#self || isFromFuture(record, now)) return false
+    return Date.parse(owner.until) > now
   }
 
   #hasRoom(): boolean {
@@ -174,7 +182,7 @@ export class AcmeManager {
     const { store, clock } = this.#deps
     const now = clock.now()
     const stored = await store.change(MANAGED_CERTIFICATES, DAEMON, name, (old = EMPTY) => {
-      if (old.owner && old.owner.id !== this.#self && Date.parse(old.owner.until) > now) return old
+      if (this.#isElsewhere(old, now)) return old
       return {
         ...old,
         orders: [...recentOf(old, now), iso(now)],
@@ -312,7 +320,11 @@ function isPublicName(name: string): boolean {
 }
 
 const recentOf = ({ orders }: ManagedCertificate, now: number): readonly string[] =>
-  orders.filter((at) => now - Date.parse(at) < DAY_MS)
+  orders.filter((at) => now - Date.parse(at) < DAY_MS && Date.parse(at) <= now + MAX_SKEW_MS)
+
+/** Whether the last order was before the clock was set back: then the times that it left mean nothing. */
+const isFromFuture = ({ orders }: ManagedCertificate, now: number): boolean =>
+  orders.some((at) => Date.parse(at) > now + MAX_SKEW_MS)
 
 /** Returns when a third of the lifetime is left. */
 const renewalTime = ({ not_before: from = '', not_after: until = '' }: ManagedCertificate): number =>

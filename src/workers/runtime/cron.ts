@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.js'
+import { MAX_SKEW_MS } from '../../core/clock-skew.js'
 import { parseCron } from '../../core/cron.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
@@ -9,6 +10,7 @@ import { kind, VersionConflict, type Store } from '../../core/store.js'
 const MINUTE_MS = 60_000
 /** A minute that was missed for longer is skipped. */
 const MAX_LATE_MS = 5 * MINUTE_MS
+const MAX_SKEW_MINUTES = MAX_SKEW_MS / MINUTE_MS
 
 /** The last run of a schedule. Scope: the account; id: script and expression. */
 interface CronRun {
@@ -57,10 +59,11 @@ export class CronScheduler {
     this.#stopped.abort()
   }
 
-  /** Runs what has become due since the last time. */
+  /** Runs what has become due since the last time. After the clock was set back by more than skew, its times run again. */
   async tick(): Promise<void> {
     const now = this.#deps.clock.now()
     const minute = Math.floor(now / MINUTE_MS)
+    if (this.#last > minute + MAX_SKEW_MINUTES) this.#last = minute - 1
     const first = Math.max(this.#last + 1, Math.floor((now - MAX_LATE_MS) / MINUTE_MS))
     this.#last = Math.max(minute, this.#last)
     for (let at = first; at <= minute; at++) await this.#run(at)
@@ -95,7 +98,7 @@ export class CronScheduler {
   async #claim(scope: Scope, id: string, minute: number): Promise<boolean> {
     const { store } = this.#deps
     const before = store.get(CRON_RUNS, scope, id)
-    if (before && before.value.minute >= minute) return false
+    if (before && before.value.minute >= minute && before.value.minute <= minute + MAX_SKEW_MINUTES) return false
     try {
       await store.batch([{ kind: CRON_RUNS, scope, id, value: { minute }, ifVersion: before?.version ?? 0 }])
       return true

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { AgeClock } from '../../core/age-clock.js'
 import type { Clock } from '../../core/clock.js'
 import { newId } from '../../core/ids.js'
 import {
@@ -35,11 +36,13 @@ export interface NamedPart {
 export class ObjectUploads {
   readonly #store: Store
   readonly #clock: Clock
+  readonly #ages: AgeClock
   readonly #objects: Objects
 
   constructor({ store, clock, objects }: { store: Store; clock: Clock; objects: Objects }) {
     this.#store = store
     this.#clock = clock
+    this.#ages = new AgeClock(clock)
     this.#objects = objects
   }
 
@@ -126,7 +129,7 @@ export class ObjectUploads {
   }
 
   async #expire(scope: Scope): Promise<void> {
-    const oldest = this.#clock.now() - MAX_AGE_MS
+    const oldest = this.#ages.now() - MAX_AGE_MS
     const old = this.#store.list(R2_UPLOADS, scope).filter(({ value }) => value.created < oldest)
     for (const { id } of old) await this.#store.batch(this.#removal(scope, id))
   }

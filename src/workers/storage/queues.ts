@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Blobs } from '../../core/blobs.js'
+import { AgeClock } from '../../core/age-clock.js'
 import type { Clock } from '../../core/clock.js'
+import { MAX_SKEW_MS } from '../../core/clock-skew.js'
 import { newOrderedUuid } from '../../core/ids.js'
 import { KeyedMutex } from '../../core/keyed-mutex.js'
 import {
@@ -73,17 +75,23 @@ export class TooManyMessages extends Error {
 const newLease = (id: string): string => `${id}.${randomBytes(8).toString('hex')}`
 const messageOfLease = (lease: string): string => lease.slice(0, lease.lastIndexOf('.'))
 
+/** Whether a message can be delivered. Delays and leases from before the clock was set back are over. */
+const isVisible = ({ visible, changed = 0 }: StoredMessage, now: number): boolean =>
+  visible <= now || changed > now + MAX_SKEW_MS
+
 /** Messages of all queues. Each is delivered at least once. */
 export class Queues {
   readonly #store: Store
   readonly #blobs: () => Blobs
   readonly #clock: Clock
+  readonly #ages: AgeClock
   readonly #turns = new KeyedMutex()
 
   constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }) {
     this.#store = store
     this.#blobs = blobs
     this.#clock = clock
+    this.#ages = new AgeClock(clock)
   }
 
   named(scope: Scope, name: string): StoredQueue | undefined {
@@ -101,6 +109,7 @@ export class Queues {
       const value: StoredMessage = {
         sent: now,
         visible: now + delaySeconds * 1000,
+        changed: now,
         attempts: 0,
         format,
         size: body.length,
@@ -130,10 +139,10 @@ export class Queues {
     const now = this.#clock.now()
     let [ready, since, next] = [0, Infinity, Infinity]
     for (const { value } of this.#messages(scope, queueId)) {
-      if (value.visible > now) next = Math.min(next, value.visible)
+      if (!isVisible(value, now)) next = Math.min(next, value.visible)
       else {
         ready += 1
-        since = Math.min(since, value.visible)
+        since = value.visible > now ? 0 : Math.min(since, value.visible)
       }
     }
     return { ready, since, next }
@@ -218,14 +227,14 @@ export class Queues {
   async release(): Promise<void> {
     const now = this.#clock.now()
     const held = this.#store.list(QUEUE_MESSAGES).filter(({ scope, id, value }) => {
-      if (value.lease === undefined || value.visible <= now) return false
+      if (value.lease === undefined || isVisible(value, now)) return false
       return this.#store.get(QUEUE_CONSUMERS, scope, id.slice(0, id.indexOf('/')))?.value.type === 'worker'
     })
     const writes = held.map(({ scope, id, value }) => ({
       kind: QUEUE_MESSAGES,
       scope,
       id,
-      value: { ...value, visible: now },
+      value: { ...value, visible: now, changed: now },
     }))
     if (writes.length > 0) await this.#store.batch(writes)
   }
@@ -239,6 +248,7 @@ export class Queues {
 
   async #leaseOnce(scope: Scope, queueId: string, limit: number, leaseMs: number) {
     const now = this.#clock.now()
+    const age = this.#ages.now()
     const queue = this.#store.get(QUEUES, scope, queueId)?.value
     const maxRetries = this.#store.get(QUEUE_CONSUMERS, scope, queueId)?.value.max_retries ?? 0
     if (!queue || queue.delivery_paused) return []
@@ -247,15 +257,15 @@ export class Queues {
     for (const found of this.#messages(scope, queueId)) {
       if (leased.length === limit) break
       const { id, value, version } = found
-      if (value.sent + queue.message_retention_period * 1000 <= now)
+      if (value.sent + queue.message_retention_period * 1000 <= age)
         writes.push({ kind: QUEUE_MESSAGES, scope, id, value: undefined, ifVersion: version })
-      else if (value.visible > now) continue
+      else if (!isVisible(value, now)) continue
       // Its last delivery was neither acknowledged nor rejected.
       else if (value.attempts > maxRetries) writes.push(...this.#retry(scope, queueId, found, now))
       else {
         const message = id.slice(queueId.length + 1)
         const lease = newLease(message)
-        const next = { ...value, visible: now + leaseMs, attempts: value.attempts + 1, lease }
+        const next = { ...value, visible: now + leaseMs, changed: now, attempts: value.attempts + 1, lease }
         leased.push({ id: message, lease, value: next })
         writes.push({ kind: QUEUE_MESSAGES, scope, id, value: next, ifVersion: version })
       }
@@ -267,11 +277,12 @@ export class Queues {
   /** What delivers a message again, or moves it to the dead letter queue. */
   #retry(scope: Scope, queueId: string, { id, value, version }: Stored<StoredMessage>, visible: number): Write[] {
     const consumer = this.#store.get(QUEUE_CONSUMERS, scope, queueId)?.value
-    const { lease: _lease, ...message } = value
+    const { lease: _lease, ...rest } = value
+    const now = this.#clock.now()
+    const message = { ...rest, changed: now }
     const again: Write = { kind: QUEUE_MESSAGES, scope, id, value: { ...message, visible }, ifVersion: version }
     if (value.attempts <= (consumer?.max_retries ?? 0)) return [again]
     const dead = consumer?.dead_letter_queue === undefined ? undefined : this.named(scope, consumer.dead_letter_queue)
-    const now = this.#clock.now()
     return [
       { ...again, value: undefined },
       ...(dead

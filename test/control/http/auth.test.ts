@@ -1,8 +1,10 @@
 import t from 'tap'
+import { HandClock } from '../../helpers/hand-clock.js'
 import { until } from '../../helpers/web.js'
 import { flatGrant, holds, mayUse } from '../../../control/http/auth/access.js'
 import { FailedAttempts } from '../../../control/http/auth/failed-attempts.js'
 import { SharedFailures } from '../../../control/http/auth/shared-failures.js'
+import type { ApiError } from '../../../control/http/errors.js'
 import type { Permission } from '../../../control/http/auth/permissions.js'
 import { flatPolicies, grantsIn } from '../../../control/http/auth/policies.js'
 import type { Caller, Grant } from '../../../control/http/context.js'
@@ -377,6 +379,30 @@ t.test('wrong credentials of an address are counted over all machines with one s
   }
   clock.advance(59_000)
   for (const machine of [one, two]) t.doesNotThrow(() => machine.check('192.0.2.1'), 'a minute later')
+})
+
+t.test('wrong credentials of other machines count for a minute, even if the clock is set back', async (t) => {
+  const clock = new HandClock()
+  const store = await openStore('memory', { folder: '', log: silentLog, clock })
+  t.teardown(async () => await store.close())
+  const on = (machine: string) => new FailedAttempts(clock, new SharedFailures({ store, clock, machine }))
+  const [one, two] = [on('one'), on('two')]
+  const retryAfter = (): string | undefined => {
+    try {
+      two.check('192.0.2.1')
+    } catch (error) {
+      return (error as ApiError).detail.headers?.['retry-after']
+    }
+    return undefined
+  }
+  for (let n = 0; n < 60; n += 1) one.count('192.0.2.1')
+  await clock.advance(1000)
+  await until(() => store.count(FAILED_ATTEMPTS) === 1)
+  t.match(retryAfter(), /^[1-5]?\d$/)
+  clock.jump(-7_200_000)
+  t.match(retryAfter(), /^[1-5]?\d$/)
+  await clock.advance(60_000)
+  t.equal(retryAfter(), undefined)
 })
 
 t.test('secrets never reach the log', async (t) => {

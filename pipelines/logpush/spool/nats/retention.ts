@@ -1,3 +1,4 @@
+import { AgeClock } from '../../../../src/core/age-clock.js'
 import type { Clock } from '../../../../src/core/clock.js'
 import { messageOf } from '../../../../src/core/errors.js'
 import { KeyedMutex } from '../../../../src/core/keyed-mutex.js'
@@ -33,6 +34,7 @@ export interface RetentionDeps {
 /** Deletes messages that no reader needs. One machine at a time does it; each does it if there is no room. */
 export class StreamRetention {
   readonly #deps: RetentionDeps
+  readonly #ages: AgeClock
   readonly #closing = new AbortController()
   readonly #turns = new KeyedMutex()
   /** Sequence up to which a subject is empty. */
@@ -43,6 +45,7 @@ export class StreamRetention {
 
   constructor(deps: RetentionDeps) {
     this.#deps = deps
+    this.#ages = new AgeClock(deps.clock)
   }
 
   start(): void {
@@ -82,7 +85,7 @@ export class StreamRetention {
 
   async #dropAged(ageMs: number): Promise<void> {
     for (let more = true; more && !this.#closing.signal.aborted;)
-      more = await this.dropOldest('age', this.#deps.clock.now() - ageMs)
+      more = await this.dropOldest('age', this.#ages.now() - ageMs)
   }
 
   async #trim(): Promise<void> {
