@@ -29,7 +29,11 @@ export async function blobsContract(t: Test, make: (clock: Clock) => Blobs): Pro
   const [kept, orphan] = [await blobs.put(Buffer.from('kept')), await blobs.put(Buffer.from('orphan'))]
   t.equal(await blobs.collect(new Set([kept]), 60_000), 0, 'what was put just now may be referenced soon')
   jumped = 86_400_000
-  t.equal(await blobs.collect(new Set([kept]), 60_000), 0, 'a wall clock that is wrong for some minutes deletes nothing')
+  t.equal(
+    await blobs.collect(new Set([kept]), 60_000),
+    0,
+    'a wall clock that is wrong for some minutes deletes nothing',
+  )
   jumped = 0
   ahead = 61_000
   const late = await blobs.put(Buffer.from('late'))

@@ -106,7 +106,14 @@ t.test('queue messages are delivered, and a lease ends, although the clock was s
     delivery_paused: false,
     message_retention_period: 4 * 86_400,
   }
-  const consumer = { id: 'c', type: 'http_pull', created_on: '', batch_size: 10, max_retries: 9, retry_delay: 0 } as const
+  const consumer = {
+    id: 'c',
+    type: 'http_pull',
+    created_on: '',
+    batch_size: 10,
+    max_retries: 9,
+    retry_delay: 0,
+  } as const
   await store.batch([
     { kind: QUEUES, scope: SCOPE, id: 'q', value: queue },
     {

@@ -158,7 +158,8 @@ export class AcmeManager {
   #isDue(name: string): boolean {
     const now = this.#deps.clock.now()
     const record = this.#deps.store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value ?? EMPTY
-    if (!isFromFuture(record, now) && record.next_order !== undefined && Date.parse(record.next_order) > now) return false
+    if (!isFromFuture(record, now) && record.next_order !== undefined && Date.parse(record.next_order) > now)
+      return false
     if (this.#isElsewhere(record, now)) return false
     if (recentOf(record, now).length >= MAX_ORDERS) return false
     return record.chain === undefined || now >= renewalTime(record)
