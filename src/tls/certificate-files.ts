@@ -6,7 +6,10 @@ import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import { CertificateTable, loadCertificate, type Certificate, type CertificateFiles } from './certificates.js'
 
-/** Time that files must be unchanged before they are loaded: certbot and others replace them one by one. */
+/**
+ * Time that files must be unchanged before they are loaded: certbot and others replace them one by one. Also the minimum
+ * time between two comparisons: other files of the folder may change all the time.
+ */
 const QUIET_MS = 500
 /** Files are also compared this often, for file systems without events. */
 const POLL_MS = 10_000
@@ -28,6 +31,8 @@ export class WatchedCertificates {
   readonly #stop = new AbortController()
   readonly #watchers: FSWatcher[] = []
   #marks: string
+  /** A file of a folder has changed since the last comparison began. */
+  #changed = false
   #wake: () => void = () => undefined
 
   private constructor(
@@ -66,7 +71,10 @@ export class WatchedCertificates {
     const folders = new Set(this.#files.flatMap(({ cert_file: cert, key_file: key }) => [dirname(cert), dirname(key)]))
     for (const folder of folders) {
       try {
-        const watcher = watch(folder, { persistent: false }, () => this.#wake())
+        const watcher = watch(folder, { persistent: false }, () => {
+          this.#changed = true
+          this.#wake()
+        })
         watcher.on('error', () => watcher.close())
         this.#watchers.push(watcher)
       } catch {
@@ -81,8 +89,12 @@ export class WatchedCertificates {
     while (!signal.aborted) {
       await this.#event(signal)
       if (signal.aborted) return
+      this.#changed = false
       let marks = await marksOf(this.#files)
-      if (marks === this.#marks) continue
+      if (marks === this.#marks) {
+        await this.#pause(QUIET_MS, signal)
+        continue
+      }
       for (let before = ''; before !== marks && !signal.aborted; marks = await marksOf(this.#files)) {
         before = marks
         await this.#pause(QUIET_MS, signal)
@@ -93,8 +105,9 @@ export class WatchedCertificates {
     }
   }
 
-  /** Resolves after a file event, or after {@link POLL_MS}. */
+  /** Resolves after a file event since the last comparison, or after {@link POLL_MS}. */
   async #event(signal: AbortSignal): Promise<void> {
+    if (this.#changed) return
     const woken = new AbortController()
     this.#wake = () => woken.abort()
     await this.#pause(POLL_MS, AbortSignal.any([signal, woken.signal]))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -174,4 +175,48 @@ t.test('ticket keys are the same all day, and others the next day', async (t) =>
   t.same(dailyTicketKeys(derive, clock)(), first, 'on another machine with the same secret')
   now += 86_400_000
   t.notSame(keys(), first)
+})
+
+t.test('files are compared at most twice per second while other files of their folder change', async (t) => {
+  const folder = testFolder(t)
+  const files = { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') }
+  copyFileSync(FIRST.cert_file, files.cert_file)
+  copyFileSync(FIRST.key_file, files.key_file)
+  const pauses: { ms: number; end: () => void }[] = []
+  const sleep = async (ms: number, signal?: AbortSignal) =>
+    await new Promise<void>((end) => {
+      pauses.push({ ms, end })
+      signal?.addEventListener('abort', () => end())
+    })
+  const watched = await WatchedCertificates.open([files], { clock: { ...systemClock, sleep }, log: silentLog })
+  const others = watch(folder)
+  t.teardown(() => {
+    watched.close()
+    others.close()
+  })
+  const written = async (name: string) => {
+    const noticed = once(others, 'change')
+    writeFileSync(join(folder, name), '')
+    await noticed
+  }
+  /** Waits for the pause with this number. */
+  const paused = async (number: number) => {
+    while (pauses.length < number) await new Promise(setImmediate)
+    return pauses[number - 1]!
+  }
+
+  t.equal((await paused(1)).ms, 10_000, 'without a change')
+  await written('access.log')
+  const pause = await paused(2)
+  t.equal(pause.ms, 500, 'after the first comparison')
+  for (let i = 0; i < 20; i++) await written(`access-${i}.log`)
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  t.equal(pauses.length, 2, 'further changes wait')
+
+  copyFileSync(SECOND.cert_file, files.cert_file)
+  copyFileSync(SECOND.key_file, files.key_file)
+  await written('last.log')
+  pause.end()
+  for (let number = 3; !watched.table.covers('second.test'); number++) (await paused(number)).end()
+  t.pass('a change during the pause is not lost')
 })
