@@ -49,6 +49,8 @@ const AVERAGED = 16
 /** About what the change stream takes in the memory of Redis if batches are large. */
 const CHANGES_BYTES = 16 * 2 ** 20
 const MIN_CHANGES_KEPT = 64
+/** How long a change of another machine can wait to be read while this machine writes. */
+const POLL_MS = 10
 
 /** Opens the store that several machines share: confirmed data is in Redis, and each machine follows all changes. */
 export async function openRedis(url: string, options: StoreOptions): Promise<Store> {
@@ -92,6 +94,10 @@ class RedisPlace implements Backend {
   #batchBytes = 0
   readonly #underWay = new Set<Promise<Commit>>()
   readonly #epochs: KnownEpoch
+  /** This machine wrote since the change stream was read. */
+  #wrote = false
+  /** Ends the pause before the change stream is read again. */
+  #wake = new AbortController()
   readonly #catchUp = new SharedRun(async () => await this.#reachLast())
 
   constructor(url: string, link: Link, options: StoreOptions) {
@@ -168,6 +174,7 @@ class RedisPlace implements Backend {
 
     const done = this.#confirmed(decided)
     this.#underWay.add(done)
+    this.#wrote = true
     try {
       return await done
     } finally {
@@ -183,14 +190,20 @@ class RedisPlace implements Backend {
     }
     if (outcome === 'conflict') {
       // A caller that reads again after this must see the conflicting change.
-      await this.#visible.reached(version)
+      await this.#reached(version)
       const { name, ifVersion = 0 } = decided.writes[position - 1]!
       throw conflict(name, found, ifVersion)
     }
     const done = committed(decided, version)
     this.#visible.deliver(version, done.changes)
-    await this.#visible.reached(version)
+    await this.#reached(version)
     return done
+  }
+
+  /** Resolves after the batch is visible to reads. The change stream is read now if a batch before it is missing. */
+  async #reached(version: number): Promise<void> {
+    if (version > this.#visible.version) this.#wake.abort()
+    await this.#visible.reached(version)
   }
 
   async #send({ writes, audit }: Decided): Promise<[string, ...number[]]> {
@@ -238,7 +251,7 @@ class RedisPlace implements Backend {
     const [epoch, version] = await redis.hmget(META, 'epoch', 'version').catch((error: unknown) => {
       throw this.#broken(error)
     })
-    if (epoch === this.#known.epoch) return await this.#visible.reached(Number(version))
+    if (epoch === this.#known.epoch) return await this.#reached(Number(version))
     this.#lost('its data is not what it was')
     throw new StoreUnavailable(`the data in ${where} was replaced and is read anew`)
   }
@@ -270,8 +283,15 @@ class RedisPlace implements Backend {
   }
 
   async #readChanges(): Promise<void> {
+    const isWriting = this.#wrote || this.#underWay.size > 0
+    this.#wrote = false
+    if (isWriting) await this.#pause()
     const from = `${this.#visible.version}-0`
-    const response = await this.#link.follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
+    // A blocked read would return each batch of this machine, whose content it knows.
+    const { follower } = this.#link
+    const response = isWriting
+      ? await follower.xread('COUNT', 256, 'STREAMS', CHANGES, from)
+      : await follower.xread('COUNT', 256, 'BLOCK', FOLLOW_MS, 'STREAMS', CHANGES, from)
     for (const entry of response?.[0]?.[1] ?? []) {
       // Most are changes of this machine, which it knows already.
       if (versionOf(entry) <= this.#visible.version) continue
@@ -280,6 +300,13 @@ class RedisPlace implements Backend {
       if (version > this.#visible.version + 1) return await this.#reload()
       this.#visible.deliver(version, changes)
     }
+  }
+
+  /** Waits until the change stream is to be read again although this machine writes. */
+  async #pause(): Promise<void> {
+    const signal = AbortSignal.any([this.#closing.signal, this.#wake.signal])
+    await this.#options.clock.sleep(POLL_MS, signal).catch(() => undefined)
+    if (this.#wake.signal.aborted) this.#wake = new AbortController()
   }
 
   /** Ensures that memory has the data of Redis, which may be another server or have been restarted. */

@@ -102,6 +102,34 @@ async function withServer(server: RedisServer): Promise<void> {
     t.pass()
   })
 
+  t.test(
+    'a machine that writes all the time does not read its own writes back, and sees those of others',
+    async (t) => {
+      const url = freshUrl()
+      const store = await open(t, url)
+      const admin = new Redis(url)
+      t.teardown(() => admin.disconnect())
+      const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await admin.info('stats'))?.[1])
+      const text = 'x'.repeat(50_000)
+      const write = (n: number) => store.batch([{ kind: THINGS, scope: A, id: 'own', value: { n, text } }])
+      const before = await sent()
+      for (let n = 0; n < 100; n += 1) await write(n)
+      t.ok((await sent()) - before < 50 * text.length, 'most batches are not read back')
+
+      const other = await open(t, url)
+      const seen = new AbortController()
+      const writing = (async () => {
+        for (let n = 0; !seen.signal.aborted; n += 1) await write(n)
+      })()
+      await put(other, 'foreign', 1)
+      await until(() => store.get(THINGS, A, 'foreign') !== undefined)
+      seen.abort()
+      await writing
+      await other.caughtUp()
+      t.same(held(store), held(other))
+    },
+  )
+
   t.test('a machine that is too far behind the stream reloads everything', async (t) => {
     const url = freshUrl()
     const store = await open(t, url)
