@@ -36,13 +36,22 @@ export const auditNumber = (key: string): number => Number(key.slice(1))
 export const putMeta = (meta: Meta): Operation => ({ type: 'put', key: META, value: JSON.stringify(meta) })
 
 /** Writes all operations or, on failure, none. Resolves after they are synced. */
-export async function write(db: Database, operations: Operation[]): Promise<void> {
-  await db.batch<string, Buffer | string>(operations, { sync: true })
+export async function write(db: Database, operations: readonly Operation[]): Promise<void> {
+  // A chain takes a third of the CPU time of a list, each of whose operations is cloned and read member by member.
+  const batch = db.batch()
+  try {
+    for (const operation of operations) {
+      if (operation.type === 'del') batch.del(operation.key)
+      else batch.put<string, Buffer | string>(operation.key, operation.value, {})
+    }
+    await batch.write({ sync: true })
+  } finally {
+    await batch.close()
+  }
 }
 
-/** Encodes a record and stores the checksum in it. */
-export function encodeRow(row: Row, name: string): Buffer {
-  const { json } = row
+/** Encodes a record and stores the checksum in it. `json`: its JSON, if it is known. */
+export function encodeRow(row: Row, name: string, json = row.json): Buffer {
   const head = `         ${row.version} `
   const text = Buffer.allocUnsafe(head.length + Buffer.byteLength(json))
   text.write(head, 0, 'latin1')

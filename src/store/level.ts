@@ -121,9 +121,9 @@ async function load(db: Database, folder: string, resident: MemoryIndex): Promis
 }
 
 /** Returns the operation that stores this row under its name, or deletes it. */
-function operation(name: string, row: Row | undefined): Operation {
+function operation(name: string, row: Row | undefined, json?: string): Operation {
   const key = rowKey(name)
-  return row ? { type: 'put', key, value: encodeRow(row, name) } : { type: 'del', key }
+  return row ? { type: 'put', key, value: encodeRow(row, name, json) } : { type: 'del', key }
 }
 
 class LevelPlace implements Backend {
@@ -167,7 +167,7 @@ class LevelPlace implements Backend {
     const operations: Operation[] = []
     for (const { changes } of commits)
       for (const change of changes) {
-        operations.push(operation(change.name, change.row))
+        operations.push(operation(change.name, change.row, change.json))
         changed.set(change.name, change)
       }
     const entries = commits.flatMap(({ audit }) => audit)

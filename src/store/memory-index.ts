@@ -19,7 +19,7 @@ export class MemoryIndex {
   }
 
   at({ kind, scope, id }: Named): Row | undefined {
-    return this.#kinds.get(kind)?.scopes.get(scopeKey(scope))?.rows.get(id)
+    return this.#kinds.get(kind)?.of(scope)?.rows.get(id)
   }
 
   get size(): number {
@@ -29,18 +29,18 @@ export class MemoryIndex {
   }
 
   get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined {
-    return this.#kinds.get(kind.name)?.scopes.get(scopeKey(scope))?.rows.get(id)?.stored as Stored<T> | undefined
+    return this.#kinds.get(kind.name)?.of(scope)?.rows.get(id)?.stored as Stored<T> | undefined
   }
 
   list<T>(kind: Kind<T>, scope?: Scope): readonly Stored<T>[] {
     const ofKind = this.#kinds.get(kind.name)
-    const found = scope ? ofKind?.scopes.get(scopeKey(scope))?.list() : ofKind?.list()
+    const found = scope ? ofKind?.of(scope)?.list() : ofKind?.list()
     return (found ?? []) as readonly Stored<T>[]
   }
 
   count(kind: Kind<unknown>, scope?: Scope): number {
     const ofKind = this.#kinds.get(kind.name)
-    return (scope ? ofKind?.scopes.get(scopeKey(scope))?.rows.size : ofKind?.size) ?? 0
+    return (scope ? ofKind?.of(scope)?.rows.size : ofKind?.size) ?? 0
   }
 
   *records(): Generator<Stored<unknown>> {
@@ -97,47 +97,57 @@ export class MemoryIndex {
   }
 
   *rows(): Generator<Row> {
-    for (const { scopes } of this.#kinds.values()) for (const { rows } of scopes.values()) yield* rows.values()
+    for (const ofKind of this.#kinds.values()) for (const { rows } of ofKind.scopes()) yield* rows.values()
   }
 
   #put(row: Row): void {
     const { kind, scope, id } = row
     let ofKind = this.#kinds.get(kind)
     if (!ofKind) this.#kinds.set(kind, (ofKind = new OfKind()))
-    ofKind.put(scopeKey(scope), id, row)
+    ofKind.put(scope, id, row)
   }
 
   #remove(row: Row): void {
     const { kind, scope, id } = row
-    this.#kinds.get(kind)?.remove(scopeKey(scope), id)
+    this.#kinds.get(kind)?.remove(scope, id)
   }
 }
 
-// The type of a scope never contains a colon.
-const scopeKey = (scope: Scope): string => `${scope.type}:${scope.id}`
-
 class OfKind {
-  readonly scopes = new Map<string, OfScope>()
+  // A map per type: a joined key would be hashed on each use.
+  readonly #scopes: Readonly<Record<Scope['type'], Map<string, OfScope>>> = {
+    account: new Map(),
+    daemon: new Map(),
+    zone: new Map(),
+  }
   size = 0
   #listed: readonly Stored<unknown>[] | undefined
 
-  put(scope: string, id: string, row: Row): void {
-    let ofScope = this.scopes.get(scope)
-    if (!ofScope) this.scopes.set(scope, (ofScope = new OfScope()))
+  of({ type, id }: Scope): OfScope | undefined {
+    return this.#scopes[type].get(id)
+  }
+
+  *scopes(): Generator<OfScope> {
+    for (const scopes of Object.values(this.#scopes)) yield* scopes.values()
+  }
+
+  put(scope: Scope, id: string, row: Row): void {
+    let ofScope = this.of(scope)
+    if (!ofScope) this.#scopes[scope.type].set(scope.id, (ofScope = new OfScope()))
     this.size += ofScope.put(id, row) ? 1 : 0
     this.#listed = undefined
   }
 
-  remove(scope: string, id: string): void {
-    const ofScope = this.scopes.get(scope)
+  remove(scope: Scope, id: string): void {
+    const ofScope = this.of(scope)
     if (!ofScope?.remove(id)) return
     this.size -= 1
-    if (ofScope.rows.size === 0) this.scopes.delete(scope)
+    if (ofScope.rows.size === 0) this.#scopes[scope.type].delete(scope.id)
     this.#listed = undefined
   }
 
   list(): readonly Stored<unknown>[] {
-    this.#listed ??= Object.freeze([...this.scopes.values()].flatMap((scope) => scope.list()).sort(byId))
+    this.#listed ??= Object.freeze([...this.scopes()].flatMap((scope) => scope.list()).sort(byId))
     return this.#listed
   }
 }
@@ -172,7 +182,7 @@ class OfScope {
 }
 
 const byId = (a: Stored<unknown>, b: Stored<unknown>): number =>
-  compare(a.id, b.id) || compare(scopeKey(a.scope), scopeKey(b.scope))
+  compare(a.id, b.id) || compare(a.scope.type, b.scope.type) || compare(a.scope.id, b.scope.id)
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 

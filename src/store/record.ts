@@ -80,6 +80,8 @@ export interface RowChange {
   readonly name: string
   readonly at: Named
   readonly row: Row | undefined
+  /** JSON of the row, if it was just serialized. */
+  readonly json?: string | undefined
 }
 
 /** A write whose value is serialized, so that later changes by its caller do not affect what is stored. */
@@ -131,6 +133,7 @@ export const committed = ({ writes, audit }: Decided, version: number): Commit =
     name,
     at,
     row: json === undefined ? undefined : new Row(at, version, json, value),
+    json,
   })),
   audit,
 })
