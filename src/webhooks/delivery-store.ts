@@ -14,6 +14,7 @@ import {
 } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
 import { timeOf } from '../core/model/finding.js'
+import { stateOf } from './delivery-state.js'
 import { GroupedWrites } from './grouped-writes.js'
 import { VersionConflict, type Change, type Store, type Write } from '../core/store.js'
 
@@ -21,8 +22,6 @@ import { VersionConflict, type Change, type Store, type Write } from '../core/st
 const MAX_IN_BATCH = 500
 /** Calls with more writes are stored in a batch of their own. */
 const MAX_GROUPED = 100
-
-const NONE: readonly [] = Object.freeze([] as const)
 
 /** Limits of the waiting deliveries of an account. */
 export interface DeliveryLimits {
@@ -43,7 +42,7 @@ interface DeliveryCount {
 }
 
 /**
- * Deliveries in the store: one record for what was accepted, one for its state. The counts follow the store, so they are
+ * Deliveries in the store: one record for what was accepted, one for its state after the first attempt. The counts follow the store, so they are
  * correct with several machines on one store.
  */
 export class StoredDeliveries implements Deliveries {
@@ -66,8 +65,10 @@ export class StoredDeliveries implements Deliveries {
       help: 'Webhook deliveries accepted by this daemon.',
       registers: [metrics],
     })
-    for (const { scope, id, value } of store.list(DELIVERIES)) this.#count(scope, id, value)
-    for (const { scope, id, value } of store.list(DELIVERY_STATES)) this.#follow(scope, id, value)
+    for (const { scope, id, value } of store.list(DELIVERIES)) {
+      this.#count(scope, id, value)
+      this.#follow(scope, id, stateOf(store, scope, id))
+    }
     this.#stop = store.watch((changes) => this.#seen(changes))
   }
 
@@ -88,16 +89,10 @@ export class StoredDeliveries implements Deliveries {
     deliveries: readonly Delivery[],
     { writes = [], audit = [] }: Together = {},
   ): Promise<void> {
-    const made = deliveries.flatMap((delivery): Write[] => {
-      const { id, created_at } = delivery
-      const state: DeliveryState = { status: 'pending', last_updated_at: created_at, tries: NONE, due_at: created_at }
+    const made = deliveries.map(
       // The store uses frozen values unchanged, and parses others again.
-      Object.freeze(state)
-      return [
-        { kind: DELIVERIES, scope, id, value: Object.freeze(delivery), ifVersion: 0 },
-        { kind: DELIVERY_STATES, scope, id, value: state, ifVersion: 0 },
-      ]
-    })
+      (delivery): Write => ({ kind: DELIVERIES, scope, id: delivery.id, value: Object.freeze(delivery), ifVersion: 0 }),
+    )
     if (writes.length > 0 || audit.length > 0 || made.length > MAX_GROUPED)
       await this.#store.batch([...writes, ...made], audit)
     else await this.#storeGrouped(made)
@@ -205,14 +200,16 @@ export class StoredDeliveries implements Deliveries {
   }
 
   #state(scope: Scope, id: string): DeliveryState | undefined {
-    const state = this.#store.get(DELIVERY_STATES, scope, id)?.value
+    const state = stateOf(this.#store, scope, id)
     return state?.status === 'pending' && this.#isInFlight(scope, id) ? { ...state, status: 'processing' } : state
   }
 
   #seen(changes: readonly Change[]): void {
     for (const { kind, scope, id, value } of changes) {
-      if (kind === DELIVERIES.name) this.#count(scope, id, value as Delivery | undefined)
-      else if (kind === DELIVERY_STATES.name) this.#follow(scope, id, value as DeliveryState | undefined)
+      if (kind === DELIVERIES.name) {
+        this.#count(scope, id, value as Delivery | undefined)
+        this.#follow(scope, id, stateOf(this.#store, scope, id))
+      } else if (kind === DELIVERY_STATES.name) this.#follow(scope, id, value as DeliveryState | undefined)
     }
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import { DELIVERY_STATES, type Delivery, type DeliveryState } from '../core/model/delivery.js'
 import type { Store, Write } from '../core/store.js'
+import { stateOf } from './delivery-state.js'
 import { disableWebhook } from './disable.js'
 import { GroupedWrites } from './grouped-writes.js'
 import { WEBHOOK_HEALTH } from './health.js'
@@ -76,7 +77,7 @@ export class OutcomeStore {
     const waiting = [...queue.ids()].filter((id) => !queue.isInFlight(id))
     const writes = waiting.flatMap((id): Write[] => {
       queue.forget(id)
-      const state = store.get(DELIVERY_STATES, scope, id)?.value
+      const state = stateOf(store, scope, id)
       if (state === undefined) return []
       this.#metrics.ended('failed')
       return [{ kind: DELIVERY_STATES, scope, id, value: abandoned(state, 'the webhook was deleted', clock.now()) }]

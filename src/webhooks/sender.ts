@@ -15,6 +15,7 @@ import type { Egress } from '../egress/egress.js'
 import { requestHeaders } from './auth-headers.js'
 import type { BreakerOptions } from './breaker.js'
 import type { DeliveryQueue } from './delivery-queue.js'
+import { stateOf } from './delivery-state.js'
 import { LEASE_MS, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './lease-kinds.js'
 import { OutcomeStore } from './outcome-store.js'
 import { Fifo } from './fifo.js'
@@ -106,7 +107,7 @@ export class WebhookSender {
   start(): void {
     const { store } = this.#deps
     this.#unwatch = store.watch((changes) => this.#seen(changes))
-    for (const { scope, id, value } of store.list(DELIVERY_STATES)) this.#notice(scope, id, value)
+    for (const { scope, id } of store.list(DELIVERIES)) this.#notice(scope, id, stateOf(store, scope, id))
     this.#loops.push(
       this.#wakeLoop(),
       this.#every(MAX_SLEEP_MS, async () => await this.#retention.forget()),
@@ -145,6 +146,7 @@ export class WebhookSender {
   #seen(changes: readonly Change[]): void {
     for (const { kind, scope, id, value } of changes) {
       if (kind === DELIVERY_STATES.name) this.#notice(scope, id, value as DeliveryState | undefined)
+      else if (kind === DELIVERIES.name) this.#notice(scope, id, stateOf(this.#deps.store, scope, id))
       else if (kind === WEBHOOKS.name) this.#webhookChanged(scope, id)
       else if (kind === WEBHOOK_LEASES.name) this.#leaseChanged(scope, id)
       else if (kind === WEBHOOK_SENDERS.name && value === undefined) this.#track(this.#holdLeases())
@@ -255,7 +257,7 @@ export class WebhookSender {
     let again: number | undefined
     try {
       const delivery = store.get(DELIVERIES, queue.scope, id)?.value
-      const state = store.get(DELIVERY_STATES, queue.scope, id)?.value
+      const state = stateOf(store, queue.scope, id)
       if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return
       const url = store.get(WEBHOOKS, queue.scope, queue.webhookId)?.value.destination_url
       const result = await this.#post(target, delivery)
@@ -269,7 +271,7 @@ export class WebhookSender {
       queue.done(id, again)
       this.#queue(target)
       // A manual retry may have been stored before this attempt ended.
-      this.#notice(queue.scope, id, store.get(DELIVERY_STATES, queue.scope, id)?.value)
+      this.#notice(queue.scope, id, stateOf(store, queue.scope, id))
     }
   }
 
@@ -362,7 +364,7 @@ export class WebhookSender {
     target.health = healthOf(this.#deps, queue.scope, queue.webhookId)
     for (const id of queue.ids()) {
       if (queue.isInFlight(id)) continue
-      const state = store.get(DELIVERY_STATES, queue.scope, id)?.value
+      const state = stateOf(store, queue.scope, id)
       if (state?.status === 'pending' || state?.status === 'processing') this.#add(queue, id, state)
       else queue.forget(id)
     }

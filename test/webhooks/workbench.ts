@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../../src/core/clock.js'
 import { newOrderedUuid, newUuid } from '../../src/core/ids.js'
 import { silentLog } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
-import { DELIVERY_STATES, type Delivery, type DeliveryState } from '../../src/core/model/delivery.js'
+import type { Delivery, DeliveryState } from '../../src/core/model/delivery.js'
 import { WEBHOOKS, type StoredWebhook } from '../../src/core/model/webhook.js'
 import { account } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
@@ -13,6 +13,7 @@ import type { Egress } from '../../src/egress/egress.js'
 import { Keyring } from '../../src/store/keyring.js'
 import { openMemory } from '../../src/store/memory.js'
 import { StoredDeliveries } from '../../src/webhooks/delivery-store.js'
+import { stateOf } from '../../src/webhooks/delivery-state.js'
 import { WebhookSender, type SenderOptions } from '../../src/webhooks/sender.js'
 import { Receiver, type Responding } from '../helpers/receiver.js'
 
@@ -119,7 +120,7 @@ export class Workbench {
   }
 
   state(id: string): DeliveryState | undefined {
-    return this.store.get(DELIVERY_STATES, ACCOUNT, id)?.value
+    return stateOf(this.store, ACCOUNT, id)
   }
 
   status(webhookId: string): string | undefined {

@@ -47,7 +47,10 @@ export interface Try {
   readonly response: string
 }
 
-/** State of a delivery: a separate record with its scope and id, so that attempts do not rewrite the payload. */
+/**
+ * State of a delivery: a separate record with its scope and id, so that attempts do not rewrite the payload. It is stored
+ * after the first attempt; until then it is {@link acceptedState}.
+ */
 export interface DeliveryState {
   readonly status: DeliveryStatus
   readonly last_updated_at: string
@@ -65,6 +68,14 @@ export interface DeliveryState {
 
 export const DELIVERIES = kind<Delivery>('delivery')
 export const DELIVERY_STATES = kind<DeliveryState>('delivery_state')
+
+/** Returns the state of a delivery that has had no attempt. Not stored: a second record would double the cost of accepting. */
+export const acceptedState = ({ created_at }: Delivery): DeliveryState => ({
+  status: 'pending',
+  last_updated_at: created_at,
+  tries: [],
+  due_at: created_at,
+})
 
 /** A delivery and its state. */
 export interface Job {

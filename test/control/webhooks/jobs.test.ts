@@ -122,20 +122,14 @@ t.test('jobs are listed, read with their attempts, and sent again after they fin
   const tries = [
     { at: '2026-11-21T12:00:00.000Z', status_code: 500, duration_ms: 12, error: 'status 500', response: 'no' },
   ]
-  await store.change(
-    DELIVERY_STATES,
-    scope,
-    first.id,
-    (old) =>
-      old && {
-        status: 'failed' as const,
-        last_updated_at: '2026-11-21T12:00:01.000Z',
-        tries,
-        attempts: 1,
-        failure_reason: 'Service Temporarily Unavailable' as const,
-        failure_details: { status_code: 500 },
-      },
-  )
+  await store.change(DELIVERY_STATES, scope, first.id, () => ({
+    status: 'failed' as const,
+    last_updated_at: '2026-11-21T12:00:01.000Z',
+    tries,
+    attempts: 1,
+    failure_reason: 'Service Temporarily Unavailable' as const,
+    failure_details: { status_code: 500 },
+  }))
   t.same(await list('status=failed'), [first.id])
   t.match((await call('GET', `${JOBS}/${first.id}`)).body.result, {
     status: 'failed',
@@ -180,12 +174,12 @@ t.test('all jobs that match a filter are sent again; time bounds the list and th
     )
   const end = async (status: 'completed' | 'failed', ...ids: string[]) => {
     for (const id of ids)
-      await store.change(
-        DELIVERY_STATES,
-        scope,
-        id,
-        (old) => old && { status, last_updated_at: old.last_updated_at, tries: [], attempts: 2 },
-      )
+      await store.change(DELIVERY_STATES, scope, id, (old) => ({
+        status,
+        last_updated_at: old?.last_updated_at ?? new Date(clock.now()).toISOString(),
+        tries: [],
+        attempts: 2,
+      }))
   }
   const early = await send(['i1', 'i2'], [one, two])
   clock.advance(60_000)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DELIVERIES, DELIVERY_STATES } from '../../../src/core/model/delivery.js'
+import { acceptedState, DELIVERIES, DELIVERY_STATES } from '../../../src/core/model/delivery.js'
 import { INSTANCES } from '../../../src/core/model/finding.js'
 import { WEBHOOKS } from '../../../src/core/model/webhook.js'
 import {
@@ -148,8 +148,8 @@ t.test('a full queue rejects deliveries, and accepts them when it has capacity a
     created: [],
     failed: [{ error: /limit of waiting jobs/ }],
   })
-  for (const { id } of store.list(DELIVERY_STATES))
-    await store.change(DELIVERY_STATES, scope, id, (old) => old && { ...old, status: 'completed' as const })
+  for (const { id, value } of store.list(DELIVERIES))
+    await store.change(DELIVERY_STATES, scope, id, () => ({ ...acceptedState(value), status: 'completed' as const }))
   t.match(await ingest(api, finding('f1', [instance('b'), instance('c')])), { status: 202 })
   t.same(sent(api).length, 4)
 })
