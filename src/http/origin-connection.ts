@@ -1,6 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { LARGE_READ_BYTES, type TransferTurns } from '../core/transfer-turns.js'
 import { ResponseReader } from './response-reader.js'
 import type { Connector } from './connector.js'
 import { drainReads } from './drain-reads.js'
@@ -62,6 +63,7 @@ export interface OriginPeer {
 /** The owner of the connection. */
 export interface ConnectionOwner {
   readonly limits: OriginLimits
+  readonly turns: TransferTurns
   /** The response is complete and the connection accepts another request; with `quarantine` not immediately. */
   released(connection: OriginConnection, quarantine: boolean): void
   /** The connection accepts no more requests. Called once. */
@@ -109,6 +111,8 @@ export class OriginConnection {
   /** Whether a byte of the response has arrived. */
   #heard = false
   #paused = false
+  /** Waits for a later turn of the event loop to read more. */
+  #yielding = false
   /** Milliseconds in the current state or, during a response, since the last read. */
   #waited = 0
   /** Maximum of these milliseconds. */
@@ -162,8 +166,25 @@ export class OriginConnection {
     if (!this.#paused) return
     this.#paused = false
     this.#waited = 0
+    if (!this.#yielding) this.#readOn()
+  }
+
+  #readOn(): void {
     this.#socket.resume()
     if (this.#unsendable) this.#drainReads(this.#unsendable)
+  }
+
+  /** Stops reading until a later turn of the event loop. */
+  #yield(): void {
+    if (this.#paused || this.#state !== ANSWERING) return
+    this.#yielding = true
+    this.#home.turns.wait(this.#turn)
+    this.#socket.pause()
+  }
+
+  readonly #turn = (): void => {
+    this.#yielding = false
+    if (!this.#paused && this.#state !== GONE) this.#readOn()
   }
 
   /** Closes the connection; its request, if any, fails. */
@@ -192,7 +213,7 @@ export class OriginConnection {
   #reading(tls: boolean): OnReadOpts {
     const callback = (bytes: number, chunk: Uint8Array): boolean => {
       this.#read(chunk as Buffer, bytes)
-      return !this.#paused
+      return !this.#paused && !this.#yielding
     }
     const own = tls ? RECORD_BYTES : READ_BYTES
     return { buffer: (tls ? undefined : shared) ?? Buffer.allocUnsafeSlow(own), callback }
@@ -251,6 +272,7 @@ export class OriginConnection {
       if (this.#request === request) this.#fail(error as Error)
       else request.fail(error as Error)
     }
+    if (end >= LARGE_READ_BYTES && !this.#home.turns.count()) this.#yield()
   }
 
   /** Passes on the data that was read. The receiver may cancel the request. */
@@ -339,7 +361,7 @@ export class OriginConnection {
   #drainReads(error: Error): void {
     this.#quiet = 0
     const look = (): void => {
-      if (this.#state === GONE || this.#paused) return
+      if (this.#state === GONE || this.#paused || this.#yielding) return
       if (this.#quiet++ < QUIET_ROUNDS) setImmediate(look)
       else this.#lost(error.message, { cause: error })
     }
@@ -371,6 +393,7 @@ export class OriginConnection {
   #fail(error: Error): void {
     if (this.#state === GONE) return
     this.#state = GONE
+    this.#home.turns.delete(this.#turn)
     const request = this.#request
     this.#request = undefined
     this.#sent?.stop()

@@ -1,3 +1,4 @@
+import { TransferTurns } from '../core/transfer-turns.js'
 import { ClientShares } from './client-shares.js'
 import type { Connector } from './connector.js'
 import { OriginConnection, type ConnectionOwner, type OriginLimits, type OriginRequest } from './origin-connection.js'
@@ -17,6 +18,7 @@ export class Origin implements ConnectionOwner {
   /** Milliseconds since the last request. */
   idleMs = 0
   readonly limits: OriginLimits
+  readonly turns: TransferTurns
   readonly #connector: Connector
   /** Connections that requests may be sent on, including those being opened. */
   readonly #connections = new Set<OriginConnection>()
@@ -30,9 +32,10 @@ export class Origin implements ConnectionOwner {
   /** Called when no request is left; set if no more are accepted. */
   #finished: (() => void) | undefined
 
-  constructor(connector: Connector, limits: OriginLimits) {
+  constructor(connector: Connector, limits: OriginLimits, turns = new TransferTurns()) {
     this.#connector = connector
     this.limits = limits
+    this.turns = turns
     this.#shares = new ClientShares(limits.connections, () => this.#clients())
   }
 

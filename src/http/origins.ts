@@ -1,3 +1,4 @@
+import { TransferTurns } from '../core/transfer-turns.js'
 import { Connector, type ConnectorDeps, type OriginTarget } from './connector.js'
 import type { OriginLimits } from './origin-connection.js'
 import { Origin } from './origin.js'
@@ -16,14 +17,16 @@ const MAX_ORIGINS_PER_ZONE = 256
 export class Origins {
   #limits: OriginLimits
   readonly #deps: ConnectorDeps
+  readonly #turns: TransferTurns
   readonly #byZone = new Map<string, Map<string, Origin>>()
   #size = 0
   readonly #closing = new Set<Origin>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(limits: OriginLimits, deps: ConnectorDeps) {
+  constructor(limits: OriginLimits, deps: ConnectorDeps, turns = new TransferTurns()) {
     this.#limits = limits
     this.#deps = deps
+    this.#turns = turns
     this.#tickEvery(limits)
   }
 
@@ -73,7 +76,8 @@ export class Origins {
       throw new Overloaded('too many origins of one zone are in use')
     if (this.#size >= MAX_ORIGINS && !this.#evict(this.#byZone)) throw new Overloaded('too many origins are in use')
     const { connections = this.#limits.connections } = target
-    const origin = new Origin(new Connector(target, { ...this.#deps, zone }), { ...this.#limits, connections })
+    const connector = new Connector(target, { ...this.#deps, zone })
+    const origin = new Origin(connector, { ...this.#limits, connections }, this.#turns)
     const present = this.#byZone.get(zone)
     if (present) present.set(key, origin)
     else this.#byZone.set(zone, new Map([[key, origin]]))

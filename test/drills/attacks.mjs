@@ -91,10 +91,12 @@ function attacker(socket, { first, reads = true }) {
   return { write: (text) => socket.write(text), end: () => socket.destroy() }
 }
 
+const titleOf = ({ over, attack, clients }) => `${over}, ${attack}, ${clients} clients`
 const portOf = (url) => Number(new URL(url).port)
 
-/** Runs all attacks and prints a table. Returns what passed its limit. */
-export async function drill() {
+/** Runs all attacks, or those whose title contains a text, and prints a table. Returns what passed its limit. */
+export async function drill(_number, text) {
+  const only = text('only') ?? ''
   const folder = drillFolder()
   const child = (...args) => fork(new URL('./child.mjs', import.meta.url), args)
   const origin = child('origin')
@@ -106,18 +108,17 @@ export async function drill() {
   try {
     for (const one of ATTACKS) {
       const { over, attack, clients } = one
+      if (!titleOf(one).includes(only)) continue
       const result = await measure(daemon, probes, one)
       results.push({ over, attack, clients, ...result })
-      console.error(`${over}, ${attack}, ${clients} clients: GET ${result['other GET']}, /livez ${result['/livez']}`)
+      console.error(`${titleOf(one)}: GET ${result['other GET']}, /livez ${result['/livez']}`)
     }
   } finally {
     for (const process of [origin, ...Object.values(probes)]) process.disconnect()
   }
   table(results.map(({ failed: _failed, ...row }) => row))
   console.log(`limits: GET ${MAX_GET_MS} ms with status 200, /livez ${MAX_LIVEZ_MS} ms`)
-  return results.flatMap(({ failed, over, attack, clients }) =>
-    failed ? `${over}, ${attack}, ${clients} clients` : [],
-  )
+  return results.filter(({ failed }) => failed).map(titleOf)
 }
 
 async function measure(daemon, probes, attack) {

@@ -1,7 +1,7 @@
 // npm run drills [-- NAME [options]]: attacks on the built daemon, and loads under which it must not fail. Exit 1 if a
 // limit is passed.
 const DRILLS = {
-  attacks: 'slow and stalled clients over HTTP, HTTPS and HTTP/2; what another client sees (default)',
+  attacks: 'slow and stalled clients over HTTP, HTTPS and HTTP/2; what another client sees (default); --only TEXT',
   kill: 'kill -9 of a proxy process every second under load; --seconds N, --max-replace-ms N',
   machines: 'kill -9 of two daemons, Redis and NATS in turn under load: nothing is lost, and the times; --kills N',
   soak: 'mixed traffic of every kind: memory, handles and latency at its beginning and end; --minutes N',
@@ -28,6 +28,12 @@ const option = (wanted, otherwise) => {
   return at < 0 ? otherwise : Number(options[at + 1])
 }
 
+/** Returns the text behind `--NAME` on the command line. */
+const text = (wanted) => {
+  const at = options.indexOf(`--${wanted}`)
+  return at < 0 ? undefined : options[at + 1]
+}
+
 const asked = Math.max(option('seconds', 0), option('minutes', name === 'soak' ? 30 : 0) * 60)
 const limit = Math.max(MAX_SECONDS, asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0))
 setTimeout(() => {
@@ -36,6 +42,6 @@ setTimeout(() => {
 }, limit * 1000).unref()
 
 const { drill } = await import(`./${name}.mjs`)
-const failures = await drill(option)
+const failures = await drill(option, text)
 for (const failure of failures) console.error(`FAILED: ${failure}`)
 process.exit(failures.length > 0 ? 1 : 0)

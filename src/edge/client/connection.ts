@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
+import { LARGE_READ_BYTES, type TransferTurns } from '../../core/transfer-turns.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
@@ -34,6 +35,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
   body: BodyReader | undefined
   readonly #events: ConnectionEvents
   readonly #monotonic: () => number
+  readonly #turns: TransferTurns
   #limits: ConnectionLimits
   /** Time of the first byte of the request or, between requests, of the end of the last response. */
   #since: number
@@ -44,14 +46,21 @@ export class ClientConnection implements ClientStream, OpenConnection {
   /** Receives the bytes after the connection switched to another protocol. */
   #tunnel: ((chunk: Buffer) => void) | undefined
   #done = false
+  /** Waits for a later turn of the event loop to read more of a body. */
+  #yielding = false
 
   constructor(
     socket: Socket,
     limits: ConnectionLimits,
     monotonic: () => number,
     events: ConnectionEvents,
-    { secure, ends = socket }: { secure?: SecureConnection | undefined; ends?: ConnectionEnds | undefined } = {},
+    {
+      secure,
+      ends = socket,
+      turns,
+    }: { secure: SecureConnection | undefined; ends: ConnectionEnds | undefined; turns: TransferTurns },
   ) {
+    this.#turns = turns
     this.#limits = limits
     this.socket = socket
     this.secure = secure
@@ -67,6 +76,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     // An error is followed by the end of the connection; nothing else follows from it.
     socket.on('error', () => undefined)
     socket.on('close', () => {
+      turns.delete(this.#turn)
       this.responding?.left()
       this.body?.lost()
     })
@@ -169,11 +179,13 @@ export class ClientConnection implements ClientStream, OpenConnection {
   }
 
   pauseBody(reader: BodyReader): void {
-    if (this.body === reader && !this.framing.complete && !this.#done) this.socket.pause()
+    if (this.body !== reader || this.framing.complete || this.#done) return
+    this.#yielding = false
+    this.socket.pause()
   }
 
   resumeBody(reader: BodyReader): void {
-    if (this.body === reader && !this.framing.complete) this.socket.resume()
+    if (this.body === reader && !this.framing.complete && !this.#yielding) this.socket.resume()
   }
 
   check(): void {
@@ -204,7 +216,25 @@ export class ClientConnection implements ClientStream, OpenConnection {
     if (this.#tunnel) this.#tunnel(chunk)
     else if (this.#done) return
     else if (this.framing.complete) this.#hold(chunk)
-    else this.#scan(chunk)
+    else {
+      this.#scan(chunk)
+      if (chunk.length >= LARGE_READ_BYTES && !this.#turns.count()) this.#yield()
+    }
+  }
+
+  /** Stops reading a body until a later turn of the event loop. */
+  #yield(): void {
+    const { socket } = this
+    if (this.#done || this.framing.complete || socket.isPaused() || socket.destroyed) return
+    this.#yielding = true
+    this.#turns.wait(this.#turn)
+    socket.pause()
+  }
+
+  readonly #turn = (): void => {
+    if (!this.#yielding) return
+    this.#yielding = false
+    this.socket.resume()
   }
 
   /**

@@ -28,6 +28,7 @@ import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
 import { newRayId } from '../../core/ids.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
+import { TransferTurns } from '../../core/transfer-turns.js'
 import type { Arrivals } from '../../core/turn-queue.js'
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
@@ -164,6 +165,7 @@ class ReverseProxy implements Proxy {
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     this.#bind = parts.bind ?? bind
     this.#arrivals = parts.arrivals
+    const turns = new TransferTurns(parts.arrivals)
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     const bufferMemory = new MemoryBudget(config.buffer_memory)
     this.#context = {
@@ -179,7 +181,8 @@ class ReverseProxy implements Proxy {
       zones,
       workers,
       cache,
-      origins: new Origins(config.origin, dial),
+      origins: new Origins(config.origin, dial, turns),
+      turns,
       stages,
       challenges,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
@@ -383,6 +386,7 @@ class ReverseProxy implements Proxy {
       const connection = new ClientConnection(socket, config.limits, () => clock.monotonic(), this.#events, {
         secure,
         ends,
+        turns: this.#context.turns,
       })
       this.#connections.set(socket, connection)
     }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { LARGE_READ_BYTES, type TransferTurns } from '../../core/transfer-turns.js'
 import { InvalidResponse } from '../../http/origin-errors.js'
 import { fieldLines } from '../response-fields.js'
 import type { ClientResponse } from './client-response.js'
@@ -36,7 +37,7 @@ export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fie
 export function openTunnel(
   client: ClientResponse,
   exchange: Exchange,
-  { metrics }: ProxyContext,
+  { metrics, turns }: ProxyContext,
   response: { status: number; fields: RawHeaders; origin: Duplex },
 ): void {
   const { status, fields, origin } = response
@@ -54,16 +55,14 @@ export function openTunnel(
   exchange.sentBytes = head.length
   socket.setKeepAlive(true, PROBE_AFTER_MS)
 
-  client.connection.tunnel?.((chunk) => {
-    if (!origin.write(chunk)) socket.pause()
-  })
-  origin.on('drain', () => socket.resume())
+  const toOrigin = new TunnelFlow(socket, origin, turns)
+  const toClient = new TunnelFlow(origin, socket, turns)
+  client.connection.tunnel?.((chunk) => toOrigin.send(chunk))
   origin.on('data', (chunk: Buffer) => {
     exchange.bytes += chunk.length
     exchange.sentBytes += chunk.length
-    if (!socket.write(chunk)) origin.pause()
+    toClient.send(chunk)
   })
-  socket.on('drain', () => origin.resume())
   let closing: NodeJS.Timeout | undefined
   socket.on('end', () => {
     origin.end()
@@ -79,7 +78,50 @@ export function openTunnel(
   socket.on('close', () => {
     metrics.tunnels--
     origin.destroy()
+    toOrigin.end()
+    toClient.end()
   })
+}
+
+/** One direction of a tunnel: reads no more than the other side accepts, and in turns with other connections. */
+class TunnelFlow {
+  readonly #from: Duplex
+  readonly #to: Duplex
+  readonly #turns: TransferTurns
+  #blocked = false
+  #yielding = false
+
+  constructor(from: Duplex, to: Duplex, turns: TransferTurns) {
+    this.#from = from
+    this.#to = to
+    this.#turns = turns
+    to.on('drain', () => {
+      this.#blocked = false
+      this.#readOn()
+    })
+  }
+
+  send(chunk: Buffer): void {
+    if (!this.#to.write(chunk)) this.#blocked = true
+    else if (chunk.length >= LARGE_READ_BYTES && !this.#turns.count()) {
+      this.#yielding = true
+      this.#turns.wait(this.#turn)
+    } else return
+    this.#from.pause()
+  }
+
+  end(): void {
+    this.#turns.delete(this.#turn)
+  }
+
+  readonly #turn = (): void => {
+    this.#yielding = false
+    this.#readOn()
+  }
+
+  #readOn(): void {
+    if (!this.#blocked && !this.#yielding) this.#from.resume()
+  }
 }
 
 /** Ends a tunnel whose origin reads nothing: its client may have left unnoticed. */
