@@ -14,10 +14,8 @@ t.test('several large responses that are there at once are read in several turns
   const connector = new Connector({ url }, { ...openDial, zone: 'zone' })
   const origin = new Origin(connector, proxyConfig().origin)
   t.teardown(() => origin.destroy())
-  let reads = 0
   let worst = 0
-  let bytes = 0
-  let open = 0
+  const seen = { reads: 0, bytes: 0, ended: 0 }
   const download = (): OriginRequest => ({
     method: 'GET',
     upgrade: false,
@@ -31,23 +29,22 @@ t.test('several large responses that are there at once are read in several turns
     sent: () => undefined,
     head: () => undefined,
     data(chunk) {
-      reads++
-      bytes += chunk.length
+      seen.reads++
+      seen.bytes += chunk.length
       return true
     },
-    end: () => open--,
+    end: () => void seen.ended++,
     switched: () => undefined,
     fail: (error) => t.fail(error.message),
   })
   const all = Array.from({ length: 4 }, download)
-  open = all.length
   for (const each of all) origin.send(each)
-  while (open > 0) {
+  while (seen.ended < all.length) {
     await setImmediate()
-    worst = Math.max(worst, reads)
-    reads = 0
+    worst = Math.max(worst, seen.reads)
+    seen.reads = 0
   }
-  t.equal(bytes, all.length * LARGE)
+  t.equal(seen.bytes, all.length * LARGE)
   t.ok(worst <= 8 + all.length, `${worst} reads in one turn`)
 })
 
