@@ -161,15 +161,26 @@ class StreamReader {
   }
 
   async #take(messages: ConsumerMessages, place: string, patienceMs: number, signal: AbortSignal): Promise<void> {
+    const iterator = messages[Symbol.asyncIterator]()
     let added: JsMsg[] = []
-    for await (const message of messages) {
-      added.push(message)
-      if (!message.redelivered || !this.#stored.has(message.seq))
-        this.#intake.add(
-          () => `${place} ${message.seq}`,
-          () => message.data,
-        )
-      if (!this.#intake.full && added.length < MAX_UNACKNOWLEDGED && messages.getPending() > 0) continue
+    let next = iterator.next()
+    for (;;) {
+      // The count of waiting messages of the library includes calls of its own.
+      const found = added.length > 0 ? await ifArrived(next) : await next
+      if (found?.done) break
+      if (found !== undefined) {
+        const message = found.value
+        added.push(message)
+        if (!message.redelivered || !this.#stored.has(message.seq))
+          this.#intake.add(
+            () => `${place} ${message.seq}`,
+            () => message.data,
+          )
+        next = iterator.next()
+        // The next call that waits for it reports its error.
+        next.catch(() => {})
+        if (!this.#intake.full && added.length < MAX_UNACKNOWLEDGED) continue
+      }
       await this.#store(added, patienceMs, signal)
       added = []
     }
@@ -221,5 +232,16 @@ class StreamReader {
         `the consumer ${consumer} of the stream ${stream} cannot be used: it must be a pull consumer with explicit acknowledgement`,
       )
     return info
+  }
+}
+
+/** Returns what a promise resolves with, or undefined if it does not resolve in this turn of the event loop. */
+async function ifArrived<T>(promise: Promise<T>): Promise<T | undefined> {
+  let turn: NodeJS.Immediate
+  const over = new Promise<undefined>((resolve) => (turn = setImmediate(resolve, undefined)))
+  try {
+    return await Promise.race([promise, over])
+  } finally {
+    clearImmediate(turn!)
   }
 }

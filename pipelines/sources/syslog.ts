@@ -102,8 +102,11 @@ async function connections(options: SyslogOptions, deps: TakingDeps): Promise<In
           }
           frames.end()
         } catch (error) {
-          if (error instanceof BrokenFraming)
+          if (error instanceof BrokenFraming) {
+            stats.read++
+            stats.reject(place(), error.message)
             log.warn({ event: 'syslog_connection_closed', sender, error: error.message })
+          }
         }
         socket.destroy()
         await intake.commit(clock, signal).catch(() => {})

@@ -40,7 +40,7 @@ async function run(jobs, maxBytes) {
   let late = 0
   const large = maxBytes > 0 ? { max_upload_bytes: maxBytes, max_upload_records: 0 } : {}
   const settings = { filter: JSON.stringify(FILTER), output_options: OUTPUT, ...large }
-  const { cpu, seconds, sent } = await runJobs({
+  const { cpu, main, seconds, sent } = await runJobs({
     spools,
     spool,
     folder,
@@ -49,7 +49,9 @@ async function run(jobs, maxBytes) {
     encoding,
     tick: (ms) => (late = Math.max(late, ms)),
   })
-  return { perMillion: (cpu * 1e6) / spool.end, seconds, late, rss: process.resourceUsage().maxRSS / 1024, sent }
+  const perMillion = (cpu * 1e6) / spool.end
+  const mainPerMillion = (main * 1e6) / spool.end
+  return { perMillion, mainPerMillion, seconds, late, rss: process.resourceUsage().maxRSS / 1024, sent }
 }
 
 const result = what === 'fill' ? await fill(...numbers.map(Number)) : await run(...numbers.map(Number))

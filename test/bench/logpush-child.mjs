@@ -69,10 +69,10 @@ const RUNS = {
     }
     const settings = { filter: JSON.stringify(FILTER), output_options: OUTPUT }
     const of = (id) => ({ ...settings, ...(differ && unlike(id - 1)) })
-    const { cpu, records } = await runJobs({ spools, spool, folder, jobs: Number(jobs), of })
+    const { cpu, main, seconds, records } = await runJobs({ spools, spool, folder, jobs: Number(jobs), of })
     if (!differ && records !== kept * Number(jobs)) throw new Error('not all were delivered')
     await spools.close()
-    tell({ ...taken(), cpu })
+    tell({ ...taken(), cpu, main, seconds })
   },
 }
 await RUNS[what](...args)

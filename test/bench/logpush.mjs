@@ -20,7 +20,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -248,7 +248,8 @@ try {
     }
   }
   console.log(`${RECORDS} records of ${Math.round(statSync(input).size / RECORDS)} bytes`)
-  const cpu = (name) => median(taken[name].map(({ cpu }) => cpu))
+  const of = (name, what) => median(taken[name].map((result) => result[what]))
+  const cpu = (name) => of(name, 'cpu')
   table(
     Object.keys(RUNS).map((name) => ({
       run: name,
@@ -261,6 +262,12 @@ try {
   const eight = (what) => times(`spool, 8 jobs, ${what}`, 'spool, 1 job')
   console.log(
     `8 jobs cost ${eight('the same')} one job where they are the same, ${eight('all different')} where they differ`,
+  )
+  const [elapsed, main] = ['seconds', 'main'].map(
+    (what) => `${(of('spool, 8 jobs, all different', what) / of('spool, 1 job', what)).toFixed(2)}x`,
+  )
+  console.log(
+    `where they differ: ${elapsed} the elapsed time on ${availableParallelism()} cores, ${main} the time of the main thread`,
   )
   for (const name of Object.keys(PEERS))
     if (name in RUNS) console.log(`edged run costs ${times('edged run', name)} ${name}`)

@@ -66,7 +66,7 @@ export async function kafkaCluster(t: Test): Promise<KafkaCluster> {
 }
 
 /** Sends messages with these values to the topic `logs`, spread over its partitions. */
-export async function produce(brokers: readonly string[], values: readonly (string | null)[]): Promise<void> {
+export async function produce(brokers: readonly string[], values: readonly (string | Buffer | null)[]): Promise<void> {
   const { CompressionTypes, Kafka, logLevel, Partitioners } = kafkajs
   const client = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING })
   const producer = client.producer({ createPartitioner: Partitioners.DefaultPartitioner })
