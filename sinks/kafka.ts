@@ -4,8 +4,9 @@ import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/egress/egress.js'
 import { unreachable } from './failure.js'
-import { choice, pathOf, reject, secret, text } from './params.js'
+import { choice, flag, pathOf, reject, secret, text } from './params.js'
 import type { SinkDeps } from './sink-type.js'
+import { FixedPartitions } from './streams/fixed-partitions.js'
 import { LateSocket } from './streams/late-socket.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
 import { boundedScram, TOO_MANY_ITERATIONS } from './streams/scram.js'
@@ -19,6 +20,11 @@ const PARAMS = Type.Object(
     username: Type.Optional(text('User for `sasl`.')),
     password: Type.Optional(secret('Password for `sasl`.')),
     compression: Type.Optional(choice('Compression of messages. Default: gzip.', ['gzip', 'none'])),
+    idempotent: flag(
+      'Number messages, so that brokers drop those that a repeated request repeats. Needs brokers that return producer ids, and ' +
+        'the permission for it.',
+      false,
+    ),
     key: Type.Optional(
       text(
         'Field of the line, or JSON pointer such as /user/id, whose value is the key of its message; lines without it have no ' +
@@ -36,6 +42,9 @@ const PARAMS = Type.Object(
  *
  * Messages have the headers `batch`, its name, and `record`, the number of its line from 0: a batch that failed midway
  * is sent again from its beginning, and a consumer can tell by the two what it has seen.
+ *
+ * With `idempotent`, requests whose response is lost are repeated under the same numbers before the batch fails. Numbers do
+ * not outlive an attempt: a later one cuts its requests and chooses partitions anew.
  */
 export const kafka = lineSinkType({
   scheme: 'kafka',
@@ -52,6 +61,7 @@ interface Settings {
   readonly transport: Transport
   readonly sasl: Sasl | undefined
   readonly gzip: boolean
+  readonly idempotent: boolean
   /** Where the key may be: names of the members that lead to it, outermost first. */
   readonly keys: readonly (readonly string[])[]
 }
@@ -71,6 +81,7 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
     transport,
     sasl: saslOf(given),
     gzip: given.compression !== 'none',
+    idempotent: given.idempotent ?? false,
     keys: given.key === undefined ? DEFAULT_KEYS : [keyPath(given.key)],
   }
 }
@@ -96,7 +107,7 @@ function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>):
 
 /** A connection per batch: between two of them brokers may have come and gone. */
 async function produce(
-  { brokers, topic, transport, sasl, gzip, keys }: Settings,
+  { brokers, topic, transport, sasl, gzip, idempotent, keys }: Settings,
   batch: LineBatch,
   deps: SinkDeps,
   signal: AbortSignal,
@@ -136,15 +147,20 @@ async function produce(
     retry: { retries: 0 },
     logLevel: logLevel.NOTHING,
   })
+  const partitions = new FixedPartitions()
   const producer = client.producer({
-    createPartitioner: Partitioners.DefaultPartitioner,
+    createPartitioner: partitions.of(Partitioners.DefaultPartitioner),
     allowAutoTopicCreation: false,
+    ...(idempotent && { idempotent, retry: REPEATS }),
   })
   try {
     await producer.connect()
     const compression = gzip ? CompressionTypes.GZIP : CompressionTypes.None
-    for await (const messages of requests(batch, keys))
-      await producer.send({ topic, messages, acks: ALL, timeout: ANSWER_MS, compression })
+    for await (const messages of requests(batch, keys)) {
+      const responses = await producer.send({ topic, messages, acks: ALL, timeout: ANSWER_MS, compression })
+      if (!partitions.confirmed(messages, responses))
+        throw new SinkError('transient', `${place}: a partition got another leader`)
+    }
   } catch (error) {
     signal.throwIfAborted()
     throw blocked ? new SinkError('refused', blocked.message) : failed(place, error)
@@ -157,6 +173,8 @@ async function produce(
 
 const ALL = -1
 const ANSWER_MS = 30_000
+/** Repetitions of a request, of which brokers drop what they have. */
+const REPEATS = { retries: 2, initialRetryTime: 200 }
 /** Answers of brokers are small; the largest one names the topic's partitions. */
 const MAX_RECEIVED = 16 * 1024 * 1024
 
