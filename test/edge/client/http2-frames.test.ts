@@ -208,9 +208,11 @@ t.test('a body that differs from its length never looks complete to the origin',
   client.write(START, post(1, '10'), frame(DATA, END_STREAM, 1, Buffer.from('short')))
   t.equal(await client.outcome(1), 'reset')
   client.write(post(3, '2'), frame(DATA, END_STREAM, 3, Buffer.from('longer')))
-  t.equal(await client.outcome(3), 'reset')
-  client.write(post(5, '4'), frame(DATA, END_STREAM, 5, Buffer.from('full')))
-  t.equal(await client.outcome(5), 'response')
+  // nghttp2 from 1.69 on ends the whole connection.
+  t.match(await client.outcome(3), /^(reset|goaway)$/)
+  const other = await open(t, proxy)
+  other.write(START, post(5, '4'), frame(DATA, END_STREAM, 5, Buffer.from('full')))
+  t.equal(await other.outcome(5), 'response')
   t.strictSame(complete, ['/5'])
 })
 

@@ -139,7 +139,13 @@ t.test('requests that HTTP/1.1 would read in another way are rejected', async (t
   ]
   for (const [what, headers, status] of rows) {
     const client = await session(t, proxy.tls!.port)
-    t.equal((await get(client, headers)).headers[':status'], status, what)
+    const rejected = await get(client, headers).then(
+      (response) => response.headers[':status'],
+      (error: Error) => error.message,
+    )
+    if (typeof rejected === 'number') t.equal(rejected, status, what)
+    // Newer versions of nghttp2 find more requests malformed.
+    else t.match([status, rejected], [400, /NGHTTP2_PROTOCOL_ERROR/], what)
     t.equal((await get(client)).headers[':status'], 200, `${what}: the connection is still usable`)
     client.destroy()
   }
@@ -214,7 +220,7 @@ t.test('a client that cancels too many requests is disconnected and refused for 
   const proxy = await startProxy(t, url, { yaml: YAML() })
   const client = await session(t, proxy.tls!.port)
   const closed = new Promise((resolve) => client.once('close', resolve))
-  for (let i = 0; i < 120 && !client.closed && !client.destroyed; i++) {
+  for (let i = 0; i < 5000 && !client.closed && !client.destroyed; i++) {
     const stream = client.request({ ':path': '/', ':authority': 'example.test' })
     stream.on('error', () => undefined)
     await new Promise(setImmediate)
