@@ -17,7 +17,7 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
   const parts: Parts = {
     repository: new JobRepository(deps),
     destinations: new DestinationCheck(() => deps.logpush().destinations),
-    tokens: () => new OwnershipTokens(deps.logpush().challengeKey, deps.clock),
+    tokens: () => new OwnershipTokens(deps.logpush().challengeKeys(), deps.clock),
   }
   return [
     ...jobs(deps, parts),

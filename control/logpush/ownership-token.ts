@@ -12,47 +12,53 @@ const ISSUER = 'edged'
  * credentials in it, and a fingerprint of the place, which is the URI without its parameters.
  */
 export class OwnershipTokens {
-  readonly #key: Uint8Array
+  readonly #keys: readonly [Uint8Array, ...Uint8Array[]]
   readonly #clock: Clock
 
-  constructor(key: Uint8Array, clock: Clock) {
-    this.#key = key
+  /** The first key signs; each is valid. */
+  constructor(keys: readonly [Uint8Array, ...Uint8Array[]], clock: Clock) {
+    this.#keys = keys
     this.#clock = clock
   }
 
   async issue(scope: Scope, destination: string): Promise<string> {
     const now = Math.floor(this.#clock.now() / 1000)
-    return await new SignJWT({ ...this.#claims(scope, destination) })
+    return await new SignJWT({ ...claimsOf(this.#keys[0], scope, destination) })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .setIssuer(ISSUER)
       .setIssuedAt(now)
       .setExpirationTime(now + WEEK_S)
-      .sign(this.#key)
+      .sign(this.#keys[0])
   }
 
   /** Whether the token was issued for this scope and destination and has not expired. */
   async valid(token: string, scope: Scope, destination: string): Promise<boolean> {
+    const found = await Promise.all(this.#keys.map(async (key) => await this.#validWith(key, token, scope, destination)))
+    return found.includes(true)
+  }
+
+  async #validWith(key: Uint8Array, token: string, scope: Scope, destination: string): Promise<boolean> {
     try {
-      const { payload } = await jwtVerify(token, this.#key, {
+      const { payload } = await jwtVerify(token, key, {
         algorithms: ['HS256'],
         issuer: ISSUER,
         requiredClaims: ['exp'],
         currentDate: new Date(this.#clock.now()),
       })
-      return Object.entries(this.#claims(scope, destination)).every(([name, value]) => payload[name] === value)
+      return Object.entries(claimsOf(key, scope, destination)).every(([name, value]) => payload[name] === value)
     } catch (error) {
       if (error instanceof errors.JOSEError) return false
       throw error
     }
   }
+}
 
-  #claims(scope: Scope, destination: string) {
-    const [place = ''] = destination.split('?', 1)
-    return {
-      object_type: scope.type,
-      object_id: scope.id,
-      destination: createHmac('sha256', this.#key).update(`destination ${destination}`).digest('hex'),
-      fingerprint: createHash('sha256').update(place).digest('hex'),
-    }
+function claimsOf(key: Uint8Array, scope: Scope, destination: string) {
+  const [place = ''] = destination.split('?', 1)
+  return {
+    object_type: scope.type,
+    object_id: scope.id,
+    destination: createHmac('sha256', key).update(`destination ${destination}`).digest('hex'),
+    fingerprint: createHash('sha256').update(place).digest('hex'),
   }
 }

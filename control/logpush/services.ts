@@ -27,8 +27,8 @@ export type ReadJob = Omit<PlainJob, 'destination_conf'> & { readonly destinatio
 /** What the log push area of the API needs besides configuration and store. */
 export interface LogpushServices {
   readonly vault: Vault
-  /** Signs ownership challenges: 32 bytes, the same on every machine. */
-  readonly challengeKey: Uint8Array
+  /** Keys of ownership challenges, 32 bytes each, the same on every machine. The first one signs; each is valid. */
+  readonly challengeKeys: () => readonly [Uint8Array, ...Uint8Array[]]
   readonly destinations: Destinations
   readonly spools: Pick<Spools, 'open' | 'id'>
   readonly live: LiveSessions

@@ -5,7 +5,7 @@ import { BACKUP_KEY } from '../daemon/backup.js'
 import { writeDurably } from '../disk/durable-write.js'
 import { openBackup } from '../store/backup/read.js'
 import { Keyring } from '../store/keyring.js'
-import { readKey, secretKeys } from '../store/vault.js'
+import { readKeys, secretKeys } from '../store/vault.js'
 import { ADMIN_HELP, configFile, streamFromDaemon, type AdminOptions } from './admin-client.js'
 import { Exit, type DefineCommand } from './command.js'
 
@@ -24,7 +24,7 @@ export const backup: DefineCommand = (command) => {
     )
     .action(async (file: string, options: AdminOptions & { key: boolean }) => {
       const config = configFile(options.config)
-      const key = await readKey(secretKeys(loadConfig(config))).catch((error: unknown) => {
+      const [key] = await readKeys(secretKeys(loadConfig(config))).catch((error: unknown) => {
         throw new Exit(
           1,
           `the secret key cannot be read (${messageOf(error)}); run the command as the user of the daemon`,

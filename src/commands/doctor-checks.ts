@@ -12,7 +12,10 @@ import { makeFolder } from '../disk/durable-write.js'
 import { bind, hostAndPort, socketPath } from '../http/listen.js'
 import { PACKAGE_ROOT } from '../package.js'
 import { connectRedis, redisConnection, riskySettings } from '../store/redis-connection.js'
+import type { DaemonStatus } from '../daemon/status.js'
 import { askDaemon } from './admin-client.js'
+import { reachMachines } from './doctor-machines.js'
+import { secretsLines } from './secrets-lines.js'
 
 /** One line of the doctor. `warn`: works, with a limit that the message names. */
 export interface Finding {
@@ -29,7 +32,17 @@ const warn = (message: string): Result => ({ level: 'warn', message })
 const fail = (message: string): Result => ({ level: 'FAIL', message })
 
 /** Every check, by the name that is shown, in order. */
-export const CHECKS: Readonly<Record<string, Check>> = { runtime, descriptors, clock, disk, redis, nats, ports }
+export const CHECKS: Readonly<Record<string, Check>> = {
+  runtime,
+  descriptors,
+  clock,
+  disk,
+  redis,
+  nats,
+  secrets,
+  machines,
+  ports,
+}
 
 const MIN_NODE = [20, 20] as const
 
@@ -149,6 +162,19 @@ async function nats({ logpush: { spool } }: Config): Promise<Result[]> {
   }
 }
 
+/** Asks the running daemon: nobody else has all records. */
+async function secrets({ admin, secrets: { old_keys: old = [] } }: Config): Promise<Result[]> {
+  const running = await runningStatus(admin.listen)
+  if (running?.secrets) return secretsLines(running.secrets)
+  return old.length === 0 ? [] : [warn('start the daemon to see how much the old keys still encrypt')]
+}
+
+async function machines(config: Config): Promise<Result[]> {
+  if (!isRedis(config.store)) return []
+  const self = (await runningStatus(config.admin.listen))?.machine ?? undefined
+  return await withRedis(config.store, async (connection) => await reachMachines(connection, config, self))
+}
+
 async function ports(config: Config): Promise<Result[]> {
   const addresses = [
     ['proxy.listen', config.proxy.listen],
@@ -169,14 +195,18 @@ interface RunningDaemon {
 
 /** Returns the daemon behind an admin listener, undefined if none responds. */
 async function runningDaemon(admin: string): Promise<RunningDaemon | undefined> {
+  const status = await runningStatus(admin)
+  if (!status) return undefined
+  const ports = Object.values(status.listeners).map((url) => {
+    const { port, protocol } = new URL(url)
+    return Number(port || (protocol === 'https:' ? 443 : 80))
+  })
+  return { pid: status.pid, ports: new Set(ports) }
+}
+
+async function runningStatus(admin: string): Promise<DaemonStatus | undefined> {
   try {
-    const { body } = await askDaemon('GET', '/status', { admin })
-    const { pid, listeners } = body as { pid: number; listeners: Readonly<Record<string, string>> }
-    const ports = Object.values(listeners).map((url) => {
-      const { port, protocol } = new URL(url)
-      return Number(port || (protocol === 'https:' ? 443 : 80))
-    })
-    return { pid, ports: new Set(ports) }
+    return (await askDaemon('GET', '/status', { admin })).body as DaemonStatus
   } catch {
     return undefined
   }

@@ -9,7 +9,7 @@ import { openBackup, type Backup } from '../store/backup/read.js'
 import { keyId, parsedKey } from '../store/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { restoreStore } from '../store/restore.js'
-import { readKey, secretKeys, type SecretKeys } from '../store/vault.js'
+import { readKeys, secretKeys, type SecretKeys } from '../store/vault.js'
 import { Exit, type DefineCommand } from './command.js'
 
 /** `edged restore FILE`: creates the data of a daemon from a backup. */
@@ -44,7 +44,7 @@ async function restoreAll(config: Config, backup: Backup): Promise<void> {
     return []
   })
   const secrets = secretKeys(config)
-  const known = await configuredKey(secrets)
+  const known = await configuredKeys(secrets)
   if (entries.length > 0 && !(known && entries.length === 1 && secrets.keyFile.endsWith(`/${entries[0]}`)))
     throw new Error(`the data folder ${config.data} is not empty; name an empty one as data`)
   const key = checkedKey(backup, known)
@@ -63,10 +63,10 @@ async function restoreAll(config: Config, backup: Backup): Promise<void> {
   })
 }
 
-/** Returns the key that the configuration or an existing file has. */
-async function configuredKey(secrets: SecretKeys): Promise<Buffer | undefined> {
+/** Returns the keys that the configuration or an existing file has. */
+async function configuredKeys(secrets: SecretKeys): Promise<readonly Buffer[] | undefined> {
   try {
-    return await readKey(secrets)
+    return await readKeys(secrets)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
@@ -74,11 +74,12 @@ async function configuredKey(secrets: SecretKeys): Promise<Buffer | undefined> {
 }
 
 /** Returns the key that must be written. Throws if the secrets of the backup could not be read afterwards. */
-function checkedKey({ manifest, key }: Backup, known: Buffer | undefined): string | undefined {
+function checkedKey({ manifest, key }: Backup, known: readonly Buffer[] | undefined): string | undefined {
   const needed = manifest.key_id
   if (known) {
-    if (keyId(known) === needed) return undefined
-    throw new Error(`the configured secret key has id ${keyId(known)}, the backup needs ${needed}; configure that key`)
+    const ids = known.map(keyId)
+    if (ids.includes(needed)) return undefined
+    throw new Error(`the configured secret key has id ${ids.join(', ')}, the backup needs ${needed}; configure that key`)
   }
   if (key === undefined) throw new Error(`the backup has no secret key; configure the key with id ${needed}`)
   if (keyId(parsedKey(key, 'secret.key')) !== needed) throw new Error('the key of the backup is not its secret key')

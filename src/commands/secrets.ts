@@ -1,33 +1,71 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { loadConfig } from '../config/load.js'
+import { systemClock } from '../core/clock.js'
 import { openLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
-import { openVault, rotate, secretKeys } from '../store/vault.js'
+import { KeyRotation, type KeyStatus } from '../store/key-rotation.js'
+import { openVault, secretKeys } from '../store/vault.js'
 import { Exit, type DefineCommand } from './command.js'
+
+/** Machines that stopped without a word are not waited for after 10 s. */
+const MAX_WAIT_MS = 20_000
+const STEP_MS = 1000
 
 /** `edged secrets rotate`: seals every stored secret under the key that the configuration names now. */
 export const secrets: DefineCommand = (command) => {
   command
     .command('rotate')
     .description(
-      'encrypt all stored secrets again with the current key; keep the old one in secrets.old_keys until this has finished',
+      'encrypt all stored secrets again with the current key, as the daemon does by itself while secrets.old_keys names the old one',
     )
-    .requiredOption('-c, --config <file>', 'the configuration file of the daemon, which is stopped')
+    .requiredOption('-c, --config <file>', 'the configuration file of the daemon, which is stopped unless store is Redis')
     .addHelpText(
       'after',
       '\nPrints how many were sealed anew as one line of JSON. Exit codes: 0 all of them, 2 the configuration cannot be used,' +
-        '\n1 some were not, or the store cannot be opened.',
+        '\n1 some were not, a machine does not have the key as its first one, or the store cannot be opened.',
     )
     .action(async ({ config: file }: { config: string }) => {
       const config = loadConfig(file)
       const log = openLog({ level: 'warn' })
       const store = await openStore(config.store, { folder: config.data, log })
       try {
-        const { resealed, failed } = await rotate(store, await openVault(store, secretKeys(config), log))
-        process.stdout.write(`${JSON.stringify({ resealed, failed })}\n`)
-        if (failed > 0)
-          throw new Exit(1, `${failed} secrets were sealed under a key that the configuration does not name`)
+        const shared = config.store.startsWith('redis')
+        const ring = await openVault(store, secretKeys(config), log, { shared })
+        const rotation = await KeyRotation.open({
+          store,
+          ring,
+          clock: systemClock,
+          log,
+          shared: shared ? { self: `edged secrets rotate ${process.pid}`, running: () => [] } : undefined,
+        })
+        try {
+          await finish(rotation)
+        } finally {
+          await rotation.close()
+        }
       } finally {
         await store.close()
       }
     })
+}
+
+async function finish(rotation: KeyRotation): Promise<void> {
+  const status = await stepped(rotation)
+  const { resealed } = rotation.total
+  process.stdout.write(`${JSON.stringify({ resealed, failed: status.unreadable })}\n`)
+  if (status.waitsFor.length > 0)
+    throw new Exit(1, `these machines do not have key ${status.wanted} as their first one: ${status.waitsFor.join(', ')}`)
+  if (status.unreadable > 0)
+    throw new Exit(1, `${status.unreadable} secrets were sealed under a key that the configuration does not name`)
+  if (!status.complete) throw new Exit(1, 'a machine still uses the old key; run the command again')
+}
+
+async function stepped(rotation: KeyRotation): Promise<KeyStatus> {
+  const until = systemClock.monotonic() + MAX_WAIT_MS
+  for (;;) {
+    await rotation.step()
+    const status = await rotation.status()
+    if (status.complete || systemClock.monotonic() >= until) return status
+    await wait(STEP_MS)
+  }
 }

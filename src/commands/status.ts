@@ -1,5 +1,6 @@
 import type { DaemonStatus } from '../daemon/status.js'
 import { ADMIN_HELP, askDaemon, type AdminOptions } from './admin-client.js'
+import { secretsLines } from './secrets-lines.js'
 import type { DefineCommand } from './command.js'
 
 /** `edged status`: what the running daemon serves, and its state. */
@@ -24,6 +25,7 @@ function described(status: DaemonStatus): string {
     `config    ${status.config_file ?? '-'}${last === null ? '' : `, read again at ${last.at}`}`,
     ...(last?.error ? [`          the last reload failed: ${last.error}`] : []),
     `store     ${status.store}, ${Math.round(status.memory_bytes / 1e6)} MB of memory in use`,
+    ...(status.secrets ? secretsLines(status.secrets) : []).map(({ message }) => `secrets   ${message}`),
     ...Object.entries(status.listeners).map(([name, url]) => `${name.padEnd(9)} ${url}`),
     ...status.zones.flatMap(({ name, hostnames, origins }) => [
       `zone      ${name} (${hostnames.join(', ')})`,

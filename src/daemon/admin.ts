@@ -19,7 +19,7 @@ export interface AdminDeps {
   notReady(): readonly string[]
   /** Returns what does not work although the daemon is ready. */
   limited(): readonly string[]
-  status(): DaemonStatus
+  status(): Promise<DaemonStatus>
   /** Applies the configuration file. Never rejects. */
   reload(): Promise<ReloadResponse>
   /** Starts a backup for a caller that proves to have the secret key. */
@@ -67,7 +67,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, deps:
     if (reasons.length > 0) return void send(503, `${reasons.join('\n')}\n`)
     return void send(200, `${['ok', ...deps.limited()].join('\n')}\n`)
   }
-  if (url === '/status') return void send(200, `${JSON.stringify(deps.status())}\n`, 'application/json')
+  if (url === '/status') return void send(200, `${JSON.stringify(await deps.status())}\n`, 'application/json')
   if (url === '/metrics') {
     try {
       return void send(200, await deps.metrics.metrics(), deps.metrics.contentType)

@@ -5,8 +5,8 @@ import type { Log } from '../core/log.js'
 import type { Store } from '../core/store.js'
 import { VERSION } from '../package.js'
 import { backupOf } from '../store/backup/write.js'
-import { keyId, type Keyring } from '../store/keyring.js'
-import { readKey, type SecretKeys } from '../store/vault.js'
+import type { Keyring } from '../store/keyring.js'
+import { resealed } from '../store/reseal.js'
 import { blobNames } from '../workers/orphan-collector.js'
 
 /** Purpose of the key with which `edged backup` proves that it may read the secrets. */
@@ -16,7 +16,6 @@ export interface BackupDeps {
   readonly store: Store
   readonly blobs: Blobs
   readonly keys: Keyring
-  readonly secrets: SecretKeys
   readonly clock: Clock
   readonly log: Log
 }
@@ -27,18 +26,20 @@ export type BackupResponse = AsyncIterable<Uint8Array> | { readonly status: numb
 /** Creates the function that responds to `edged backup`: one backup at a time, for callers that have the secret key. */
 export function backups(
   deps: BackupDeps,
-): (authorization: string | undefined, withKey: boolean) => Promise<BackupResponse> {
-  const { store, blobs, keys, secrets, clock, log } = deps
-  const token = Buffer.from(`Bearer ${keys.derive(BACKUP_KEY).toString('hex')}`)
+): (authorization: string | undefined, withKey: boolean) => BackupResponse {
+  const { store, blobs, keys, clock, log } = deps
+  const tokens = keys.deriveAll(BACKUP_KEY).map((key) => Buffer.from(`Bearer ${key.toString('hex')}`))
   let isRunning = false
 
-  async function* once(text: string | undefined): AsyncGenerator<Uint8Array> {
+  async function* once(withKey: boolean): AsyncGenerator<Uint8Array> {
     try {
       yield* backupOf({
         store,
+        // During a rotation secrets have several keys, and a backup has one.
+        valueOf: (record) => resealed(record, keys).value,
         blobs,
         blobsOf: async (values) => await blobNames(store, blobs, values),
-        key: { id: keys.id, text },
+        key: { id: keys.id, text: withKey ? keys.text : undefined },
         edged: VERSION,
         clock,
       })
@@ -48,19 +49,12 @@ export function backups(
     }
   }
 
-  return async (authorization, withKey) => {
+  return (authorization, withKey) => {
     const given = Buffer.from(authorization ?? '')
-    if (given.length !== token.length || !timingSafeEqual(given, token))
+    if (!tokens.some((token) => given.length === token.length && timingSafeEqual(given, token)))
       return { status: 403, reason: 'the secret key of edged backup is not that of the daemon' }
     if (isRunning) return { status: 409, reason: 'another backup is being written' }
     isRunning = true
-    try {
-      const key = withKey ? await readKey(secrets) : undefined
-      if (key && keyId(key) !== keys.id) throw new Error('the secret key was changed since the daemon started')
-      return once(key?.toString('hex'))
-    } catch (error) {
-      isRunning = false
-      throw error
-    }
+    return once(withKey)
   }
 }

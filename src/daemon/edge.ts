@@ -49,7 +49,7 @@ export interface EdgeDeps {
   readonly resolve: Resolve
   readonly emitter: Emitter
   /** Key of challenges and their cookies. */
-  readonly challengeKey: Buffer
+  readonly challengeKeys: () => readonly Buffer[]
   /** 48 bytes for TLS session tickets, replaced daily. */
   readonly ticketKeys: () => Buffer
   /** Keys that decrypt the keys of ACME certificates, the current one first. */
@@ -106,7 +106,7 @@ export class Edge {
     this.#accessLog = accessLog
     this.geo = geo
     this.#issued = stack.use(new IssuedCertificates(store, new Keyring(deps.certificateKeys), log))
-    this.#challenges = new Challenges(deps.challengeKey, clock, config.proxy.challenge)
+    this.#challenges = new Challenges(deps.challengeKeys, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
     this.tracer = stack.use(new Tracer(config.telemetry, { 'service.version': VERSION }, { clock, log, metrics }))
     const country = (address: string) => geo.find(address).city?.country?.iso_code

@@ -6,9 +6,11 @@ import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { fairResolve, systemResolve, type Resolve } from '../egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
+import { KeyRotation } from '../store/key-rotation.js'
 import type { Keyring } from '../store/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { openVault, secretKeys } from '../store/vault.js'
+import { WEBHOOK_SENDERS } from '../webhooks/lease-kinds.js'
 import { AllZones } from './all-zones.js'
 import { AuditedStore, auditLog } from './audit-log.js'
 import { openLogPush, type LogPush } from './logpush.js'
@@ -43,14 +45,23 @@ export async function openFoundation(
   const store = stack.use(
     new AuditedStore(await openWhenReachable(first, { log, clock, acceptEmpty: acceptEmptyStore })),
   )
+  const shared = first.store.startsWith('redis')
   // Without Redis every machine still serves what it has; 503 would make a load balancer remove all of them at once.
-  if (first.store.startsWith('redis')) state.mention(store)
+  if (shared) state.mention(store)
   else state.watch(store, { whileStarting: true })
-  const keys = await openVault(store, secretKeys(first), log)
+  const keys = await openVault(store, secretKeys(first), log, { shared })
   const resolve = fairResolve(systemResolve)
   const egress = new GuardedEgress(await readEgress(first.egress), { log, metrics, resolve })
   const logpush = stack.use(await openLogPush(first, { store, keys, egress, clock, log, metrics }))
   state.mention(logpush)
+  const running = () => store.list(WEBHOOK_SENDERS).map(({ id }) => id)
+  const rotation = stack.use(
+    await KeyRotation.open({ store, ring: keys, clock, log, shared: shared ? { self: logpush.machine, running } : undefined }),
+  )
+  rotation.start()
+  state.mention(rotation)
+  if (shared) state.machine = logpush.machine
+  state.secrets = async () => await rotation.status()
   const effective = new AllZones(store).in(config)
   store.tell = auditLog(logpush.emitter, effective)
   const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock }))

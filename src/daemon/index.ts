@@ -8,8 +8,7 @@ import { openMetrics } from '../core/metrics.js'
 import type { Invalidated } from '../edge/cache/invalidation.js'
 import { readEgress } from '../egress/guarded-egress.js'
 import { hostAndPort } from '../http/listen.js'
-import { Keyring } from '../store/keyring.js'
-import { CERTIFICATES, secretKeys } from '../store/vault.js'
+import { CERTIFICATES } from '../store/reseal.js'
 import { dailyTicketKeys } from '../tls/ticket-keys.js'
 import { startWebhooks } from '../webhooks/index.js'
 import { startAcme } from './acme.js'
@@ -120,7 +119,7 @@ async function start(
     store,
     blobs,
     emitter,
-    challengeKey: keys.derive('challenge'),
+    challengeKeys: keys.derivedKeys('challenge'),
     certificateKeys: keys.deriveAll(CERTIFICATES),
     ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
     demoOrigin: demo?.origin,
@@ -217,9 +216,8 @@ async function start(
     await logpush.follow(async (wanted) => await started.want(wanted))
     await started.start()
   }
-  const certificateVault = new Keyring(shared.certificateKeys)
   const acme = stack.use(
-    startAcme({ store, vault: certificateVault, config: current, zones: edge.zones, clock, log, metrics }),
+    startAcme({ store, vault: keys.derivedRing(CERTIFICATES), config: current, zones: edge.zones, clock, log, metrics }),
   )
 
   reloader.start({
@@ -246,7 +244,8 @@ async function start(
       return changes
     },
   })
-  backup = backups({ store, blobs, keys, secrets: secretKeys(first), clock, log })
+  const respondBackup = backups({ store, blobs, keys, clock, log })
+  backup = async (...given) => await Promise.resolve(respondBackup(...given))
   const { proxy: plain, tls } = bound()
   const urls = {
     proxy: urlOf(plain),

@@ -110,7 +110,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
       engine: {
         running: () => monitor.list(),
         vault: keys,
-        challengeKey: keys.derive('logpush ownership'),
+        challengeKeys: keys.derivedKeys('logpush ownership'),
         destinations: { check: (destination) => checkDestination(destination, sinkDeps()), open, needsOwnership },
         spools,
         live,

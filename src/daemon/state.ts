@@ -1,7 +1,8 @@
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { VERSION } from '../package.js'
-import { storeType, type DaemonStatus, type DaemonUrls, type LastReload, type ZoneStatus } from './status.js'
+import type { KeyStatus } from '../store/key-rotation.js'
+import { secretsStatus, storeType, type DaemonStatus, type DaemonUrls, type LastReload, type ZoneStatus } from './status.js'
 
 /** A part that can become unavailable while the daemon runs. */
 export interface Part {
@@ -28,6 +29,10 @@ export class DaemonState {
   readonly #parts: { part: Part; whileStarting: boolean }[] = []
   readonly #optional: Part[] = []
   #running: { urls: DaemonUrls; zones: () => ZoneStatus[] } | undefined
+  /** Name of this machine among those with the same store; null without others. */
+  machine: string | null = null
+  /** State of the encrypted secrets; undefined before the store is open. */
+  secrets: (() => Promise<KeyStatus>) | undefined
 
   constructor(deps: DaemonStateDeps) {
     this.#deps = deps
@@ -78,9 +83,10 @@ export class DaemonState {
     return this.#running?.zones() ?? []
   }
 
-  status(): DaemonStatus {
+  async status(): Promise<DaemonStatus> {
     const { config: current, configFile, lastReload, clock } = this.#deps
     const config = current()
+    const secrets = await this.secrets?.()
     const reasons = this.notReady()
     return {
       version: VERSION,
@@ -93,6 +99,8 @@ export class DaemonState {
       config_file: configFile,
       last_reload: lastReload(),
       store: storeType(config),
+      machine: this.machine,
+      secrets: secrets === undefined ? null : secretsStatus(secrets),
       memory_bytes: process.memoryUsage.rss(),
       listeners: this.#running?.urls ?? {},
       zones: this.zones(),

@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.js'
 import type { Balancer } from '../edge/origins/balancer.js'
+import type { KeyStatus } from '../store/key-rotation.js'
 import type { ConfigChanges } from './config-changes.js'
 
 /** Base URLs of the listeners. */
@@ -23,10 +24,30 @@ export interface DaemonStatus {
   readonly config_file: string | null
   readonly last_reload: LastReload | null
   readonly store: string
+  /** Name of this machine among those with the same store; null without others. */
+  readonly machine: string | null
+  /** Null before the store is open. */
+  readonly secrets: SecretsStatus | null
   readonly memory_bytes: number
   readonly listeners: Partial<DaemonUrls>
   readonly zones: readonly ZoneStatus[]
   readonly pipelines: readonly string[]
+}
+
+/** Which keys encrypt the secrets of the store. Keys are named by their ids. */
+export interface SecretsStatus {
+  /** Key that encrypts. */
+  readonly key: string
+  /** Key that the configuration names for encryption. */
+  readonly configured_key: string
+  /** Machines that do not name that key first yet. */
+  readonly waits_for: readonly string[]
+  /** Number of secrets by key. */
+  readonly sealed: Readonly<Record<string, number>>
+  /** Number of secrets that no configured key opens. */
+  readonly unreadable: number
+  /** Keys that the configuration names and nothing needs any more. */
+  readonly removable_keys: readonly string[]
 }
 
 export interface ZoneStatus {
@@ -42,6 +63,20 @@ export interface OriginStatus {
   readonly backup: boolean
   readonly weight: number
   readonly requests_in_flight: number
+}
+
+/** Returns the state of the secrets as `edged status` shows it. */
+export function secretsStatus(status: KeyStatus): SecretsStatus {
+  const { key, wanted, waitsFor, byKey, unreadable, complete } = status
+  const unused = [...byKey].filter(([id, count]) => id !== key && count === 0).map(([id]) => id)
+  return {
+    key,
+    configured_key: wanted,
+    waits_for: waitsFor,
+    sealed: Object.fromEntries(byKey),
+    unreadable,
+    removable_keys: complete && waitsFor.length === 0 ? unused : [],
+  }
 }
 
 /** Returns the state of a zone's origins. `now` is on the clock's `monotonic` scale. */

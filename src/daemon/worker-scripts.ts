@@ -57,7 +57,7 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
     store,
     blobs,
     clock,
-    key: keys.derive('worker assets'),
+    keys: keys.derivedKeys('worker assets'),
     limits: () => config().workers.assets,
   })
   const uploads = new MemoryBudget(config().workers.upload.memory)

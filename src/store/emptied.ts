@@ -7,6 +7,10 @@ import type { StoreOptions } from './options.js'
 /** Kinds that daemons write by themselves at every start or request. A store with nothing else has no data. */
 const OWN_KINDS: ReadonlySet<string> = new Set([
   'vault_check',
+  'vault_writing_key',
+  'vault_machine',
+  'vault_rotation_lease',
+  'worker_machine',
   'store_identity',
   'webhook_sender',
   'webhook_lease',

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { StoreUnavailable } from '../core/store.js'
 import type { Sealed, Vault } from '../core/vault.js'
 
 const FORM = /^v1\.([0-9a-f]{8})\.([\w-]{38,})$/
@@ -19,32 +20,54 @@ export const isSealed = (value: unknown): value is Sealed =>
  *        ^ first 8 hexadecimal digits of the key's SHA-256
  */
 export class Keyring implements Vault {
-  readonly #keys: ReadonlyMap<string, Buffer>
-  /** Prefix of texts that are encrypted with the current key. */
-  readonly #current: string
+  readonly #keys: readonly Buffer[]
+  readonly #ids: readonly string[]
+  readonly #choice: Choice
+  readonly #derived = new Map<string, Keyring>()
 
-  /** Creates a key ring. The first key encrypts; all of them decrypt. */
-  constructor(keys: readonly [Buffer, ...Buffer[]]) {
-    this.#keys = new Map(keys.map((key) => [keyId(key), key]))
-    this.#current = keyId(keys[0])
+  /** Creates a key ring. The first key encrypts, until `use` names another one; all of them decrypt. */
+  constructor(keys: readonly [Buffer, ...Buffer[]], choice: Choice = { position: 0, missing: undefined }) {
+    this.#keys = keys.filter((key, i) => keys.findIndex((same) => same.equals(key)) === i)
+    this.#ids = this.#keys.map(keyId)
+    this.#choice = choice
   }
 
   /** Id of the key that encrypts. */
   get id(): string {
-    return this.#current
+    return this.#ids[this.#choice.position]!
+  }
+
+  /** Ids of all keys, in the order of the configuration. */
+  get ids(): readonly string[] {
+    return this.#ids
+  }
+
+  /** Encrypts with the key that has this id from now on, in derived rings too. Without that key `seal` throws. */
+  use(id: string): void {
+    const position = this.#ids.indexOf(id)
+    this.#choice.missing = position < 0 ? id : undefined
+    if (position >= 0) this.#choice.position = position
+  }
+
+  /** Id of the key that the other machines encrypt with and that this ring lacks. */
+  get missing(): string | undefined {
+    return this.#choice.missing
   }
 
   seal(plaintext: string, aad: string): string {
+    const { missing } = this.#choice
+    if (missing !== undefined)
+      throw new StoreUnavailable(`the machines encrypt secrets with key ${missing}: name it in secrets and restart`)
     const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv('aes-256-gcm', this.#keys.get(this.#current)!, nonce)
+    const cipher = createCipheriv('aes-256-gcm', this.#current, nonce)
     cipher.setAAD(Buffer.from(aad))
     const body = Buffer.concat([nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
-    return `v1.${this.#current}.${body.toString('base64url')}`
+    return `v1.${this.id}.${body.toString('base64url')}`
   }
 
   open(sealed: string, aad: string): string {
     const [, id = '', text = ''] = FORM.exec(sealed) ?? []
-    const key = this.#keys.get(id)
+    const key = this.#keys[this.#ids.indexOf(id)]
     if (!key) throw new Error(id ? `no key ${id} is configured` : 'not a sealed text')
     const body = Buffer.from(text, 'base64url')
     const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES))
@@ -59,22 +82,64 @@ export class Keyring implements Vault {
 
   /** Derives a key of 32 bytes for another purpose. It depends on the current key only and reveals nothing about it. */
   derive(purpose: string): Buffer {
-    return Buffer.from(hkdfSync('sha256', this.#keys.get(this.#current)!, '', `edged ${purpose}`, 32))
+    return derived(this.#current, purpose)
   }
 
-  /** Derives a key from each key, the current one first: for a ring of a part that may open nothing else. */
+  /** Derives a key from each key, the current one first: for a part that may open nothing else. */
   deriveAll(purpose: string): [Buffer, ...Buffer[]] {
-    const [first, ...rest] = [...this.#keys.values()].map((key) =>
-      Buffer.from(hkdfSync('sha256', key, '', `edged ${purpose}`, 32)),
-    )
-    return [first!, ...rest]
+    const others = this.#keys.filter((key) => key !== this.#current)
+    return [this.derive(purpose), ...others.map((key) => derived(key, purpose))]
+  }
+
+  /** Returns a function for the keys of {@link deriveAll}. Its result is another array after another key was chosen. */
+  derivedKeys(purpose: string): () => readonly [Buffer, ...Buffer[]] {
+    let keys = this.deriveAll(purpose)
+    let id = this.id
+    return () => {
+      if (id !== this.id) keys = this.deriveAll(purpose)
+      id = this.id
+      return keys
+    }
+  }
+
+  /** Returns the ring of the derived keys. It encrypts with the key that derives from the current one of this ring. */
+  derivedRing(purpose: string): Keyring {
+    const known = this.#derived.get(purpose)
+    if (known) return known
+    const [first, ...others] = this.#keys.map((key) => derived(key, purpose))
+    const ring = new Keyring([first!, ...others], this.#choice)
+    this.#derived.set(purpose, ring)
+    return ring
+  }
+
+  /** The current key, as in a file of a key. */
+  get text(): string {
+    return this.#current.toString('hex')
+  }
+
+  /** Position of the key that encrypted a text; -1 if the ring lacks it. */
+  positionOf(sealed: string): number {
+    return this.#ids.indexOf(keyIdOf(sealed) ?? '')
   }
 
   /** Returns whether a text is encrypted with another key than the current one. */
   stale(sealed: string): boolean {
-    return keyIdOf(sealed) !== this.#current
+    return keyIdOf(sealed) !== this.id
+  }
+
+  get #current(): Buffer {
+    return this.#keys[this.#choice.position]!
   }
 }
+
+/** Which key of a ring encrypts. Rings that derive from one another have it in common. */
+interface Choice {
+  position: number
+  missing: string | undefined
+}
+
+const derived = (key: Buffer, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', key, '', `edged ${purpose}`, 32))
 
 /** Parses 32 bytes from 64 hexadecimal digits or 44 of base64. The error names the place, never the text. */
 export function parsedKey(text: string, place: string): Buffer {

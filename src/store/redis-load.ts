@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { named, Row, type RowChange } from './record.js'
-import { CHANGES, META, ROW_PATTERN, rowName } from './redis-script.js'
+import type { Kind, Stored } from '../core/store.js'
+import { CHANGES, META, ROW_PATTERN, rowKey, rowName } from './redis-script.js'
 
 const PAGE = 256
 
@@ -45,6 +46,13 @@ async function scanned(redis: Redis): Promise<Map<string, Row>> {
     for (let from = 0; from < keys.length; from += PAGE)
       for (const row of await read(redis, keys.slice(from, from + PAGE))) rows.set(row.name, row)
   return rows
+}
+
+/** Reads the records of one kind. */
+export async function loadKind<T>(redis: Redis, { name }: Kind<T>): Promise<Stored<T>[]> {
+  const keys = await scannedKeys(redis, `${rowKey(`[${JSON.stringify(name)},`).replace('[', '\\[')}*`)
+  const rows = await Promise.all(keys.map(async (key) => await read(redis, [key])))
+  return rows.flat().map(({ stored }) => stored as Stored<T>)
 }
 
 /** Returns all keys that match, each once. */

@@ -46,6 +46,8 @@ const OWNER_MS = 2000
 const ALONE_MS = 1000
 const AUDIT_PAGE = 256
 const AVERAGED = 16
+/** Different errors that are logged while the store is unavailable. */
+const MAX_LOGGED = 20
 /** About what the change stream takes in the memory of Redis if batches are large. */
 const CHANGES_BYTES = 16 * 2 ** 20
 const MIN_CHANGES_KEPT = 64
@@ -83,6 +85,8 @@ class RedisPlace implements Backend {
   #inSync = false
   /** Why the data of a Redis that responds cannot be used. */
   #issue: Error | undefined
+  /** Errors that were logged since memory and Redis had the same data last. */
+  readonly #logged = new Set<string>()
   /** Redis responds, but rejects writes. */
   #refusing = false
   #probeAt = 0
@@ -274,7 +278,7 @@ class RedisPlace implements Backend {
         await this.#upkeep()
       } catch (error) {
         if (signal.aborted) return
-        this.#lost(messageOf(error))
+        if (this.#lost(messageOf(error))) this.#logged.add(messageOf(error))
         this.#blocked(error)
         if (this.#link.follower.status === 'ready') this.#link.follower.disconnect(true)
         await this.#options.clock.sleep(RETRY_MS, signal).catch(() => undefined)
@@ -314,6 +318,9 @@ class RedisPlace implements Backend {
     const { redis, follower } = this.#link
     const audit: Store['audit'] = (cursor, limit = Infinity, order = 'oldest_first') => this.audit(cursor, limit, order)
     await follower.ping()
+    // Keys of another type fail here, not in the middle of a batch.
+    await redis.xlen(CHANGES)
+    await redis.xlen(AUDIT)
     await migrateRedis(redis, {
       log: this.#options.log,
       copy: async (schema, version, rows) =>
@@ -330,6 +337,7 @@ class RedisPlace implements Backend {
     }
     this.#inSync = true
     this.#issue = undefined
+    this.#logged.clear()
     this.#options.log.info({ event: 'store_available', store: this.#link.where })
   }
 
@@ -361,11 +369,13 @@ class RedisPlace implements Backend {
     this.#visible.replace(rows, version, options)
   }
 
-  #lost(reason: string): void {
-    if (!this.#inSync) return
+  /** Returns false if that was known. */
+  #lost(reason: string): boolean {
+    if (!this.#inSync) return false
     this.#inSync = false
     this.#visible.breakOff(reason)
     if (!this.#closing.signal.aborted) this.#options.log.error({ event: 'store_unavailable', error: reason })
+    return true
   }
 
   #unusable(): string {
@@ -373,12 +383,16 @@ class RedisPlace implements Backend {
     return this.#issue === undefined ? `${where} is out of reach` : `${where} cannot be used: ${this.#issue.message}`
   }
 
-  /** Notes why the data cannot be used although Redis responds, and logs it once. */
+  /** Notes why the data cannot be used although Redis responds, and logs each error once. */
   #blocked(error: unknown): void {
-    const issue = error instanceof RedisUnusable || error instanceof RedisUnreachable ? error : undefined
-    if (issue !== undefined && issue.message !== this.#issue?.message)
-      this.#options.log.error({ event: 'store_unusable', store: this.#link.where, error: issue.message })
-    this.#issue = issue
+    const isIssue = error instanceof RedisUnusable || error instanceof RedisUnreachable || isRefusal(error)
+    const message = messageOf(error)
+    this.#issue = isIssue ? new Error(message) : undefined
+    if (this.#logged.has(message) || this.#logged.size >= MAX_LOGGED) return
+    this.#logged.add(message)
+    const line = { event: isIssue ? 'store_unusable' : 'store_still_unavailable', store: this.#link.where, error: message }
+    if (isIssue) this.#options.log.error(line)
+    else this.#options.log.warn(line)
   }
 
   #reject(reason: string): void {

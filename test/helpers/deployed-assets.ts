@@ -25,7 +25,7 @@ export const uploadsOver = (store: Store, blobs: Blobs, clock: Clock = systemClo
     store,
     blobs,
     clock,
-    key: Buffer.alloc(32, 7),
+    keys: () => [Buffer.alloc(32, 7)],
     limits: () => ({ files: 20_000, file_bytes: 25 * 1024 * 1024 }),
   })
 

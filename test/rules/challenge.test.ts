@@ -78,17 +78,17 @@ function pass(challenges: Challenges, visitor?: Visitor): string {
 }
 
 t.test('solving the task returns a cookie that clears the client', async (t) => {
-  const challenges = new Challenges(KEY, handClock(), OPTIONS)
+  const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
   t.equal(challenges.clearance(visit()), undefined)
   const cookie = pass(challenges)
   t.match(cookie, /^cf_clearance=1\.\w+\.[\w-]{22}\.[\w-]{43}$/)
   t.ok(challenges.clearance(visit({ cookie: `a=b; ${cookie}; c=d` })))
-  t.ok(new Challenges(KEY, handClock(), OPTIONS).clearance(visit({ cookie })), 'on each machine with the key')
+  t.ok(new Challenges(() => [KEY], handClock(), OPTIONS).clearance(visit({ cookie })), 'on each machine with the key')
   t.ok(challenges.clearance(visit({ cookie: `${COOKIE}=stale; ${cookie}` })), 'also behind another of its name')
 })
 
 t.test('the cookie has only the necessary attributes, the response its location', async (t) => {
-  const challenges = new Challenges(KEY, handClock(), OPTIONS)
+  const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
   for (const scheme of ['http', 'https'] as const) {
     const ticket = taskFor(challenges, { scheme })
     const headers = challenges.solved(visit({ scheme }), { ticket, nonce: solve(ticket), to: '/page?x=1#part' })
@@ -105,7 +105,7 @@ const OTHERS: [what: string, visitor: Visitor][] = [
 ]
 for (const [what, visitor] of OTHERS) {
   t.test(`a cookie is not valid for ${what}`, async (t) => {
-    const challenges = new Challenges(KEY, handClock(), OPTIONS)
+    const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
     t.equal(challenges.clearance(visit({ ...visitor, cookie: pass(challenges) })), undefined)
   })
 }
@@ -114,7 +114,7 @@ for (const [what, visitor] of [
   ['another host', { host: 'www.example.test' }],
 ] as typeof OTHERS) {
   t.test(`a task is not valid for ${what}`, async (t) => {
-    const challenges = new Challenges(KEY, handClock(), OPTIONS)
+    const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
     const ticket = taskFor(challenges)
     t.equal(challenges.solved(visit(visitor), { ticket, nonce: solve(ticket), to: '/' }), undefined)
   })
@@ -122,7 +122,7 @@ for (const [what, visitor] of [
 
 t.test('a cookie expires after the time configured when it was issued', async (t) => {
   const clock = handClock()
-  const challenges = new Challenges(KEY, clock, OPTIONS)
+  const challenges = new Challenges(() => [KEY], clock, OPTIONS)
   const cookie = pass(challenges)
   clock.move(1799)
   t.ok(challenges.clearance(visit({ cookie })))
@@ -131,11 +131,11 @@ t.test('a cookie expires after the time configured when it was issued', async (t
 })
 
 t.test('changed and made-up cookies clear no client', async (t) => {
-  const challenges = new Challenges(KEY, handClock(), OPTIONS)
+  const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
   const cookie = pass(challenges)
   const [name = '', value = ''] = cookie.split('=')
   const [version = '', expiry = '', id = '', signature = ''] = value.split('.')
-  const other = pass(new Challenges(Buffer.alloc(32, 8), handClock(), OPTIONS))
+  const other = pass(new Challenges(() => [Buffer.alloc(32, 8)], handClock(), OPTIONS))
   const forged = [
     [version, 'zzzzzzzzz', id, signature],
     [version, expiry, id.replace(/^./, (c) => (c === 'A' ? 'B' : 'A')), signature],
@@ -156,7 +156,7 @@ t.test('changed and made-up cookies clear no client', async (t) => {
 
 t.test('solutions that are wrong, late, changed or already used are rejected', async (t) => {
   const clock = handClock()
-  const challenges = new Challenges(KEY, clock, OPTIONS)
+  const challenges = new Challenges(() => [KEY], clock, OPTIONS)
   const ticket = taskFor(challenges)
   const nonce = solve(ticket)
   const tried = (more: object) => challenges.solved(visit(), { ticket, nonce, to: '/', ...more })
@@ -206,7 +206,7 @@ const WAYS: [to: string, location: string][] = [
 ]
 for (const [to, location] of WAYS) {
   t.test(`a client that asks for ${JSON.stringify(to).slice(0, 40)} is redirected to ${location}`, async (t) => {
-    const challenges = new Challenges(KEY, handClock(), OPTIONS)
+    const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
     const ticket = taskFor(challenges)
     t.equal(challenges.solved(visit(), { ticket, nonce: solve(ticket), to })?.location, location)
   })
@@ -223,12 +223,12 @@ const PROGRAMS: Visitor[] = [
 ]
 for (const visitor of PROGRAMS) {
   t.test(`${JSON.stringify(visitor).slice(0, 50)} is not a browser navigation`, async (t) => {
-    t.equal(new Challenges(KEY, handClock(), OPTIONS).page(visit(visitor)), undefined)
+    t.equal(new Challenges(() => [KEY], handClock(), OPTIONS).page(visit(visitor)), undefined)
   })
 }
 
 t.test('the page loads nothing, and may run only its own script', async (t) => {
-  const page = new Challenges(KEY, handClock(), OPTIONS).page(visit())
+  const page = new Challenges(() => [KEY], handClock(), OPTIONS).page(visit())
   const html = page?.body.toString() ?? ''
   t.match(page?.headers, { 'content-security-policy': PAGE_POLICY, 'cache-control': 'no-store' })
   const [script = ''] = /(?<=<script>)[^]*?(?=<\/script>)/.exec(html) ?? []
@@ -271,7 +271,7 @@ async function runPage(html: string, cookieEnabled = true): Promise<{ values: Re
 
 t.test("the page's own script solves its task", async (t) => {
   for (const difficulty of [8, 11, 14]) {
-    const challenges = new Challenges(KEY, handClock(), { ...OPTIONS, difficulty })
+    const challenges = new Challenges(() => [KEY], handClock(), { ...OPTIONS, difficulty })
     const { values } = await runPage(challenges.page(visit())?.body.toString() ?? '')
     const { ticket = '', nonce = '', to = '' } = values
     t.match(challenges.solved(visit(), { ticket, nonce, to }), { location: '/page?x=1#part' })
@@ -279,14 +279,14 @@ t.test("the page's own script solves its task", async (t) => {
 })
 
 t.test('if cookies are blocked the page says so, and does no work', async (t) => {
-  const html = new Challenges(KEY, handClock(), OPTIONS).page(visit())?.body.toString() ?? ''
+  const html = new Challenges(() => [KEY], handClock(), OPTIONS).page(visit())?.body.toString() ?? ''
   const { said, values } = await runPage(html, false)
   t.match(said, /Allow cookies/)
   t.strictSame(values, {})
 })
 
 t.test('a clearance is exchanged for one reset of each limit', async (t) => {
-  const challenges = new Challenges(KEY, handClock(), OPTIONS)
+  const challenges = new Challenges(() => [KEY], handClock(), OPTIONS)
   const clearance = challenges.clearance(visit({ cookie: pass(challenges) }))!
   t.strictSame(
     ['a', 'a', 'b', 'a'].map((thing) => challenges.redeem(clearance, thing)),
@@ -309,7 +309,7 @@ t.test('the proxy accepts posted solutions, and nothing else below that path', a
     seen.push(`${request.method} ${request.url}`)
     response.end('origin')
   })
-  const challenges = new Challenges(KEY, { ...handClock(), now: () => Date.now() }, OPTIONS)
+  const challenges = new Challenges(() => [KEY], { ...handClock(), now: () => Date.now() }, OPTIONS)
   const { url } = await startProxy(t, [testZone(origin, "hostnames: ['127.0.0.1']")], { challenges })
   const headers = { 'user-agent': 'A', accept: 'text/html' }
   const post = async (body: string | URLSearchParams, path = SOLUTION_PATH) =>

@@ -239,6 +239,33 @@ async function withServer(server: RedisServer): Promise<void> {
     t.equal(held(store).length, 2)
   })
 
+  t.test('a key of another type is logged once, and again after it was repaired', async (t) => {
+    const url = freshUrl()
+    const lines: string[] = []
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+    const store = await open(t, url, { log, clock: hasty })
+    await put(store, 'a', 1)
+    const redis = new Redis(url)
+    t.teardown(() => redis.disconnect())
+    for (const times of [1, 2]) {
+      await redis.multi().del(CHANGES).set(CHANGES, 'text').exec()
+      await until(() => !store.writable)
+      await until(() => store.unavailable?.includes('WRONGTYPE') === true)
+      t.match(store.unavailable, /cannot be used: WRONGTYPE/)
+      await t.rejects(put(store, 'b', 1), StoreUnavailable)
+      const tries = Number(/cmdstat_xlen:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1])
+      await until(async () => {
+        const calls = /cmdstat_xlen:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]
+        return Number(calls) > tries + 3
+      })
+      t.equal(lines.filter((line) => line.includes('WRONGTYPE')).length, times, 'more attempts, no more lines')
+      await redis.del(CHANGES)
+      await until(() => store.writable)
+    }
+    await put(store, 'b', 2)
+    t.same(held(store).map(([id]) => id), ['a', 'b'])
+  })
+
   t.test('a lost connection is restored, with the changes missed in between', async (t) => {
     const url = freshUrl()
     const [store, other] = [await open(t, url), await open(t, url)]

@@ -45,7 +45,7 @@ export interface ProxyProcessesDeps {
   readonly store: StoreReader
   readonly blobs: Pick<Blobs, 'get'>
   readonly emitter: Pick<SpoolEmitter, 'adopt'>
-  readonly challengeKey: Buffer
+  readonly challengeKeys: () => readonly Buffer[]
   readonly certificateKeys: readonly Buffer[]
   readonly ticketKeys: () => Buffer
   readonly demoOrigin: string | undefined
@@ -89,6 +89,7 @@ export class ProxyProcesses {
   readonly #starting = new Map<number, Promise<void>>()
   readonly #unwatch: () => void
   #wanted: readonly JobTarget[] = []
+  #challengeKeys: readonly Buffer[]
   #ticketKeys: Buffer
   #listening: Listening | undefined
   #reconfiguring: Promise<void> = Promise.resolve()
@@ -104,6 +105,7 @@ export class ProxyProcesses {
     this.#config = config
     this.#deps = deps
     this.#listeners = new SharedListeners(deps.activated)
+    this.#challengeKeys = deps.challengeKeys()
     this.#ticketKeys = deps.ticketKeys()
     this.#delays = new RestartDelays(deps.clock)
     this.#restarts = new Counter({
@@ -278,7 +280,7 @@ export class ProxyProcesses {
   }
 
   async #prepare(process: ProxyProcess): Promise<void> {
-    const { challengeKey, certificateKeys, demoOrigin, ports, runtime, store, count, counts, limiter } = this.#deps
+    const { certificateKeys, demoOrigin, ports, runtime, store, count, counts, limiter } = this.#deps
     const { channel } = process
     const timed = { timeoutMs: START_TIMEOUT_MS }
     const backlog: (readonly RecordRow[])[] = []
@@ -287,7 +289,7 @@ export class ProxyProcesses {
       const start = {
         number: process.number,
         config: sharedAmong(count, this.#config),
-        challengeKey,
+        challengeKeys: this.#challengeKeys,
         certificateKeys,
         ticketKeys: this.#ticketKeys,
         demoOrigin,
@@ -393,8 +395,13 @@ export class ProxyProcesses {
   }
 
   #check(): void {
-    const { ticketKeys } = this.#deps
+    const { challengeKeys, ticketKeys } = this.#deps
     this.#prepareSpares()
+    const challenges = challengeKeys()
+    if (challenges !== this.#challengeKeys) {
+      this.#challengeKeys = challenges
+      for (const { channel } of this.#processes) channel.post('challengeKeys', challenges)
+    }
     const keys = ticketKeys()
     if (keys !== this.#ticketKeys) {
       this.#ticketKeys = keys

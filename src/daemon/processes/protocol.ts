@@ -28,7 +28,7 @@ export interface ProcessStart {
   /** From 1; a process that replaces another one has its number. */
   readonly number: number
   readonly config: ProcessConfig
-  readonly challengeKey: Uint8Array
+  readonly challengeKeys: readonly Uint8Array[]
   readonly certificateKeys: readonly Uint8Array[]
   readonly ticketKeys: Uint8Array
   readonly demoOrigin: string | undefined
@@ -67,6 +67,7 @@ export interface ProcessCalls {
   /** Appends counts to a file from now on, or stops reading one. */
   readonly useCounts: [string, void]
   readonly forgetCounts: [string, void]
+  readonly challengeKeys: [readonly Uint8Array[], void]
   readonly ticketKeys: [Uint8Array, void]
   readonly reconfigure: [{ readonly config: ProcessConfig; readonly ports: readonly number[] }, Listening]
   /** Opens the access log again. */

@@ -38,6 +38,7 @@ export class ServingProcess {
   #started: Started | undefined
   #edge: Edge | undefined
   #proxy: Proxy | undefined
+  #challengeKeys: readonly Buffer[] = []
   #ticketKeys: Buffer = Buffer.alloc(0)
   readonly #ports = new Set<number>()
 
@@ -58,6 +59,7 @@ export class ServingProcess {
     invalidate: async (invalidated) => await this.#edge?.invalidate(invalidated),
     useCounts: (path) => this.#state.counts.use(path),
     forgetCounts: (path) => this.#state.counts.forget(path),
+    challengeKeys: (keys) => void (this.#challengeKeys = keys.map((key) => Buffer.from(key))),
     ticketKeys: (keys) => void (this.#ticketKeys = Buffer.from(keys)),
     reconfigure: async ({ config, ports }) => await this.#reconfigure(config, ports),
     reopenLogs: async () => await this.#edge?.reopenLogs(),
@@ -82,6 +84,7 @@ export class ServingProcess {
     const counts = new CountFile(start.counts.segments, log)
     const send = (...[dataset, scope, frames]: Parameters<Parameters<typeof remoteSpools>[0]>) =>
       this.#daemon().call('records', { dataset, scope, frames })
+    this.#challengeKeys = start.challengeKeys.map((key) => Buffer.from(key))
     this.#ticketKeys = Buffer.from(start.ticketKeys)
     for (const port of start.ports) this.#ports.add(port)
     const options = { clock: systemClock, log, metrics }
@@ -101,7 +104,7 @@ export class ServingProcess {
       egress,
       resolve: fairResolve(systemResolve),
       emitter,
-      challengeKey: Buffer.from(start.challengeKey),
+      challengeKeys: () => this.#challengeKeys,
       certificateKeys: start.certificateKeys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]],
       ticketKeys: () => this.#ticketKeys,
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },

@@ -53,11 +53,12 @@ export class Challenges {
   readonly #solved = new BoundedSet(MAX_REMEMBERED)
   readonly #redeemed = new BoundedSet(MAX_REMEMBERED)
 
-  constructor(key: Buffer, clock: Clock, options: ChallengeOptions) {
+  /** The first key signs; each is valid. */
+  constructor(keys: () => readonly Buffer[], clock: Clock, options: ChallengeOptions) {
     this.options = options
     this.#clock = clock
-    this.#tasks = new Tickets('task', key)
-    this.#clearances = new Tickets('clearance', key)
+    this.#tasks = new Tickets('task', keys)
+    this.#clearances = new Tickets('clearance', keys)
   }
 
   /** Returns the content of the client's cookie; undefined if it has no valid one. */

@@ -20,18 +20,19 @@ const FORM = /^1\.([0-9a-z]{1,11})\.([\w-]{22})\.([\w-]{43})$/
  */
 export class Tickets {
   readonly #purpose: string
-  readonly #key: Buffer
+  readonly #keys: () => readonly Buffer[]
 
-  constructor(purpose: string, key: Buffer) {
+  /** The first key signs; each is valid. */
+  constructor(purpose: string, keys: () => readonly Buffer[]) {
     this.#purpose = purpose
-    this.#key = key
+    this.#keys = keys
   }
 
   /** Creates a ticket, bound to these strings. */
   issue(expires: number, boundTo: readonly string[]): string {
     const id = randomBytes(16).toString('base64url')
     const until = Math.ceil(expires).toString(36)
-    return `1.${until}.${id}.${this.#signature(until, id, boundTo).toString('base64url')}`
+    return `1.${until}.${id}.${this.#signature(this.#keys()[0]!, until, id, boundTo).toString('base64url')}`
   }
 
   /** Returns the content of a ticket; undefined if it is not ours, bound to something else, or expired at `now`. */
@@ -39,12 +40,13 @@ export class Tickets {
     const [, until = '', id = '', signature = ''] = FORM.exec(text) ?? []
     if (id === '') return undefined
     const expires = Number.parseInt(until, 36)
-    const genuine = timingSafeEqual(Buffer.from(signature, 'base64url'), this.#signature(until, id, boundTo))
+    const given = Buffer.from(signature, 'base64url')
+    const genuine = this.#keys().some((key) => timingSafeEqual(given, this.#signature(key, until, id, boundTo)))
     return genuine && expires > now ? { id, expires } : undefined
   }
 
-  #signature(until: string, id: string, boundTo: readonly string[]): Buffer {
-    return createHmac('sha256', this.#key)
+  #signature(key: Buffer, until: string, id: string, boundTo: readonly string[]): Buffer {
+    return createHmac('sha256', key)
       .update(JSON.stringify([this.#purpose, until, id, ...boundTo]))
       .digest()
   }

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
-import type { Store } from '../../core/store.js'
+import type { Store, Stored } from '../../core/store.js'
 import { SCHEMA } from '../migrations/index.js'
 import { FORMAT, MEMBERS, sha256, type Manifest } from './manifest.js'
 import { TAR_END, tarHeader, tarPadding } from './tar.js'
@@ -11,6 +11,8 @@ const PIECE_BYTES = 1024 * 1024
 /** Everything that a backup contains. */
 export interface BackupSource {
   readonly store: Pick<Store, 'audit' | 'batch' | 'records'>
+  /** Returns the value of a record for the backup. Default: as stored. */
+  readonly valueOf?: (record: Stored<unknown>) => unknown
   /** Schema of the records. Default: the current one. */
   readonly schema?: number
   readonly blobs: Blobs
@@ -28,7 +30,7 @@ export interface BackupSource {
  * The manifest is last, so an incomplete archive is noticed.
  */
 export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array> {
-  const { store, blobs, clock, key, schema = SCHEMA } = source
+  const { store, blobs, clock, key, schema = SCHEMA, valueOf = ({ value }) => value } = source
   const created = clock.now()
   const members: Manifest['members'] = []
   function* member(name: string, bytes: Buffer): Generator<Uint8Array> {
@@ -59,8 +61,10 @@ export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array
   for await (const bytes of pieces(auditLines(takenAt))) yield* member(counted(), bytes)
 
   const lines = function* (): Generator<string> {
-    for (const { kind, scope, id, version, value } of records)
-      yield JSON.stringify([[kind, scope.type, scope.id, id], version, value])
+    for (const record of records) {
+      const { kind, scope, id, version } = record
+      yield JSON.stringify([[kind, scope.type, scope.id, id], version, valueOf(record)])
+    }
   }
   const recordName = pieceNames(MEMBERS.records)
   for await (const bytes of pieces(lines())) yield* member(recordName(), bytes)

@@ -50,8 +50,8 @@ export interface AssetUploadDeps {
   readonly store: Store
   readonly blobs: Blobs
   readonly clock: Clock
-  /** Signs tokens: 32 bytes. */
-  readonly key: Uint8Array
+  /** Keys of tokens, 32 bytes each. The first one signs; each is valid. */
+  readonly keys: () => readonly [Uint8Array, ...Uint8Array[]]
   readonly limits: () => AssetLimits
 }
 
@@ -206,13 +206,15 @@ export class AssetUploads {
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .setIssuedAt(now)
       .setExpirationTime(now + SESSION_MS / 1000)
-      .sign(this.#deps.key)
+      .sign(this.#deps.keys()[0])
   }
 
   async #verify(jwt: string, use: Use, scope: Scope): Promise<Claims> {
-    const { key, clock } = this.#deps
+    const { keys, clock } = this.#deps
     const currentDate = new Date(clock.now())
-    const { payload } = await jwtVerify<Claims>(jwt, key, { algorithms: ['HS256'], currentDate }).catch((cause) => {
+    const verify = async (key: Uint8Array) =>
+      await jwtVerify<Claims>(jwt, key, { algorithms: ['HS256'], currentDate })
+    const { payload } = await Promise.any(keys().map(verify)).catch((cause) => {
       throw new BadToken('the token is not valid, or no longer', { cause })
     })
     if (payload.use !== use) throw new BadToken(`the token is not valid for ${use}`)

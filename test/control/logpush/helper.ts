@@ -104,7 +104,7 @@ export async function logpushClient(
   const live = new LiveSessions({ lines, clock, log: silentLog })
   const engine: LogpushServices = {
     vault: ring,
-    challengeKey: ring.derive('test'),
+    challengeKeys: ring.derivedKeys('test'),
     destinations,
     spools,
     live,
