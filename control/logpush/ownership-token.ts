@@ -33,7 +33,9 @@ export class OwnershipTokens {
 
   /** Whether the token was issued for this scope and destination and has not expired. */
   async valid(token: string, scope: Scope, destination: string): Promise<boolean> {
-    const found = await Promise.all(this.#keys.map(async (key) => await this.#validWith(key, token, scope, destination)))
+    const found = await Promise.all(
+      this.#keys.map(async (key) => await this.#validWith(key, token, scope, destination)),
+    )
     return found.includes(true)
   }
 

@@ -79,7 +79,9 @@ function checkedKey({ manifest, key }: Backup, known: readonly Buffer[] | undefi
   if (known) {
     const ids = known.map(keyId)
     if (ids.includes(needed)) return undefined
-    throw new Error(`the configured secret key has id ${ids.join(', ')}, the backup needs ${needed}; configure that key`)
+    throw new Error(
+      `the configured secret key has id ${ids.join(', ')}, the backup needs ${needed}; configure that key`,
+    )
   }
   if (key === undefined) throw new Error(`the backup has no secret key; configure the key with id ${needed}`)
   if (keyId(parsedKey(key, 'secret.key')) !== needed) throw new Error('the key of the backup is not its secret key')

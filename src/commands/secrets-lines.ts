@@ -24,6 +24,9 @@ export function secretsLines(status: SecretsStatus): SecretsLine[] {
         : { level: 'warn', message: `${count(id)}: keep this old key until nothing needs it` },
     )
   if (unreadable > 0)
-    lines.push({ level: 'warn', message: `${unreadable} that no configured key opens; name their key in secrets.old_keys` })
+    lines.push({
+      level: 'warn',
+      message: `${unreadable} that no configured key opens; name their key in secrets.old_keys`,
+    })
   return lines
 }

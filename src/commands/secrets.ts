@@ -18,7 +18,10 @@ export const secrets: DefineCommand = (command) => {
     .description(
       'encrypt all stored secrets again with the current key, as the daemon does by itself while secrets.old_keys names the old one',
     )
-    .requiredOption('-c, --config <file>', 'the configuration file of the daemon, which is stopped unless store is Redis')
+    .requiredOption(
+      '-c, --config <file>',
+      'the configuration file of the daemon, which is stopped unless store is Redis',
+    )
     .addHelpText(
       'after',
       '\nPrints how many were sealed anew as one line of JSON. Exit codes: 0 all of them, 2 the configuration cannot be used,' +
@@ -54,7 +57,10 @@ async function finish(rotation: KeyRotation): Promise<void> {
   const { resealed } = rotation.total
   process.stdout.write(`${JSON.stringify({ resealed, failed: status.unreadable })}\n`)
   if (status.waitsFor.length > 0)
-    throw new Exit(1, `these machines do not have key ${status.wanted} as their first one: ${status.waitsFor.join(', ')}`)
+    throw new Exit(
+      1,
+      `these machines do not have key ${status.wanted} as their first one: ${status.waitsFor.join(', ')}`,
+    )
   if (status.unreadable > 0)
     throw new Exit(1, `${status.unreadable} secrets were sealed under a key that the configuration does not name`)
   if (!status.complete) throw new Exit(1, 'a machine still uses the old key; run the command again')

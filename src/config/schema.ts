@@ -315,7 +315,8 @@ export const ConfigFile = Type.Object(
       {
         key_file: Type.Optional(
           Type.String({
-            description: 'Key for secrets at rest; made when absent. Default: secret.key inside data.',
+            description:
+              'Key for secrets at rest; made when absent. Default: secret.key inside data. A new key is a new first line; the old ones follow, one per line, until edged status says that nothing needs them.',
             examples: ['./data/secret.key'],
           }),
         ),
@@ -327,7 +328,8 @@ export const ConfigFile = Type.Object(
         ),
         old_keys: Type.Optional(
           Type.Array(Type.String(), {
-            description: 'Former keys: secrets that they encrypted can still be read during a rotation.',
+            description:
+              'Former keys: secrets that they encrypted can still be read, until all are encrypted with the new key; edged status says when.',
             examples: [['${EDGED_OLD_KEY}']],
           }),
         ),

@@ -24,9 +24,7 @@ export interface BackupDeps {
 export type BackupResponse = AsyncIterable<Uint8Array> | { readonly status: number; readonly reason: string }
 
 /** Creates the function that responds to `edged backup`: one backup at a time, for callers that have the secret key. */
-export function backups(
-  deps: BackupDeps,
-): (authorization: string | undefined, withKey: boolean) => BackupResponse {
+export function backups(deps: BackupDeps): (authorization: string | undefined, withKey: boolean) => BackupResponse {
   const { store, blobs, keys, clock, log } = deps
   const tokens = keys.deriveAll(BACKUP_KEY).map((key) => Buffer.from(`Bearer ${key.toString('hex')}`))
   let isRunning = false

@@ -56,7 +56,13 @@ export async function openFoundation(
   state.mention(logpush)
   const running = () => store.list(WEBHOOK_SENDERS).map(({ id }) => id)
   const rotation = stack.use(
-    await KeyRotation.open({ store, ring: keys, clock, log, shared: shared ? { self: logpush.machine, running } : undefined }),
+    await KeyRotation.open({
+      store,
+      ring: keys,
+      clock,
+      log,
+      shared: shared ? { self: logpush.machine, running } : undefined,
+    }),
   )
   rotation.start()
   state.mention(rotation)

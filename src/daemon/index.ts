@@ -217,7 +217,15 @@ async function start(
     await started.start()
   }
   const acme = stack.use(
-    startAcme({ store, vault: keys.derivedRing(CERTIFICATES), config: current, zones: edge.zones, clock, log, metrics }),
+    startAcme({
+      store,
+      vault: keys.derivedRing(CERTIFICATES),
+      config: current,
+      zones: edge.zones,
+      clock,
+      log,
+      metrics,
+    }),
   )
 
   reloader.start({

@@ -2,7 +2,14 @@ import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { VERSION } from '../package.js'
 import type { KeyStatus } from '../store/key-rotation.js'
-import { secretsStatus, storeType, type DaemonStatus, type DaemonUrls, type LastReload, type ZoneStatus } from './status.js'
+import {
+  secretsStatus,
+  storeType,
+  type DaemonStatus,
+  type DaemonUrls,
+  type LastReload,
+  type ZoneStatus,
+} from './status.js'
 
 /** A part that can become unavailable while the daemon runs. */
 export interface Part {

@@ -162,7 +162,9 @@ export class KeyRotation {
       const key = writingKey(store) ?? ring.id
       ring.use(key)
       if (ring.missing !== undefined)
-        throw new Error(`the other machines encrypt secrets with key ${key}: name it in secrets.key or secrets.old_keys`)
+        throw new Error(
+          `the other machines encrypt secrets with key ${key}: name it in secrets.key or secrets.old_keys`,
+        )
       const beat = (store.get(MACHINES, DAEMON, shared.self)?.value.beat ?? 0) + 1
       try {
         await store.batch([

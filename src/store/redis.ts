@@ -390,7 +390,11 @@ class RedisPlace implements Backend {
     this.#issue = isIssue ? new Error(message) : undefined
     if (this.#logged.has(message) || this.#logged.size >= MAX_LOGGED) return
     this.#logged.add(message)
-    const line = { event: isIssue ? 'store_unusable' : 'store_still_unavailable', store: this.#link.where, error: message }
+    const line = {
+      event: isIssue ? 'store_unusable' : 'store_still_unavailable',
+      store: this.#link.where,
+      error: message,
+    }
     if (isIssue) this.#options.log.error(line)
     else this.#options.log.warn(line)
   }

@@ -72,8 +72,7 @@ const lacks = (ring: Keyring, needed: string | undefined): string =>
 
 /** Returns the id of the key that machines with this store encrypt with; undefined if the store is new. */
 export const writingKey = (store: Pick<Store, 'get'>): string | undefined =>
-  store.get(WRITING_KEY, DAEMON, CHECK_ID)?.value.key ??
-  keyIdOf(store.get(CHECK, DAEMON, CHECK_ID)?.value.sealed ?? '')
+  store.get(WRITING_KEY, DAEMON, CHECK_ID)?.value.key ?? keyIdOf(store.get(CHECK, DAEMON, CHECK_ID)?.value.sealed ?? '')
 
 /** Stores the check. If several machines start concurrently, one creates it and the others read it. */
 async function firstCheck(store: Store, value: Sealed): Promise<{ value: Sealed }> {
@@ -85,9 +84,7 @@ async function firstCheck(store: Store, value: Sealed): Promise<{ value: Sealed 
 export async function readKeys(secrets: SecretKeys): Promise<[Buffer, ...Buffer[]]> {
   const { key, keyFile, oldKeys = [] } = secrets
   const [first, ...others] =
-    key === undefined
-      ? keysIn(await fs.readFile(keyFile, 'utf8'), keyFile)
-      : ([parsedKey(key, 'secrets.key')] as const)
+    key === undefined ? keysIn(await fs.readFile(keyFile, 'utf8'), keyFile) : ([parsedKey(key, 'secrets.key')] as const)
   return [first, ...others, ...oldKeys.map((old) => parsedKey(old, 'secrets.old_keys'))]
 }
 

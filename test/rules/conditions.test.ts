@@ -350,7 +350,10 @@ t.test('credentials are detected if both are present, and are not stored', async
 t.test('in the proxy', async (t) => {
   const { url: origin } = await startOrigin(t, (_request, response) => response.end('origin'))
   const limiter = new Limiter({ clock: systemClock })
-  const challenges = new Challenges(() => [Buffer.alloc(32, 7)], systemClock, { difficulty: 8, clearance_lifetime: 60_000 })
+  const challenges = new Challenges(() => [Buffer.alloc(32, 7)], systemClock, {
+    difficulty: 8,
+    clearance_lifetime: 60_000,
+  })
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as object as never) })
   const parts = conditions({ limiter, challenges, log })

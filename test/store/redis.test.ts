@@ -263,7 +263,10 @@ async function withServer(server: RedisServer): Promise<void> {
       await until(() => store.writable)
     }
     await put(store, 'b', 2)
-    t.same(held(store).map(([id]) => id), ['a', 'b'])
+    t.same(
+      held(store).map(([id]) => id),
+      ['a', 'b'],
+    )
   })
 
   t.test('a lost connection is restored, with the changes missed in between', async (t) => {

@@ -212,8 +212,7 @@ export class AssetUploads {
   async #verify(jwt: string, use: Use, scope: Scope): Promise<Claims> {
     const { keys, clock } = this.#deps
     const currentDate = new Date(clock.now())
-    const verify = async (key: Uint8Array) =>
-      await jwtVerify<Claims>(jwt, key, { algorithms: ['HS256'], currentDate })
+    const verify = async (key: Uint8Array) => await jwtVerify<Claims>(jwt, key, { algorithms: ['HS256'], currentDate })
     const { payload } = await Promise.any(keys().map(verify)).catch((cause) => {
       throw new BadToken('the token is not valid, or no longer', { cause })
     })

@@ -21,7 +21,10 @@ async function traced(t: Test) {
   const metrics = openMetrics()
   const clock = handClock()
   const log = silentLog
-  const challenges = new Challenges(() => [Buffer.alloc(32, 1)], clock, { difficulty: 1, clearance_lifetime: 1_800_000 })
+  const challenges = new Challenges(() => [Buffer.alloc(32, 1)], clock, {
+    difficulty: 1,
+    clearance_lifetime: 1_800_000,
+  })
   const parts = {
     ...defaultRuleDeps,
     ...conditions({ limiter: new Limiter({ clock, maxKeys: 100 }), challenges, log }),
