@@ -129,11 +129,10 @@ function* sealedIn(value: unknown): Generator<string> {
 }
 
 async function* inSlices<T>(all: Iterable<T>): AsyncGenerator<T> {
-  let count = 0
-  for (const one of [...all]) {
+  const records = Array.from(all)
+  for (const [count, one] of records.entries()) {
     yield one
-    count += 1
-    if (count % SLICE === 0) await turn()
+    if (count % SLICE === SLICE - 1) await turn()
   }
 }
 

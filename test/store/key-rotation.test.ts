@@ -191,14 +191,14 @@ function withRedis(freshUrl: () => string): void {
     const two = await machine(url, 'two', [NEW, OLD])
     await one.rotation.step()
     await two.store.caughtUp()
-    let changes = 0
-    one.store.change = async () => {
-      changes += 1
-      // It is gone: it neither writes nor renews nor releases anything.
-      return await new Promise(() => undefined)
-    }
-    void one.rotation.step().catch(() => undefined)
-    while (changes === 0) await systemClock.sleep(5)
+    await new Promise<void>((began) => {
+      one.store.change = async () => {
+        began()
+        // It neither writes nor renews nor releases anything from now on.
+        return await new Promise(() => undefined)
+      }
+      void one.rotation.step().catch(() => undefined)
+    })
     await one.crash()
     t.equal(await readAll(two), 200)
     await complete([two])
