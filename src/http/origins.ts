@@ -6,9 +6,18 @@ import { Overloaded } from './origin-errors.js'
 
 /** An origin without requests is closed after this time. */
 const IDLE_MS = 60_000
-const MAX_ORIGINS = 4096
+const MAX_ORIGINS = 16_384
 /** Rules of one zone can name any number of hosts and ports. */
 const MAX_ORIGINS_PER_ZONE = 256
+/** If there are too many, the one of so many that was unused for longest is closed. */
+const SAMPLE = 16
+
+/** An origin of a zone. */
+interface Place {
+  readonly zone: string
+  readonly key: string
+  readonly origin: Origin
+}
 
 /**
  * The origins in use, created on first use and closed when idle. Zones share no connections, even if they have the same
@@ -18,8 +27,10 @@ export class Origins {
   #limits: OriginLimits
   readonly #deps: ConnectorDeps
   readonly #turns: TransferTurns
-  readonly #byZone = new Map<string, Map<string, Origin>>()
-  #size = 0
+  readonly #byZone = new Map<string, Map<string, Place>>()
+  /** The same origins. The iterator goes round, so that an eviction looks at other ones than the last. */
+  readonly #places = new Set<Place>()
+  #next = this.#places.values()
   readonly #closing = new Set<Origin>()
   #timer: NodeJS.Timeout | undefined
 
@@ -40,50 +51,48 @@ export class Origins {
         : `${url} ${named ?? ''} ${unverified ? 'unverified' : ''} ${serverName ?? ''} ${connections ?? ''} ${ca ?? ''}`
     const origins = this.#byZone.get(zone)
     const known = origins?.get(key)
-    if (known && !(named && known.outdated)) return known
-    if (known) this.#remove(zone, key, known)
+    if (known && !(named && known.origin.outdated)) return known.origin
+    if (known) this.#remove(known)
     return this.#open(zone, key, target)
   }
 
   get size(): number {
-    return this.#size
+    return this.#places.size
   }
 
   /** Applies new limits. Requests in progress keep their connections. */
   configure(limits: OriginLimits): void {
     this.#limits = limits
-    for (const origin of this.#all()) this.#close(origin)
-    this.#byZone.clear()
-    this.#size = 0
+    for (const { origin } of this.#places) this.#close(origin)
+    this.#clear()
     this.#tickEvery(limits)
   }
 
   /** Closes everything. */
   close(): void {
     clearInterval(this.#timer)
-    for (const origin of [...this.#all(), ...this.#closing]) origin.destroy()
-    this.#byZone.clear()
-    this.#size = 0
-  }
-
-  *#all(): Generator<Origin> {
-    for (const origins of this.#byZone.values()) yield* origins.values()
+    for (const { origin } of this.#places) origin.destroy()
+    for (const origin of this.#closing) origin.destroy()
+    this.#clear()
   }
 
   #open(zone: string, key: string, target: OriginTarget): Origin {
     const origins = this.#byZone.get(zone)
-    if (origins && origins.size >= MAX_ORIGINS_PER_ZONE && !this.#evict([[zone, origins]]))
+    if (origins && origins.size >= MAX_ORIGINS_PER_ZONE && !this.#evict(origins.values()))
       throw new Overloaded('too many origins of one zone are in use')
-    if (this.#size >= MAX_ORIGINS && !this.#evict(this.#byZone)) throw new Overloaded('too many origins are in use')
+    if (this.size >= MAX_ORIGINS && !this.#evict(this.#sample()) && !this.#evict(this.#places))
+      throw new Overloaded('too many origins are in use')
     const { connections = this.#limits.connections } = target
     const connector = new Connector(target, { ...this.#deps, zone })
     const origin = new Origin(connector, { ...this.#limits, connections }, this.#turns)
+    const place = { zone, key, origin }
     const present = this.#byZone.get(zone)
-    if (present) present.set(key, origin)
-    else this.#byZone.set(zone, new Map([[key, origin]]))
-    this.#size++
+    if (present) present.set(key, place)
+    else this.#byZone.set(zone, new Map([[key, place]]))
+    this.#places.add(place)
     return origin
   }
+
   /** One timer for all timeouts, often enough to enforce each within a quarter of it. */
   #tickEvery(limits: OriginLimits): void {
     clearInterval(this.#timer)
@@ -95,30 +104,46 @@ export class Origins {
   }
 
   #tick(ms: number): void {
-    for (const [zone, origins] of this.#byZone)
-      for (const [key, origin] of origins) {
-        origin.tick(ms)
-        if (origin.idleMs >= IDLE_MS) this.#remove(zone, key, origin)
-      }
+    for (const place of this.#places) {
+      place.origin.tick(ms)
+      if (place.origin.idleMs >= IDLE_MS) this.#remove(place)
+    }
     for (const origin of this.#closing) origin.tick(ms)
   }
 
-  /** Closes an origin without requests. Returns false if none exists. */
-  #evict(zones: Iterable<[string, ReadonlyMap<string, Origin>]>): boolean {
-    for (const [zone, origins] of zones)
-      for (const [key, origin] of origins) {
-        if (origin.active > 0) continue
-        this.#remove(zone, key, origin)
-        return true
-      }
-    return false
+  /** Returns some of the origins, each time those that follow. */
+  #sample(): Place[] {
+    const places: Place[] = []
+    for (let n = 0; n < SAMPLE; n++) {
+      const { value, done } = this.#next.next()
+      if (done === true) this.#next = this.#places.values()
+      else places.push(value)
+    }
+    return places
   }
 
-  #remove(zone: string, key: string, origin: Origin): void {
+  /** Closes the origin that was unused for longest. Returns false if all have requests. */
+  #evict(places: Iterable<Place>): boolean {
+    let oldest: Place | undefined
+    for (const place of places)
+      if (place.origin.active === 0 && place.origin.idleMs > (oldest?.origin.idleMs ?? -1)) oldest = place
+    if (oldest) this.#remove(oldest)
+    return oldest !== undefined
+  }
+
+  #remove(place: Place): void {
+    const { zone, key, origin } = place
     const origins = this.#byZone.get(zone)
-    if (origins?.delete(key)) this.#size--
+    if (origins?.get(key) === place) origins.delete(key)
     if (origins?.size === 0) this.#byZone.delete(zone)
+    this.#places.delete(place)
     this.#close(origin)
+  }
+
+  #clear(): void {
+    this.#byZone.clear()
+    this.#places.clear()
+    this.#next = this.#places.values()
   }
 
   #close(origin: Origin): void {

@@ -28,7 +28,7 @@ export async function startOrigin(folder) {
   writeFileSync(
     `${folder}/origin.conf`,
     `daemon off; worker_processes 1; pid ${folder}/origin.pid; error_log ${folder}/origin.log;
-    events { worker_connections 1024; }
+    events { worker_connections 32768; }
     http { access_log off; types { text/html html; } charset utf-8; client_body_temp_path ${folder};
       proxy_temp_path ${folder}; fastcgi_temp_path ${folder}; uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
       open_file_cache max=8 inactive=1h;
