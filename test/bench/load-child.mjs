@@ -1,8 +1,9 @@
 // Keep-alive load on one URL: a bounded number of connections for a bounded time. Sends { requests, seconds, p50, p99 }.
-// With a number of hosts, requests go to z0.bench.test, z1.bench.test and so on in turn.
+// With a number of hosts, requests go to z0.bench.test, z1.bench.test and so on in turn; skewed: the share of the
+// host of rank N is proportional to 1/N.
 import { connect } from 'node:net'
 
-const [port, connections, seconds, hosts, status, path, ...headers] = process.argv.slice(2)
+const [port, connections, seconds, hosts, skewed, status, path, ...headers] = process.argv.slice(2)
 const requestTo = (host) =>
   Buffer.from(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`)
 const requests =
@@ -25,7 +26,8 @@ for (let i = 0; i < Number(connections); i++) {
     wanted = -1
     had = 0
     began = performance.now()
-    socket.write(requests[turn++ % requests.length])
+    const at = skewed === 'true' ? Math.floor(requests.length ** Math.random()) - 1 : turn++ % requests.length
+    socket.write(requests[Math.max(0, at)])
   }
   socket.on('connect', next)
   socket.on('data', (chunk) => {

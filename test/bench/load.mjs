@@ -10,16 +10,20 @@ export const LOADER = installed('wrk') ? 'wrk' : 'node:net'
 
 /**
  * Keep-alive load on one URL of bench.test for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a
- * failed request. With `hosts`, requests go to that number of names below bench.test in turn. `hosts` and another
+ * failed request. With `hosts`, requests go to that number of names below bench.test in turn; `skewed`: the first names get most. `hosts` and another
  * `status` need node:net.
  */
-export async function load(port, { connections, seconds, headers = [], path = '/', hosts = 0, status = 200 }) {
+export async function load(
+  port,
+  { connections, seconds, headers = [], path = '/', hosts = 0, skewed = false, status = 200 },
+) {
   if (LOADER !== 'wrk' || hosts > 0 || status !== 200) {
     const response = await inChild('./load-child.mjs', [
       String(port),
       String(connections),
       String(seconds),
       String(hosts),
+      String(skewed),
       String(status),
       path,
       ...headers,

@@ -15,6 +15,9 @@ const DRILLS = {
 /** No drill takes longer, or much longer than it is told to. */
 const MAX_SECONDS = 300
 const END_SECONDS = 180
+/** For each `--kills` of the drill of machines. */
+const KILL_SECONDS = 40
+const KILLS = 20
 
 const [name = 'attacks', ...options] = process.argv.slice(2)
 if (!(name in DRILLS)) {
@@ -35,7 +38,8 @@ const text = (wanted) => {
 }
 
 const asked = Math.max(option('seconds', 0), option('minutes', name === 'soak' ? 30 : 0) * 60)
-const limit = Math.max(MAX_SECONDS, asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0))
+const kills = name === 'machines' ? option('kills', KILLS) * KILL_SECONDS : 0
+const limit = Math.max(MAX_SECONDS, kills, asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0))
 setTimeout(() => {
   console.error(`not finished after ${limit} s`)
   process.exit(1)
