@@ -53,10 +53,8 @@ t.test(
     writeFileSync(hosts, '')
     const start = performance.now()
     t.match(await get(daemon.proxy, 'b.test'), { status: 502, text: /address of the origin server could not be found/ })
-    t.ok(
-      daemon.lines.some((line) => /other\.test/.test(line) && /EAI_AGAIN|ENOTFOUND/.test(line)),
-      'the log has the name',
-    )
+    await until(() => daemon.lines.some((line) => /other\.test/.test(line) && /EAI_AGAIN|ENOTFOUND/.test(line)))
+    t.pass('the log has the name')
     const statuses = new Set<number>()
     await until(async () => {
       statuses.add((await get(daemon.proxy, 'a.test')).status)
@@ -92,6 +90,35 @@ t.test('an origin that vanished without closing its connections', { skip: unbuil
   t.pass('after failures only the other origin of a zone is used')
   gates[0].fault = undefined
   t.match(await get(daemon.proxy, 'a.test'), { status: 200 })
+})
+
+t.test('an origin that breaks and recovers again and again', { skip: unbuilt }, async (t) => {
+  const server = new URL(
+    await originServer(t, (_, response) => response.writeHead(200, { connection: 'close' }).end('page')),
+  )
+  const [flapping, steady] = [await tcpGate(t, Number(server.port)), await tcpGate(t, Number(server.port))]
+  const url = ({ port }: { port: number }) => `http://127.0.0.1:${port}`
+  const zones = [
+    zone('a.test', { origin: url(flapping) }),
+    zone('b.test', { origins: [{ url: url(flapping) }, { url: url(steady) }] }),
+  ]
+  const proxy = { origin: { headers_timeout: '5s', keep_alive_timeout: '1h' } }
+  const daemon = await startDaemon(t, configuration('', { zones, proxy }))
+  const statuses = async (host: string) => {
+    const all = await Promise.all(Array.from({ length: 10 }, async () => await get(daemon.proxy, host)))
+    return [...new Set(all.map(({ status }) => status))]
+  }
+  for (let n = 0; n < 5; n++) {
+    t.strictSame(await statuses('a.test'), [200], 'a zone with this origin alone: served as soon as it works')
+    t.strictSame(await statuses('b.test'), [200])
+    flapping.fault = 'reset'
+    await until(async () => (await statuses('b.test')).join() === '200')
+    t.strictSame(await statuses('a.test'), [502])
+    flapping.fault = undefined
+    await until(async () => (await statuses('a.test')).join() === '200')
+  }
+  const changes = daemon.lines.filter((line) => line.includes('"origin_')).length
+  t.ok(changes <= 20, `${changes} log lines about its state`)
 })
 
 t.test('a client that vanished in the middle of a response or of a request', { skip: unbuilt }, async (t) => {
