@@ -1,4 +1,4 @@
-import { isUtf8 as isUtf8Text } from 'node:buffer'
+import { isAscii, isUtf8 as isUtf8Text } from 'node:buffer'
 import { CodeUnits } from './code-units.js'
 import { decoderFor, encodingOf, wholeCharacters, type BytesDecoder } from './encodings.js'
 import { OpenTag } from './tag.js'
@@ -13,6 +13,12 @@ const MARKS: readonly [mark: readonly number[], encoding: string][] = [
 ]
 const MAX_MARK_BYTES = 3
 
+export interface CharsetOptions {
+  charset?: string | undefined
+  xml?: boolean
+  keepsUtf8?: boolean
+}
+
 /**
  * Decodes a page's bytes. The encoding is determined by, in this order: a byte order mark, the charset of the
  * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. If all are missing, XML
@@ -23,13 +29,23 @@ const MAX_MARK_BYTES = 3
 export class CharsetDecoder {
   readonly #header: string | undefined
   readonly #xml: boolean
+  readonly #keepsUtf8: boolean
   #decoder: BytesDecoder | undefined
   #held: Buffer = Buffer.alloc(0)
 
-  /** `charset` is that of the header; an unknown one is ignored. `xml` ignores `<meta>`. */
-  constructor({ charset, xml = false }: { charset?: string | undefined; xml?: boolean } = {}) {
+  /**
+   * `charset` is that of the header; an unknown one is ignored. `xml` ignores `<meta>`. `keepsUtf8`: UTF-8 may be returned
+   * undecoded.
+   */
+  constructor({ charset, xml = false, keepsUtf8 = false }: CharsetOptions = {}) {
     this.#header = charset === undefined ? undefined : encodingOf(charset)
     this.#xml = xml
+    this.#keepsUtf8 = keepsUtf8
+  }
+
+  /** What was returned last is UTF-8 still, with one character for each byte. Once it is not, it never is again. */
+  get isUtf8(): boolean {
+    return this.#decoder === undefined ? this.#keepsUtf8 : this.#decoder.isUtf8 === true
   }
 
   /** Throws NotConvertible for an encoding that browsers reject. */
@@ -50,7 +66,10 @@ export class CharsetDecoder {
     this.#held = Buffer.alloc(0)
     const marked = MARKS.find(([mark]) => mark.every((byte, at) => held[at] === byte))?.[1]
     const encoding = marked ?? this.#header ?? declaredEncoding(held.subarray(0, DECLARED_WITHIN), this.#xml)
-    this.#decoder = encoding === undefined && !this.#xml ? new GuessingDecoder() : decoderFor(encoding ?? 'utf-8')
+    this.#decoder =
+      encoding === undefined && !this.#xml
+        ? new GuessingDecoder(this.#keepsUtf8)
+        : decoderFor(encoding ?? 'utf-8', this.#keepsUtf8)
     return this.#decoder.decode(held)
   }
 }
@@ -63,8 +82,18 @@ const GUESSED_BY = 1024
  * default is windows-1252.
  */
 class GuessingDecoder implements BytesDecoder {
+  readonly #keepsUtf8: boolean
   #decoder: BytesDecoder | undefined
   #held: Buffer = Buffer.alloc(0)
+
+  constructor(keepsUtf8: boolean) {
+    this.#keepsUtf8 = keepsUtf8
+  }
+
+  /** ASCII is the same in each encoding. */
+  get isUtf8(): boolean {
+    return this.#decoder === undefined ? this.#keepsUtf8 : this.#decoder.isUtf8 === true
+  }
 
   decode(bytes: Uint8Array): string {
     if (this.#decoder !== undefined) return this.#decoder.decode(bytes)
@@ -72,9 +101,9 @@ class GuessingDecoder implements BytesDecoder {
       this.#held = Buffer.concat([this.#held, bytes])
       return this.#held.length < GUESSED_BY ? '' : this.#guess()
     }
-    const ascii = bytes.findIndex((byte) => byte > 0x7f)
     const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (ascii < 0) return all.toString('latin1')
+    if (isAscii(all)) return all.toString('latin1')
+    const ascii = all.findIndex((byte) => byte > 0x7f)
     this.#held = Buffer.from(all.subarray(ascii))
     return all.toString('latin1', 0, ascii) + (this.#held.length < GUESSED_BY ? '' : this.#guess())
   }
@@ -89,7 +118,7 @@ class GuessingDecoder implements BytesDecoder {
     this.#held = Buffer.alloc(0)
     const known = held.subarray(0, GUESSED_BY)
     const whole = known.subarray(0, wholeCharacters(known))
-    this.#decoder = decoderFor(whole.length > 0 && isUtf8Text(whole) ? 'utf-8' : 'windows-1252')
+    this.#decoder = decoderFor(whole.length > 0 && isUtf8Text(whole) ? 'utf-8' : 'windows-1252', this.#keepsUtf8)
     return this.#decoder.decode(held)
   }
 }

@@ -64,7 +64,7 @@ export class Converter {
     this.#page = keepHtml ? new KeptHtml() : new (content === 'main' ? MainPage : Page)(undefined, style)
     const [type = '', ...parameters] = contentType.split(';')
     const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
-    this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml })
+    this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml, keepsUtf8: !xml })
     this.#tokenizer = xml ? new XhtmlTokenizer(this.#page) : new HtmlTokenizer(this.#page)
   }
 
@@ -73,7 +73,7 @@ export class Converter {
     this.#count(bytes.byteLength)
     for (let at = 0; at < bytes.byteLength; at += PIECE) {
       const text = this.#decoder.write(bytes.subarray(at, at + PIECE))
-      if (text !== '') this.#tokenizer.write(text)
+      if (text !== '') this.#tokenizer.write(text, this.#decoder.isUtf8)
     }
     return this.#take()
   }
@@ -81,7 +81,7 @@ export class Converter {
   /** Ends the page. Returns the rest of its Markdown. */
   end(): string {
     const text = this.#decoder.end()
-    if (text !== '') this.#tokenizer.write(text)
+    if (text !== '') this.#tokenizer.write(text, this.#decoder.isUtf8)
     return this.#finish()
   }
 

@@ -1,5 +1,6 @@
-import { isAscii, isUtf8, transcode } from 'node:buffer'
+import { isAscii } from 'node:buffer'
 import { NotConvertible } from './not-convertible.js'
+import { decodeUtf8, ForeignShare } from './utf8-text.js'
 
 /** Labels of encodings that browsers reject. WHATWG Encoding, 4.2, "replacement". */
 const REFUSED: ReadonlySet<string> = new Set([
@@ -54,11 +55,16 @@ export function encodingOf(label: string): string | undefined {
 export interface BytesDecoder {
   decode(bytes: Uint8Array): string
   end(): string
+  /** What it returned last is UTF-8 still, with one character for each byte. Once it is not, it never is again. */
+  readonly isUtf8?: boolean
 }
 
-/** Returns the decoder for an encoding name of `encodingOf`. A leading byte order mark is dropped. */
-export function decoderFor(encoding: string): BytesDecoder {
-  if (encoding === 'utf-8') return utf8()
+/**
+ * Returns the decoder for an encoding name of `encodingOf`. A leading byte order mark is dropped. `keepsUtf8`: it may return
+ * UTF-8 undecoded.
+ */
+export function decoderFor(encoding: string, keepsUtf8 = false): BytesDecoder {
+  if (encoding === 'utf-8') return new Utf8Decoder(keepsUtf8)
   if (SINGLE_BYTE.test(encoding)) return singleByte(encoding)
   const decoder = new TextDecoder(encoding)
   return { decode: (bytes) => decoder.decode(bytes, { stream: true }), end: () => decoder.decode() }
@@ -80,36 +86,47 @@ export function wholeCharacters(bytes: Uint8Array): number {
   return length
 }
 
-/** Returns UTF-8 as text. Node decodes UTF-8 to UTF-16 six times as fast as to a string, but only if it is valid. */
-function decodeUtf8(bytes: Buffer): string {
-  if (isAscii(bytes)) return bytes.toString('latin1')
-  return isUtf8(bytes) ? transcode(bytes, 'utf8', 'utf16le').toString('utf16le') : bytes.toString('utf8')
-}
+const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Returns a UTF-8 decoder. It is much faster than a streaming TextDecoder for ASCII, and its strings take one byte per
- * character if possible, which also makes the tokenizer faster.
+ * Decodes UTF-8. It is much faster than a streaming TextDecoder for ASCII, and its strings take one byte per character if
+ * possible, which also makes the tokenizer faster. So does UTF-8 that is kept: a few characters that are not ASCII would make
+ * strings of two bytes per character.
  */
-function utf8(): BytesDecoder {
-  let rest: Buffer = Buffer.alloc(0)
-  let first = true
-  const text = (bytes: Buffer) => {
-    if (bytes.length === 0) return ''
-    const decoded = decodeUtf8(bytes)
-    const begins = first
-    first = false
-    return begins && decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded
+class Utf8Decoder implements BytesDecoder {
+  isUtf8: boolean
+  readonly #foreign = new ForeignShare()
+  #rest: Buffer = NO_BYTES
+  #isFirst = true
+
+  constructor(keepsUtf8: boolean) {
+    this.isUtf8 = keepsUtf8
   }
-  return {
-    decode(bytes) {
-      const all = rest.length === 0 ? view(bytes) : Buffer.concat([rest, bytes])
-      const end = wholeCharacters(all)
-      rest = Buffer.from(all.subarray(end))
-      return text(all.subarray(0, end))
-    },
-    end: () => text(rest),
+
+  decode(bytes: Uint8Array): string {
+    const all = this.#rest.length === 0 ? view(bytes) : Buffer.concat([this.#rest, bytes])
+    const end = wholeCharacters(all)
+    this.#rest = end === all.length ? NO_BYTES : Buffer.from(all.subarray(end))
+    return this.#text(all.subarray(0, end))
+  }
+
+  end(): string {
+    return this.#text(this.#rest)
+  }
+
+  #text(bytes: Buffer): string {
+    if (bytes.length === 0) return ''
+    if (this.isUtf8 && this.#foreign.isLarge(bytes)) this.isUtf8 = false
+    const text = this.isUtf8 ? bytes.toString('latin1') : decodeUtf8(bytes)
+    if (!this.#isFirst) return text
+    this.#isFirst = false
+    const mark = this.isUtf8 ? UTF8_MARK : MARK
+    return text.startsWith(mark) ? text.slice(mark.length) : text
   }
 }
+
+const MARK = '\ufeff'
+const UTF8_MARK = '\u00ef\u00bb\u00bf'
 
 const tables = new Map<string, Uint16Array>()
 

@@ -67,7 +67,8 @@ export interface Events {
 
 /** Reads a page in pieces of any size and reports its events as soon as they are certain. */
 export interface Tokenizer {
-  write(text: string): void
+  /** `isUtf8`: each character of the text is a byte of UTF-8, for a tokenizer that decodes it. */
+  write(text: string, isUtf8?: boolean): void
   /** Reports the remaining events. No write is allowed afterwards. */
   end(): void
 }

@@ -4,6 +4,7 @@ import { decodeAttribute } from './entities.js'
 import type { Tag } from './events.js'
 import { withLineFeeds } from './line-ends.js'
 import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
+import { decodeUtf8Text } from './utf8-text.js'
 import { keyOf } from './value-keys.js'
 
 const TAB = 0x09
@@ -37,8 +38,11 @@ const DECODE_BIT = 1
 const ESCAPE_BIT = 2
 const NUL_BIT = 4
 const RETURN_BIT = 8
+/** It may be part of a character of UTF-8. */
+const FOREIGN_BIT = 16
 const VALUES = new Uint8Array(0x10000).fill(ESCAPE_BIT)
 VALUES.fill(0, 0x21, 0x7f)
+VALUES.fill(ESCAPE_BIT | FOREIGN_BIT, 0x80, 0x100)
 for (const char of '<>()\\') VALUES[char.charCodeAt(0)] = ESCAPE_BIT
 VALUES[AMPERSAND] = DECODE_BIT | ESCAPE_BIT
 VALUES[0] = NUL_BIT | ESCAPE_BIT
@@ -61,13 +65,16 @@ export class OpenTag implements Tag {
 
   #html = ''
   #units: Uint16Array = new Uint16Array(0)
+  /** Each character of the page is a byte of UTF-8. */
+  #isUtf8 = false
   /** Four numbers for each attribute: where its name and its value start and end. */
   #offsets = new Int32Array(256)
   #used = 0
 
-  /** The text whose tags are read from now on, and its code units. */
-  within(html: string, units: Uint16Array): void {
+  /** The text whose tags are read from now on, and its code units. `isUtf8`: its characters are bytes of UTF-8. */
+  within(html: string, units: Uint16Array, isUtf8 = false): void {
     this.#html = html
+    this.#isUtf8 = isUtf8
     this.#units = units
   }
 
@@ -100,7 +107,7 @@ export class OpenTag implements Tag {
     const element = elementAt(units, start, at, key, seen < 0x80)
     this.element = element
     this.id = element === undefined ? KNOWN_NAMES : element.id
-    this.name = element === undefined ? lowerName(html.slice(start, at)) : element.name
+    this.name = element === undefined ? lowerName(this.#decoded(html.slice(start, at))) : element.name
     return char === GREATER ? at + 1 : this.#readAttributes(html, units, at)
   }
 
@@ -213,10 +220,14 @@ export class OpenTag implements Tag {
     const offsets = this.#offsets
     const all = new Map<string, string>()
     for (let index = 0; index < this.#used; index += 4) {
-      const name = lowerName(this.#html.slice(offsets[index], offsets[index + 1]))
+      const name = lowerName(this.#decoded(this.#html.slice(offsets[index], offsets[index + 1])))
       if (!all.has(name)) all.set(name, this.#value(offsets[index + 2] as number, offsets[index + 3] as number))
     }
     return all
+  }
+
+  #decoded(name: string): string {
+    return this.#isUtf8 ? decodeUtf8Text(name) : name
   }
 
   /** A value that stands between two positions of the page. */
@@ -225,7 +236,8 @@ export class OpenTag implements Tag {
     let seen = 0
     for (let at = start; at < end; at++) seen |= VALUES[units[at] as number] as number
     this.valueIsPlain = seen === 0
-    const all = part(this.#html, start, end)
+    const written = part(this.#html, start, end)
+    const all = (seen & FOREIGN_BIT) !== 0 && this.#isUtf8 ? decodeUtf8Text(written) : written
     const raw = (seen & RETURN_BIT) === 0 ? all : withLineFeeds(all)
     const value = (seen & DECODE_BIT) === 0 ? raw : decodeAttribute(raw)
     return (seen & NUL_BIT) === 0 ? value : value.replaceAll('\0', '\ufffd')

@@ -19,7 +19,10 @@ const SINGLE_SPACE = 64
 /** What may end a text: `<`, and the 0 behind what is there. */
 const STOP = 128
 /** The bits that are. */
-const OF_TEXT = 63
+const OF_TEXT = 31
+
+/** A trait of a scan only: characters from U+0080 to U+00FF. Where UTF-8 is read, the text is not ASCII. */
+export const FOREIGN = 1
 /** So far to the left stand the traits that two characters side by side have. */
 const TWICE = 8
 
@@ -30,6 +33,7 @@ TRAITS[0x26] = SPECIALS | AMPERSAND
 TRAITS[SPACE] = SINGLE_SPACE
 TRAITS[LESS] = SPECIALS | STOP
 TRAITS[0] = NUL | STOP
+TRAITS.fill(FOREIGN, 0x80, 0x100)
 
 const WHITE = INNER_SPACE | SINGLE_SPACE
 

@@ -8,8 +8,9 @@ import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
-import { TextScan } from './text-scan.js'
+import { FOREIGN, TextScan } from './text-scan.js'
 import { AMPERSAND, BLANK, INNER_SPACE, NUL, OUTER_SPACE, traitsOf } from './text-traits.js'
+import { decodeUtf8Text, startOfCharacter } from './utf8-text.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
 type Mode = Content | 'comment' | 'bogus comment'
@@ -25,6 +26,9 @@ const PIECE = 32_768
 
 /** One for all pages: they are filled, read and done with in one call, and a page that waits for more holds no memory. */
 const CODE_UNITS = new CodeUnits()
+
+/** Characters that may be bytes of UTF-8. */
+const FOREIGN_TEXT = /[\u0080-\u00ff]/
 
 const SLASH = 0x2f
 const LESS = 0x3c
@@ -58,6 +62,9 @@ export class HtmlTokenizer implements Tokenizer {
   #html = ''
   #units: Uint16Array = CODE_UNITS.units
   #at = 0
+  /** What is not read yet is UTF-8 with one character for each byte. Each text is decoded when it is reported. */
+  #isUtf8 = false
+  #isStarted = false
   #mode: Mode
   #raw: RawText
   /** Whether the element whose raw text is being read was wanted. */
@@ -77,13 +84,22 @@ export class HtmlTokenizer implements Tokenizer {
     this.#raw = new RawText(within.element, within.content === 'script')
   }
 
-  write(text: string): void {
+  write(text: string, isUtf8 = false): void {
+    if (isUtf8 !== this.#isUtf8) this.#decodeFromHere(isUtf8)
+    this.#isStarted = true
     const more = this.#half + text
     if (more === '') return
     const isHalf = mayBeHalf(more.charCodeAt(more.length - 1))
     this.#half = isHalf ? more.slice(-1) : ''
     this.#unread += isHalf ? more.slice(0, -1) : more
     if (this.#unread.length >= this.#readAgainAt) this.#read(false)
+  }
+
+  /** Begins to read UTF-8, at the start of the page, or text. */
+  #decodeFromHere(isUtf8: boolean): void {
+    if (isUtf8 && this.#isStarted) throw new RangeError('text cannot be followed by UTF-8')
+    this.#isUtf8 = isUtf8
+    this.#unread = decodeUtf8Text(this.#unread)
   }
 
   end(): void {
@@ -101,10 +117,11 @@ export class HtmlTokenizer implements Tokenizer {
     let size = PIECE
     do {
       to = Math.min(from + size, text.length)
+      if (to < text.length && this.#isUtf8) to = startOfCharacter(text, to)
       if (to < text.length && mayBeHalf(text.charCodeAt(to - 1))) to--
       this.#html = text.slice(from, to)
       this.#units = CODE_UNITS.fill(this.#html)
-      this.#tag.within(this.#html, this.#units)
+      this.#tag.within(this.#html, this.#units, this.#isUtf8)
       this.#at = 0
       this.#scan.end = -1
       while (this.#step(ended && to === text.length));
@@ -254,7 +271,7 @@ export class HtmlTokenizer implements Tokenizer {
     const end = this.#html.indexOf('>', start)
     if (end < 0 && !ended) return this.#wait(at, false)
     if (this.#events.doctype !== undefined && !this.#elements.skipping) {
-      const text = withLineFeeds(this.#html.slice(start, end < 0 ? undefined : end)).replaceAll('\0', '\ufffd')
+      const text = withLineFeeds(this.#slice(start, end < 0 ? this.#html.length : end)).replaceAll('\0', '\ufffd')
       const { name, publicId, systemId, quirks } = readDoctype(text, end < 0)
       this.#events.doctype(name, publicId, systemId, quirks)
     }
@@ -285,7 +302,7 @@ export class HtmlTokenizer implements Tokenizer {
       this.#keepComment(html.length - cut, html.length)
     } else {
       // The first three characters of `--!>` may stand at the very end.
-      const end = Math.max(this.#at, html.length - 3)
+      const end = this.#certain(html.length - 3)
       this.#keepComment(end, end)
     }
     return false
@@ -300,7 +317,7 @@ export class HtmlTokenizer implements Tokenizer {
 
   #keepComment(end: number, next: number): void {
     if (this.#events.comment !== undefined && !this.#elements.skipping) {
-      this.#comment += this.#html.slice(this.#at, end)
+      this.#comment += this.#slice(this.#at, end)
     }
     this.#at = next
   }
@@ -322,6 +339,7 @@ export class HtmlTokenizer implements Tokenizer {
     const raw = this.#raw
     const start = this.#at
     const found = raw.find(html, start, ended)
+    if (!found && raw.end < html.length) raw.end = this.#certain(raw.end)
     if (this.#rawWanted) {
       if (this.#mode !== 'rcdata') this.#plainText(start, raw.end)
       else if (found || raw.end < html.length) this.#rcdata(start, raw.end)
@@ -353,7 +371,7 @@ export class HtmlTokenizer implements Tokenizer {
       this.#at = end + 3
       return true
     }
-    const certain = ended ? html.length : Math.max(this.#at, html.length - 2)
+    const certain = ended ? html.length : this.#certain(html.length - 2)
     if (!this.#elements.skipping) this.#plainText(this.#at, certain)
     this.#at = certain
     return false
@@ -374,29 +392,48 @@ export class HtmlTokenizer implements Tokenizer {
     const html = this.#html
     const hasReferences = (scan.traits & AMPERSAND) !== 0
     if ((scan.traits & NUL) !== 0 || (hasReferences && MAY_BE_SPACE.test(html.slice(start, end)))) {
-      const text = decodeText(withLineFeeds(html.slice(start, end)))
+      const text = decodeText(withLineFeeds(this.#slice(start, end)))
       this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
       return
     }
     const events = this.#events
     if (events.collapses !== true) {
       const text = withLineFeeds(part(html, start, end))
-      events.text(hasReferences ? decodeText(text) : text, scan.traits | scan.outerSpace)
+      events.text(this.#decoded(text), (scan.traits & ~FOREIGN) | scan.outerSpace)
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)
     } else {
-      const text = scan.collapsed(html, this.#units)
-      events.text(hasReferences ? decodeText(text) : text, (scan.traits & ~INNER_SPACE) | scan.spaces)
+      const collapsed = scan.collapsed(html, this.#units)
+      const text = (scan.traits & (AMPERSAND | FOREIGN)) === 0 ? collapsed : this.#decoded(collapsed)
+      events.text(text, (scan.traits & ~(INNER_SPACE | FOREIGN)) | scan.spaces)
     }
   }
 
+  /** Returns a text that was scanned, with its characters of UTF-8 and its character references decoded. */
+  #decoded(text: string): string {
+    const { traits } = this.#scan
+    const decoded = (traits & FOREIGN) !== 0 && this.#isUtf8 ? decodeUtf8Text(text) : text
+    return (traits & AMPERSAND) !== 0 ? decodeText(decoded) : decoded
+  }
+
+  /** Returns the part between two positions, decoded. */
+  #slice(start: number, end: number): string {
+    const slice = this.#html.slice(start, end)
+    return this.#isUtf8 && FOREIGN_TEXT.test(slice) ? decodeUtf8Text(slice) : slice
+  }
+
+  /** Returns `at`, or the start of what is not read yet or of the character there. */
+  #certain(at: number): number {
+    return Math.max(this.#at, this.#isUtf8 ? startOfCharacter(this.#html, at) : at)
+  }
+
   #rcdata(start: number, end: number): void {
-    const slice = this.#lineEnds.read(this.#html.slice(start, end))
+    const slice = this.#lineEnds.read(this.#slice(start, end))
     this.#reportText((slice.includes('&') ? decodeText(slice) : slice).replaceAll('\0', '\ufffd'))
   }
 
   #plainText(start: number, end: number): void {
-    this.#reportText(this.#lineEnds.read(this.#html.slice(start, end)).replaceAll('\0', '\ufffd'))
+    this.#reportText(this.#lineEnds.read(this.#slice(start, end)).replaceAll('\0', '\ufffd'))
   }
 
   #reportText(text: string): void {

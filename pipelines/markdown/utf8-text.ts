@@ -1,0 +1,54 @@
+import { isAscii, isUtf8, transcode } from 'node:buffer'
+
+/** Maximum number of bytes that are decoded without another buffer. */
+const SHORT = 1024
+
+const SCRATCH = Buffer.alloc(SHORT)
+
+/** Returns UTF-8 as text. Node decodes UTF-8 to UTF-16 six times as fast as to a string, but only if it is valid. */
+export function decodeUtf8(bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString('latin1')
+  return isUtf8(bytes) ? transcode(bytes, 'utf8', 'utf16le').toString('utf16le') : bytes.toString()
+}
+
+/** Decodes UTF-8 that has one character for each byte. */
+export function decodeUtf8Text(text: string): string {
+  const { length } = text
+  if (length > SHORT) return decodeUtf8(Buffer.from(text, 'latin1'))
+  SCRATCH.write(text, 'latin1')
+  return SCRATCH.toString('utf8', 0, length)
+}
+
+const isContinuation = (byte: number): boolean => byte >= 0x80 && byte < 0xc0
+
+/**
+ * Returns the start of the character of UTF-8 that the position `at` may be inside of, or `at`. Malformed bytes are decoded
+ * to the same text on both sides of it.
+ */
+export function startOfCharacter(text: string, at: number): number {
+  let start = at
+  while (start > 0 && at - start < 3 && isContinuation(text.charCodeAt(start))) start--
+  return isContinuation(text.charCodeAt(start)) ? at : start
+}
+
+/** One of so many bytes is looked at to estimate how many are not ASCII. */
+const STEP = 16
+/** Minimum number of such bytes that are not ASCII, and their minimum share, in a page that is decoded as a whole. */
+const MIN_FOREIGN = 32
+const MIN_FOREIGN_SHARE = 0.04
+
+/** Estimates whether nearly all bytes of a page are ASCII. */
+export class ForeignShare {
+  #seen = 0
+  #foreign = 0
+
+  /** Adds bytes of the page. Returns whether so many are not ASCII that the page is decoded faster as a whole. */
+  isLarge(bytes: Uint8Array): boolean {
+    const { length } = bytes
+    let foreign = 0
+    for (let at = 0 | 0; at < length; at += STEP) foreign += (bytes[at] as number) >> 7
+    this.#seen += Math.ceil(length / STEP)
+    this.#foreign += foreign
+    return this.#foreign >= MIN_FOREIGN && this.#foreign > MIN_FOREIGN_SHARE * this.#seen
+  }
+}
