@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process'
+import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -7,7 +9,7 @@ import { tcpGate } from '../helpers/tcp-gate.js'
 import { until } from '../helpers/web.js'
 import { httpRequest, type HttpResult } from '../workers/http-request.js'
 import { SKIP as NO_RUNTIME } from '../workers/runtime-helper.js'
-import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { ACCOUNT, CLI, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 import { call, uploadScript } from './worker-client.js'
 
 const COUNTER = (version: string) => `import { DurableObject } from 'cloudflare:workers'
@@ -106,6 +108,14 @@ async function socketTo(daemon: Daemon): Promise<WebSocket> {
   const socket = new WebSocket(daemon.proxy.replace('http', 'ws'), { headers: { host: 'counter.example.test' } })
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
   return socket
+}
+
+/** Lines of `edged doctor` about the other machines. */
+function doctor(folder: string): { readonly level: string; readonly message: string }[] {
+  const args = [CLI, 'doctor', '-c', join(folder, 'edged.yaml'), '--json']
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', env: { PATH: process.env['PATH'] } })
+  const findings = JSON.parse(stdout) as { check: string; level: string; message: string }[]
+  return findings.filter(({ check }) => check === 'machines')
 }
 
 const say = async (socket: WebSocket, text: string): Promise<string> =>
@@ -208,7 +218,7 @@ t.test(
   'requests get 503 while the machine with the data is away, and go on afterwards',
   { skip, timeout: 300_000 },
   async (t) => {
-    const { redis, start } = await machines(t)
+    const { redis, start, folder } = await machines(t)
     const gate = await tcpGate(t, redis.port)
     let one = await start('one', `redis://127.0.0.1:${gate.port}/0`)
     const two = await start('two')
@@ -232,8 +242,13 @@ t.test(
       t.equal((await get(two, 'counter')).text, '4')
     })
 
+    t.match(doctor(join(folder, 'two')), [{ level: 'ok' }, { level: 'ok', message: /responds at 127\.0\.0\.1:\d+$/ }])
     one.signal('SIGKILL')
     await one.ended
+    t.match(
+      doctor(join(folder, 'two')).filter(({ level }) => level === 'FAIL'),
+      [{ message: /does not respond at 127\.0\.0\.1:\d+ .* machines\.advertise/ }],
+    )
     const accept = { headers: { accept: 'application/json' } }
     t.match(await get(two, 'counter', '/', accept), { status: 503, text: /1105/ })
     t.match(await get(two, 'caller', '/', accept), { status: 503, text: /1105/ })
@@ -250,6 +265,21 @@ t.test(
     t.equal((await get(one, 'counter')).text, '5')
     await until(async () => (await get(two, 'counter')).text === '6')
     t.equal((await get(two, 'caller')).text, '7')
-    t.match(await d1(two, `/${uuid}/query`, { sql: 'SELECT 1' }), { status: 200 })
+    t.match(await d1(two, `/${uuid}/query`, { sql: 'CREATE TABLE kept AS SELECT 42 AS n' }), { status: 200 })
+
+    await t.test('a copy of the folder goes on elsewhere after the machine is lost for good', async (t) => {
+      one.signal('SIGKILL')
+      await one.ended
+      const data = join('data', 'workers', ACCOUNT)
+      await cp(join(folder, 'one', data), join(folder, 'two', data), { recursive: true })
+      await rm(join(folder, 'one', 'data'), { recursive: true })
+      await until(async () => (await get(two, 'counter', '/', accept)).status === 200)
+      t.equal((await get(two, 'counter')).text, '9', 'the call before was 8')
+      t.match(await d1(two, `/${uuid}/query`, { sql: 'SELECT n FROM kept' }), {
+        status: 200,
+        body: { result: [{ results: [{ n: 42 }] }] },
+      })
+      t.match(await (await fetch(place, { headers })).json(), { result: { place: 'here' } })
+    })
   },
 )
