@@ -190,6 +190,10 @@ export class Exchange implements RuleExchange {
     this.#isRestored = true
   }
 
+  get mayBeCached(): boolean {
+    return (this.method === 'GET' || this.method === 'HEAD') && this.zone.cache.mode !== 'off'
+  }
+
   get seenTarget(): string {
     return (this.#isRestored ? this.#incoming : undefined) ?? this.target
   }

@@ -14,7 +14,7 @@ import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
 import { expectationIssue, hostIssue, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { beginTrace } from './request-traces.js'
-import { applyRules } from './rules/apply.js'
+import { applyRules, respondAsRule } from './rules/apply.js'
 import { OriginRoute } from './origins/route.js'
 import { originTarget } from './rules/origin-target.js'
 import { RuledResponse } from './rules/response-phases.js'
@@ -241,8 +241,18 @@ function toOrigin(
       ? (...[status, fields, origin]: Parameters<Switch>) =>
           openTunnel(client, exchange, context, { status, fields, origin })
       : undefined
+  /** Whether a rate limit of requests to the origin ends the request here. */
+  const isLimited = (): boolean => {
+    const { run } = exchange
+    const ending = run?.beforeOriginIsAsked()
+    if (!run || !ending) return false
+    exchange.cacheStatus = undefined
+    respondAsRule(client, exchange, run, ending)
+    return true
+  }
   const worker = isPaused ? undefined : context.workers?.find(exchange)
   if (worker) {
+    if (isLimited()) return
     exchange.run?.toOrigin()
     client.cancel = worker.serve(exchange, sink, (url, to, events) => {
       const tunnel: Switch | undefined =
@@ -287,9 +297,9 @@ function toOrigin(
     return () => forward.cancel()
   }
   const hasBody = body !== null || switched !== undefined
-  client.cancel = context.cache
-    ? context.cache.serve(exchange, sink, send, { hasBody, origin: originName(target) })
-    : send(exchange, sink)
+  if (context.cache)
+    client.cancel = context.cache.serve(exchange, sink, send, { hasBody, isLimited, origin: originName(target) })
+  else if (!isLimited()) client.cancel = send(exchange, sink)
 }
 
 /** Name of an origin in the keys of cached responses. */

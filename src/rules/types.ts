@@ -228,6 +228,8 @@ export interface RuleExchange {
   readonly host: string
   readonly custom: { readonly metadata: Readonly<Record<string, string>> } | undefined
   readonly method: string
+  /** A stored response may be sent instead of one of the origin. */
+  readonly mayBeCached: boolean
   /** As the client sent it. */
   readonly rawTarget: string
   /** As rules have rewritten it; as the client sent it once the origin gets a path that was normalized for rules only. */
@@ -295,8 +297,12 @@ export interface RuleRun {
   readonly context: Context
   /** The limit that the request exceeds at the current rule; set by the rule's condition. */
   exceeded: Exceeded | undefined
+  /** A stored response may be sent instead of one of the origin. */
+  readonly mayBeCached: boolean
   /** Registers an observer of the rest of the exchange. */
   follow(observer: ExchangeObserver): void
+  /** Registers a check that is made if the request has to be sent to the origin. The rule acts if it returns a limit. */
+  beforeOrigin(check: () => Exceeded | undefined): void
   /** Registers a change that is made at the end of the phase, in the order of the rules. */
   change(make: () => void): void
   /** Adds to the total of scores, which later rules of the same phase see. */

@@ -8,7 +8,7 @@ import { provesWork } from '../../src/edge/challenge/proof.js'
 import { conditions } from '../../src/edge/rules/conditions.js'
 import { CredentialCheck } from '../../src/rules/limits/exposed-credentials.js'
 import { compileKey } from '../../src/rules/limits/key.js'
-import { Limiter } from '../../src/rules/limits/limiter.js'
+import { Limiter, type Exceeded } from '../../src/rules/limits/limiter.js'
 import { RuleLimit } from '../../src/rules/limits/rule-limit.js'
 import type { ExchangeObserver } from '../../src/rules/types.js'
 import { contextOf, NO_LISTS, parseIp, SCHEME, type Value } from '../../src/expr/index.js'
@@ -64,6 +64,8 @@ interface Sent {
   readonly logs?: boolean
   /** Another rule ends the request before it reaches the origin. */
   readonly stopped?: boolean
+  /** The zone has a cache; `hit`: it has the response. */
+  readonly cache?: 'hit' | 'miss'
   readonly response?: { readonly code: number; readonly headers?: readonly string[] }
 }
 
@@ -72,23 +74,29 @@ function machine(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   const clock = handClock()
   const limiter = new Limiter({ clock })
   const rule = new RuleLimit(ruleWith(ratelimit), PLACE)
-  const send = ({ from = '192.0.2.1', matched = true, fields, logs, stopped, response = { code: 200 } }: Sent = {}) => {
+  const send = (sent: Sent = {}) => {
+    const { from = '192.0.2.1', matched = true, fields, logs, stopped, cache, response = { code: 200 } } = sent
     const values: [string, Value][] = [['ip.src', parseIp(from)!], ...Object.entries(fields ?? {})]
     const followers: ExchangeObserver[] = []
+    const gates: (() => Exceeded | undefined)[] = []
     const request = {
       context: contextOf(SCHEME, new Map(values)),
+      mayBeCached: cache !== undefined,
+      beforeOrigin: (check: () => Exceeded | undefined) => void gates.push(check),
       follow: (follower: ExchangeObserver) => void followers.push(follower),
     }
-    const exceeded = rule.judge(limiter, request, matched)
+    let exceeded = rule.judge(limiter, request, matched)
+    if (cache === 'miss' && !stopped) for (const gate of gates) exceeded ??= gate()
     const acted = exceeded !== undefined && !logs
     for (const follower of followers) {
       if (acted) follower.endedBy(rule.ruleId)
       else if (stopped) follower.endedBy('another')
+      else if (cache === 'hit') continue
       else follower.toOrigin()
     }
     const code = acted ? 429 : stopped ? 403 : response.code
     const responded = contextOf(SCHEME, new Map<string, Value>([...values, ['http.response.code', code]]))
-    const fromOrigin = acted || stopped ? undefined : (response.headers ?? [])
+    const fromOrigin = acted || stopped || cache === 'hit' ? undefined : (response.headers ?? [])
     for (const follower of followers) follower.responded(responded, fromOrigin)
     return exceeded?.retryAfter
   }
@@ -200,6 +208,14 @@ t.test('requests to the origin: a request that does not reach it does not count'
   t.strictSame(acted(times(9, { stopped: true })), Array(9).fill(false))
   t.strictSame(acted(times(5)), [false, false, false, true, true])
   t.type(send({ stopped: true }), 'number')
+})
+
+t.test('requests to the origin: cached responses neither count nor are limited by the next request', async (t) => {
+  const { times, send } = machine({ requests_to_origin: true, mitigation_timeout: 60 })
+  t.strictSame(acted(times(3, { cache: 'miss' })), [false, false, false])
+  t.strictSame(acted(times(9, { cache: 'hit' })), Array(9).fill(false), 'at the threshold, but not over it')
+  t.type(send({ cache: 'miss' }), 'number', 'the request that would reach the origin is the first acted on')
+  t.type(send({ cache: 'hit' }), 'number', 'then all requests, for the time of the mitigation')
 })
 
 t.test('requests to the origin without mitigation: as many as the threshold reach it in each period', async (t) => {

@@ -90,29 +90,31 @@ export class ResponseCache {
 
   /**
    * Responds to a request from the cache, or sends it to its origin and stores the response. `hasBody`: the request has a
-   * body or asks for another protocol. Returns how to cancel that.
+   * body or asks for another protocol. `isLimited` is called once before the request is sent; true: it has been responded
+   * to. Returns how to cancel that.
    */
   serve(
     exchange: Exchange,
     sink: ResponseSink,
     send: SendToOrigin,
-    { hasBody, origin }: { hasBody: boolean; origin: string },
+    { hasBody, isLimited, origin }: { hasBody: boolean; isLimited: () => boolean; origin: string },
   ): () => void {
     const { zone, method } = exchange
-    if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return send(exchange, sink)
+    const pass = (to: ResponseSink) => (isLimited() ? () => undefined : send(exchange, to))
+    if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return pass(sink)
     if (!SAFE.has(method)) {
       exchange.cacheStatus = 'DYNAMIC'
       const observe = (...[code, headers]: Parameters<ResponseSink['head']>) => this.#observe(exchange, code, headers)
-      return send(exchange, new InvalidatingSink(sink, observe))
+      return pass(new InvalidatingSink(sink, observe))
     }
     const status = this.#excluded(exchange, hasBody)
     if (status) {
       exchange.cacheStatus = status
-      return send(exchange, sink)
+      return pass(sink)
     }
     const request = new CacheRequest(exchange.headers)
     const { key, url } = cacheKey(exchange, request, origin, this.#facts)
-    const lookup = new Lookup(this.#shared, { exchange, request, key, url, send, sink })
+    const lookup = new Lookup(this.#shared, { exchange, request, key, url, send, isLimited, sink })
     lookup.run()
     return () => lookup.cancel()
   }

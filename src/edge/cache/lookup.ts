@@ -27,6 +27,8 @@ export class Lookup implements CachedResponse, Waiter {
   form = ''
   body: CachedResponse['body'] = 'send'
   readonly #shared: CacheShared
+  /** Called before the request is sent to the origin; true: a rate limit ends it, and it has been responded to. */
+  readonly #isLimited: () => boolean
   readonly #sink: ResponseSink
   #fetch: SharedFetch | undefined
   #delivery: Delivery | FileDelivery | undefined
@@ -46,6 +48,7 @@ export class Lookup implements CachedResponse, Waiter {
       key: string
       url: string
       send: SendToOrigin
+      isLimited: () => boolean
       sink: ResponseSink
     },
   ) {
@@ -55,6 +58,7 @@ export class Lookup implements CachedResponse, Waiter {
     this.key = parts.key
     this.url = parts.url
     this.send = parts.send
+    this.#isLimited = parts.isLimited
     this.#sink = parts.sink
   }
 
@@ -184,6 +188,7 @@ export class Lookup implements CachedResponse, Waiter {
   /** Sends the request to the origin as it is, and stores nothing. */
   pass(status: CacheStatus): void {
     this.#fetch = undefined
+    if (this.#isLimited()) return
     this.exchange.cacheStatus = status
     this.exchange.hasRunCacheRules = false
     this.#cancelPass = this.send(this.exchange, this.#sink)
@@ -309,6 +314,7 @@ export class Lookup implements CachedResponse, Waiter {
       this.pass(isMarked ? 'BYPASS' : 'MISS')
       return
     }
+    if (this.#isLimited()) return
     const fetch = new Fetch(this.#shared, this, { stale, sharedAs: isMarked ? undefined : sharedAs, isUpdate: false })
     this.#fetch = fetch
     fetch.join(this)

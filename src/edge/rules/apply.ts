@@ -26,7 +26,7 @@ export function applyRules(
   const judge = () => {
     const ending = run.request()
     if (ending) {
-      response(client, exchange, run, ending)
+      respondAsRule(client, exchange, run, ending)
       return
     }
     const wanted = exchange.settings.request_body_buffering === 'full' && requestBody && !exchange.body
@@ -57,7 +57,8 @@ const EDGE_ERRORS = {
   challenge_required: { type: 'managed_challenge', code: 0 },
 } as const
 
-function response(client: ClientResponse, exchange: Exchange, run: Run, ending: TerminalAction): void {
+/** Responds to the client as a rule has decided. */
+export function respondAsRule(client: ClientResponse, exchange: Exchange, run: Run, ending: TerminalAction): void {
   if (ending.kind === 'page' && ending.reason) exchange.edgeError = EDGE_ERRORS[ending.reason]
   if (ending.kind !== 'close') show(exchange, run, ending)
   const sent = (ending.kind === 'page' && customError(exchange, run, ending)) || ending

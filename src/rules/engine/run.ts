@@ -33,6 +33,14 @@ export interface TraceObserver {
   left(): void
 }
 
+/** A limit that a request exceeds only if it is sent to the origin. */
+interface Gate {
+  readonly check: () => Exceeded | undefined
+  readonly phase: PhaseName
+  readonly ruleset: PreparedRuleset
+  readonly prepared: PreparedRule
+}
+
 /** Maximum nesting of rulesets that run rulesets. */
 const MAX_NESTED = 8
 /**
@@ -69,6 +77,10 @@ export class Run implements RuleRun {
   #skips: SkipSet | undefined
   #changes: (() => void)[] = []
   #followers: ExchangeObserver[] = []
+  /** Checks that are made before the request is sent to the origin, with the rules that act then. */
+  #gates: Gate[] = []
+  /** The rule that is evaluated. */
+  #asked: Pick<Gate, 'ruleset' | 'prepared'> | undefined
   #leaving: 'ruleset' | 'phase' | undefined
   #nested = 0
   #executed = 0
@@ -90,6 +102,20 @@ export class Run implements RuleRun {
   request(): TerminalAction | undefined {
     for (const phase of this.#rules.request) {
       const ending = this.#run(phase)
+      if (ending) return ending
+    }
+    return undefined
+  }
+
+  /** Runs the rules whose limit the request exceeds if it is sent to the origin, until one of them ends it. */
+  beforeOriginIsAsked(): TerminalAction | undefined {
+    const gates = this.#gates
+    this.#gates = []
+    for (const { check, phase, ruleset, prepared } of gates) {
+      this.exceeded = check()
+      if (!this.exceeded) continue
+      this.#phase = phase
+      const ending = this.#act(ruleset, prepared)
       if (ending) return ending
     }
     return undefined
@@ -133,6 +159,15 @@ export class Run implements RuleRun {
   /** Registers an observer, for conditions. */
   follow(follower: ExchangeObserver): void {
     this.#followers.push(follower)
+  }
+
+  get mayBeCached(): boolean {
+    return this.exchange.mayBeCached
+  }
+
+  /** For conditions: registers a check of the current rule. */
+  beforeOrigin(check: () => Exceeded | undefined): void {
+    if (this.#asked) this.#gates.push({ check, phase: this.#phase, ...this.#asked })
   }
 
   /** For effects: registers a change that is made at the end of the phase, in the order of the rules. */
@@ -214,14 +249,27 @@ export class Run implements RuleRun {
   }
 
   #ask(ruleset: PreparedRuleset, at: number, prepared: PreparedRule): TerminalAction | undefined {
-    const { rule, counter } = prepared
+    const { rule } = prepared
     this.exceeded = undefined
     if (!prepared.enabled || this.#skips?.hasRule(this.#level, ruleset.id, rule.id)) return undefined
     if (this.#observer) return this.#tryOut(this.#observer, ruleset, at, prepared)
-    let result: TerminalAction | undefined | false
     try {
       this.#charge(rule)
-      result = this.#matches(ruleset, at, prepared) && prepared.effect(this)
+      if (prepared.condition) this.#asked = { ruleset, prepared }
+      if (!this.#matches(ruleset, at, prepared)) return undefined
+    } catch (error) {
+      this.#failed(ruleset, prepared, error)
+      return undefined
+    }
+    return this.#act(ruleset, prepared)
+  }
+
+  /** Applies a rule that matches. */
+  #act(ruleset: PreparedRuleset, prepared: PreparedRule): TerminalAction | undefined {
+    const { rule, counter } = prepared
+    let result: TerminalAction | undefined | false
+    try {
+      result = prepared.effect(this)
     } catch (error) {
       this.#failed(ruleset, prepared, error)
       return undefined

@@ -26,8 +26,12 @@ interface Meter {
 /** A request at a rule that counts. */
 export interface CountedRequest {
   readonly context: Context
+  /** A stored response may be sent instead of one of the origin. */
+  readonly mayBeCached: boolean
   /** Registers an observer of the rest of the request. */
   follow(follower: ExchangeObserver): void
+  /** Registers a check that is made if the request has to be sent to the origin. The rule acts if it returns a limit. */
+  beforeOrigin(check: () => Exceeded | undefined): void
 }
 
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(
@@ -102,20 +106,29 @@ export class RuleLimit {
     const counts = this.#needsResponse || (this.#counts ? this.#counts(context) : matched)
     if (!counts && !matched) return undefined
     const key = this.#key(context)
+    const describe = (limit: Limit): Exceeded => ({ limit, key, retryAfter: limiter.retryAfter(limit, key) })
     let exceeded: Limit | undefined
+    let later: Limit | undefined
     for (const meter of this.#meters) {
       const { limit, moment } = meter
       const counted = counts && moment === 'rule'
       if (counted) limiter.count(limit, key)
       // A request about to be sent to the origin is judged as already sent: the one beyond the threshold is stopped.
-      const coming = counts && moment === 'origin' ? 1 : 0
+      let coming = counts && moment === 'origin' ? 1 : 0
+      if (coming > 0 && request.mayBeCached) {
+        coming = 0
+        later = limit
+      }
       if (matched && exceeded === undefined && limiter.over(limit, key, coming, counted)) exceeded = limit
       if (counts && moment !== 'rule') {
         const filter = this.#needsResponse ? this.#counts : undefined
         request.follow(new LateCount(limiter, this.ruleId, meter, key, { filter, toOrigin: this.#toOrigin }))
       }
     }
-    return exceeded && { limit: exceeded, key, retryAfter: limiter.retryAfter(exceeded, key) }
+    const last = later
+    if (matched && last && !exceeded)
+      request.beforeOrigin(() => (limiter.over(last, key, 1) ? describe(last) : undefined))
+    return exceeded && describe(exceeded)
   }
 }
 

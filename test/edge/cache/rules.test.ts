@@ -1,5 +1,10 @@
 import t from 'tap'
+import { systemClock } from '../../../src/core/clock.js'
+import { silentLog } from '../../../src/core/log.js'
 import { storedUrls } from '../../../src/edge/cache/key.js'
+import { Challenges } from '../../../src/edge/challenge/challenges.js'
+import { conditions } from '../../../src/edge/rules/conditions.js'
+import { Limiter } from '../../../src/rules/limits/limiter.js'
 import { rulesOf } from '../../helpers/rules.js'
 import { startCachedSite } from './setup.js'
 
@@ -124,3 +129,38 @@ t.test(
     }
   },
 )
+
+t.test('a rate limit of requests to the origin stops what the cache does not have', async (t) => {
+  const ratelimit = {
+    characteristics: ['cf.colo.id', 'ip.src'],
+    period: 60,
+    requests_per_period: 2,
+    mitigation_timeout: 0,
+    requests_to_origin: true,
+  }
+  const options = { difficulty: 1, clearance_lifetime: 60_000 }
+  const challenges = new Challenges(Buffer.alloc(32, 1), systemClock, options)
+  for (const mode of ['everything', 'off'] as const) {
+    const parts = conditions({ limiter: new Limiter({ clock: systemClock }), challenges, log: silentLog })
+    const site = await startCachedSite(
+      t,
+      (_request, response) => response.setHeader('cache-control', FRESH).setHeader('x-origin', 'yes').end('x'),
+      {
+        mode,
+        zone: { rules: rulesOf([{ phase: 'http_ratelimit', rules: [{ action: 'block', ratelimit }] }], { parts }) },
+      },
+    )
+    const statuses = async (targets: readonly string[], method = 'GET') => {
+      const seen: number[] = []
+      for (const target of targets) seen.push((await site.get(target, {}, method)).status)
+      return seen
+    }
+    t.same(await statuses(['/a', '/b']), [200, 200])
+    if (mode === 'everything') t.same(await statuses(['/a', '/b', '/a']), [200, 200, 200], 'from the cache')
+    t.same(await statuses(['/c', '/d']), [429, 429], 'not to the origin')
+    t.same(await statuses(['/a'], 'POST'), [429])
+    t.equal((await site.get('/c')).headers['x-origin'], undefined)
+    if (mode === 'everything') t.match(await site.get('/a'), { status: 200, cache: 'HIT' }, 'still from the cache')
+    t.same(site.requests, ['GET /a', 'GET /b'])
+  }
+})
