@@ -39,6 +39,8 @@ export async function listenControl(
   deps: ControlDeps,
   routes: readonly ApiMiddleware[],
 ): Promise<Control> {
+  // Koa compares bodies with this class. Node loads it at its first use, which takes 25 ms.
+  Reflect.get(globalThis, 'Response')
   const handle = api(endpoints, deps, routes).callback()
   const { upgrades = [] } = deps
   const { listen, tls } = deps.config().control

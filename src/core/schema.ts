@@ -5,7 +5,14 @@ import { InvalidInput, type Issue } from './errors.js'
 import { keywordMessage, typeNames } from './keyword-message.js'
 import { nearest } from './nearest.js'
 
-const OPTIONS: Options = { discriminator: true, allowUnionTypes: true, verbose: true, strict: false }
+const OPTIONS: Options = {
+  discriminator: true,
+  allowUnionTypes: true,
+  verbose: true,
+  strict: false,
+  // All schemas are part of this program: to check each takes most of the time of its first use.
+  validateSchema: false,
+}
 
 /** Creates a checker that stops at the first error, and one that finds all. */
 const checkers = (options: Options) => ({
