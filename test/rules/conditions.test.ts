@@ -254,9 +254,10 @@ for (const [fields, counted] of SCORES) {
       const limit = new RuleLimit(rule, PLACE)
       const followers: ExchangeObserver[] = []
       const context = contextOf(SCHEME, new Map([['ip.src', 1]]))
-      limit.judge(limiter, { context, follow: (follower) => void followers.push(follower) }, true)
+      const request = { context, mayBeCached: false, beforeOrigin: () => undefined }
+      limit.judge(limiter, { ...request, follow: (follower) => void followers.push(follower) }, true)
       for (const follower of followers) follower.responded(context, fields)
-      return limit.judge(limiter, { context, follow: () => undefined }, true) !== undefined
+      return limit.judge(limiter, { ...request, follow: () => undefined }, true) !== undefined
     }
     if (counted > 0) t.equal(scored(counted), false, 'not over at the sum')
     t.equal(scored(Math.max(1, counted - 1)), counted > 1, 'over just below it')
@@ -340,7 +341,12 @@ t.test('a million hostile keys remain short and within the cap', async (t) => {
   for (let i = 0; i < 20_000; i++)
     rule.judge(
       limiter,
-      { context: contextOf(SCHEME, new Map([['http.host', long + i]])), follow: () => undefined },
+      {
+        context: contextOf(SCHEME, new Map([['http.host', long + i]])),
+        mayBeCached: false,
+        follow: () => undefined,
+        beforeOrigin: () => undefined,
+      },
       true,
     )
   t.equal(limiter.keys, 1000)
