@@ -139,7 +139,7 @@ t.test('a rate limit of requests to the origin stops what the cache does not hav
     requests_to_origin: true,
   }
   const options = { difficulty: 1, clearance_lifetime: 60_000 }
-  const challenges = new Challenges(Buffer.alloc(32, 1), systemClock, options)
+  const challenges = new Challenges(() => [Buffer.alloc(32, 1)], systemClock, options)
   for (const mode of ['everything', 'off'] as const) {
     const parts = conditions({ limiter: new Limiter({ clock: systemClock }), challenges, log: silentLog })
     const site = await startCachedSite(
