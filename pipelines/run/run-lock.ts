@@ -3,7 +3,7 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Another process runs with the same state. */
-class StateInUse extends Error {
+export class StateInUse extends Error {
   override readonly name = 'StateInUse'
 }
 

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import type { RunEnd } from '../../pipelines/run/run.js'
+import { StateInUse } from '../../pipelines/run/run-lock.js'
 import { NoInput } from '../../pipelines/sources/paths.js'
 import { RunStats } from '../../pipelines/sources/run-stats.js'
 import { outputName, type Pipeline } from '../config/pipeline.js'
@@ -31,10 +32,18 @@ export const run: DefineCommand = (command) => {
     })
 }
 
+interface Failed {
+  readonly end: 'failed'
+  readonly message: string
+  readonly code: number
+  /** Whether `--resume` helps. */
+  readonly canResume: boolean
+}
+
 interface Ran {
   readonly pipeline: Pipeline
   readonly stats: RunStats
-  readonly end: RunEnd | { readonly end: 'failed'; readonly message: string; readonly code: number }
+  readonly end: RunEnd | Failed
 }
 
 async function runFile(file: string, { resume, state }: { resume: boolean; state: string }): Promise<void> {
@@ -67,7 +76,8 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
         return { pipeline, stats, end: await runPipeline(pipeline, options) }
       } catch (error) {
         const code = error instanceof NoInput ? 2 : 5
-        return { pipeline, stats, end: { end: 'failed', message: messageOf(error), code } }
+        const canResume = code === 5 && !(error instanceof StateInUse)
+        return { pipeline, stats, end: { end: 'failed', message: messageOf(error), code, canResume } }
       }
     }),
   )
@@ -113,7 +123,7 @@ function judge(ran: readonly Ran[], state: string): void {
   const issues = ran.flatMap(({ pipeline, stats, end }): [code: number, message: string][] => {
     const { name } = pipeline
     const kept = `undelivered records are kept; --resume continues (state in ${stateFolder(state, pipeline)})`
-    if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.code === 5 ? `; ${kept}` : ''}`]]
+    if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.canResume ? `; ${kept}` : ''}`]]
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
     if (stats.losses > 0) return [[5, `${name}: records of ${stats.losses} files may be lost; see the messages above`]]

@@ -143,6 +143,10 @@ t.test('a followed file goes on behind a crash and a stop, through a rotation, w
 
   const stopped = start(t, file, ['--resume'])
   await until(() => arrived().length === 3)
+  const refused = start(t, file, ['--resume'])
+  t.equal(await refused.ended, 5)
+  t.match(refused.reported(), /is in use by another run \(process \d+\); use --state for a second run/)
+  t.notMatch(refused.reported(), /continues/)
   append(3700, 4100)
   await until(() => arrived().length === 4)
   stopped.child.kill('SIGTERM')
