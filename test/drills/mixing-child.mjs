@@ -11,9 +11,19 @@ const [port, clients, seconds] = process.argv.slice(2).map(Number)
 const MAX_STREAMS = 8
 const MAX_LINES = 400
 const MAX_UPLOAD_BYTES = 200_000
+/** Time for an ended session to finish its streams. */
+const END_MS = 30_000
 const ca = readFileSync(CA_FILE)
 
-const counts = { sessions: 0, complete: 0, reset: 0, broken: 0, 'ended with session': 0, refused: 0 }
+const counts = {
+  sessions: 0,
+  complete: 0,
+  reset: 0,
+  broken: 0,
+  'ended with session': 0,
+  refused: 0,
+  'lost by client': 0,
+}
 const wrong = []
 const until = performance.now() + seconds * 1000
 let streams = 0
@@ -47,7 +57,12 @@ async function client(at) {
     if (way === 0) session.close()
     else if (way === 1) session.destroy()
     else socket.destroy()
-    await Promise.all([...working, closed])
+    const finished = Promise.all([...working, closed]).then(() => true)
+    if (await Promise.race([finished, wait(END_MS, false)])) continue
+    // Rarely, the client of Node.js does not report the end of a session whose connection is closed.
+    if (socket.readyState !== 'open') counts['lost by client']++
+    else wrong.push('a session did not end, and its connection is open')
+    socket.destroy()
   }
 }
 
