@@ -6,6 +6,9 @@ const MAX_BASE = 2048
 /** Maximum characters that resolving adds to the addresses of a page. Further ones remain as they are written. */
 const MAX_ADDED = 16 * 1024 * 1024
 
+/** Links to longer addresses are left out: servers reject them, and escaping megabytes takes long. */
+const MAX_ADDRESS = 128 * 1024
+
 /** Addresses of a page, as written or resolved against its `<base>`. */
 export class Addresses {
   #base: URL | undefined
@@ -39,6 +42,7 @@ const parse = (url: string, base: string | URL): URL | undefined =>
 
 /** Returns whether a link to it leads anywhere outside of a browser. */
 export function isReachable(url: string): boolean {
+  if (url.length > MAX_ADDRESS) return false
   // Most addresses begin with none of these.
   switch (url === '' ? 0 : codeAt(url, 0) | 0x20) {
     case 0x61: // a

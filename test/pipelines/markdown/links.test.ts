@@ -153,3 +153,10 @@ t.test('a base neither multiplies a page nor costs time for each link by its len
   t.ok(convert(base + links).length < 17 * 1024 * 1024)
   t.match(convert(`${base}<a href=b>c</a>`), /^\[c\]\(http:\/\/h\/a+\/b\)/)
 })
+
+t.test('links to addresses that no server would accept are text', async (t) => {
+  const page = (length: number) =>
+    `<p>a <a href="/${'('.repeat(length)}">link</a> and <img src="/${'<'.repeat(length)}" alt="b">.`
+  t.equal(convert(page(140_000)), 'a link and .\n')
+  t.match(convert(page(120_000)), /^a \[link\]\(.* and !\[b\]\(.*\)\.\n$/)
+})
