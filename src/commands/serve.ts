@@ -4,6 +4,7 @@ import { systemClock } from '../core/clock.js'
 import { openLog, silentLog, type Log } from '../core/log.js'
 import { trimHeap } from '../core/heap-size.js'
 import { ActivatedSockets } from '../daemon/socket-activation.js'
+import { StartStopped } from '../daemon/open-store.js'
 import { startDaemon, type Daemon } from '../daemon/index.js'
 import { destinationChecks } from '../daemon/destinations.js'
 import type { DefineCommand } from './command.js'
@@ -32,7 +33,8 @@ export const serve: DefineCommand = (command) => {
       const log = openLog(config.log)
       trimHeap()
       // Before the start: the first process of a container ignores a signal that it does not handle.
-      const stopped = stopSignal(log)
+      const stopping = new AbortController()
+      const stopped = stopSignal(log).then(() => stopping.abort())
       let running: Daemon | undefined
       let isReloadWanted = false
       // Without a handler the signal ends the process: it is set before anybody can know that the daemon runs.
@@ -46,7 +48,12 @@ export const serve: DefineCommand = (command) => {
         acceptEmptyStore,
         activated: new ActivatedSockets(process.env),
         file: { path: resolve(file), read: () => loadConfig(file, process.env, CHECKS) },
+        signal: stopping.signal,
+      }).catch((error: unknown) => {
+        if (error instanceof StartStopped) return undefined
+        throw error
       })
+      if (!daemon) return log.info({ event: 'stopped' }, 'stopped')
       const { proxy, proxyTls, control, admin } = daemon
       const urls = { proxy, ...(proxyTls !== undefined && { proxy_tls: proxyTls }), control, admin }
       log.info({ event: 'ready', ...urls }, `proxy ${proxyTls ?? proxy}, api ${control}, admin ${admin}`)

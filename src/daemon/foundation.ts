@@ -39,11 +39,21 @@ export async function openFoundation(
     log,
     metrics,
     acceptEmptyStore,
-  }: { state: DaemonState; clock: Clock; log: Log; metrics: Metrics; acceptEmptyStore: boolean },
+    signal,
+  }: {
+    state: DaemonState
+    clock: Clock
+    log: Log
+    metrics: Metrics
+    acceptEmptyStore: boolean
+    signal: AbortSignal | undefined
+  },
 ): Promise<Foundation> {
   const first = config()
   const store = stack.use(
-    new AuditedStore(await openWhenReachable(first, { log, clock, acceptEmpty: acceptEmptyStore })),
+    new AuditedStore(
+      await openWhenReachable(first, { log, clock, acceptEmpty: acceptEmptyStore, ...(signal && { signal }) }),
+    ),
   )
   const shared = first.store.startsWith('redis')
   // Without Redis every machine still serves what it has; 503 would make a load balancer remove all of them at once.

@@ -59,11 +59,20 @@ export async function startDaemon(
     file,
     activated = new ActivatedSockets({}),
     acceptEmptyStore = false,
-  }: { log: Log; clock?: Clock; file?: DaemonFile; activated?: ActivatedSockets; acceptEmptyStore?: boolean },
+    signal,
+  }: {
+    log: Log
+    clock?: Clock
+    file?: DaemonFile
+    activated?: ActivatedSockets
+    acceptEmptyStore?: boolean
+    /** Ends a start that waits for the store: it rejects with {@link StartStopped}. */
+    signal?: AbortSignal
+  },
 ): Promise<Daemon> {
   const stack = new ClosingStack(log)
   try {
-    return await start(config, stack, { log, clock, file, activated, acceptEmptyStore })
+    return await start(config, stack, { log, clock, file, activated, acceptEmptyStore, signal })
   } catch (error) {
     await stack.close()
     throw error
@@ -77,12 +86,13 @@ interface StartOptions {
   readonly activated: ActivatedSockets
   /** Starts although all records in Redis are gone. */
   readonly acceptEmptyStore: boolean
+  readonly signal: AbortSignal | undefined
 }
 
 async function start(
   first: Config,
   stack: ClosingStack,
-  { log, clock, file, activated, acceptEmptyStore }: StartOptions,
+  { log, clock, file, activated, acceptEmptyStore, signal }: StartOptions,
 ): Promise<Daemon> {
   let config = first
   const current = () => config
@@ -109,7 +119,7 @@ async function start(
     }),
   )
 
-  const foundation = await openFoundation(stack, current, { state, clock, log, metrics, acceptEmptyStore })
+  const foundation = await openFoundation(stack, current, { state, clock, log, metrics, acceptEmptyStore, signal })
   const { store, keys, blobs, resolve, egress, logpush } = foundation
   const { emitter } = logpush
   const demo = first.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined

@@ -7,10 +7,18 @@ import { openStore, RedisUnreachable } from '../store/index.js'
 
 const RETRY_MS = 2000
 
-/** Opens the store. Waits for a Redis that does not respond, and logs each attempt. Rejects for every other reason. */
+/** The daemon was asked to stop before its start was complete. */
+export class StartStopped extends Error {
+  override readonly name = 'StartStopped'
+}
+
+/**
+ * Opens the store. Waits for a Redis that does not respond, and logs each attempt, until `signal` aborts. Rejects for every
+ * other reason.
+ */
 export async function openWhenReachable(
   config: Config,
-  { log, clock, acceptEmpty = false }: { log: Log; clock: Clock; acceptEmpty?: boolean },
+  { log, clock, acceptEmpty = false, signal }: { log: Log; clock: Clock; acceptEmpty?: boolean; signal?: AbortSignal },
 ): Promise<Store> {
   for (;;) {
     try {
@@ -18,7 +26,8 @@ export async function openWhenReachable(
     } catch (error) {
       if (!(error instanceof RedisUnreachable)) throw error
       log.warn({ event: 'store_awaited', error: messageOf(error), retry_ms: RETRY_MS }, 'the start waits for the store')
-      await clock.sleep(RETRY_MS)
+      await clock.sleep(RETRY_MS, signal).catch(() => undefined)
+      if (signal?.aborted) throw new StartStopped('stopped while the start waited for the store', { cause: error })
     }
   }
 }

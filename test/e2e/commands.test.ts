@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CLI, configuration, startDaemon, unbuilt } from './daemon.js'
 import { testFolder } from '../helpers/folder.js'
+import { freePort } from '../helpers/free-port.js'
 import { originServer } from '../helpers/web.js'
 
 const options = { skip: unbuilt }
@@ -196,4 +197,42 @@ t.test('convert reads pages from URLs', options, async (t) => {
   t.match(await run(`http://127.0.0.1:${port}/`), { status: 1, stderr: /ECONNREFUSED/ })
   t.match(await run('-o', out, `${site}/docs/a.html`, `${site}/b/`, `${site}/none`, `${site}/`), { status: 1 })
   t.same(readdirSync(out).sort(), ['127.0.0.1.md', 'a.md', 'b.md'])
+})
+
+t.test('a start that waits for Redis ends with SIGTERM', { skip: unbuilt, timeout: 60_000 }, async (t) => {
+  const folder = testFolder(t)
+  const listen = { listen: '127.0.0.1:0' }
+  const port = await freePort()
+  const config = { store: `redis://127.0.0.1:${port}/0`, proxy: listen, control: listen, admin: listen }
+  writeFileSync(join(folder, 'edged.yaml'), JSON.stringify(config))
+  const args = [CLI, 'serve', '-c', join(folder, 'edged.yaml')]
+  const child = spawn(process.execPath, args, { cwd: folder, env: { PATH: process.env['PATH'] } })
+  t.teardown(() => child.kill('SIGKILL'))
+  let lines = ''
+  await new Promise<void>((awaited) => {
+    child.stdout.on('data', (text: Buffer) => {
+      lines += text.toString()
+      if (lines.includes('store_awaited')) awaited()
+    })
+  })
+  child.kill('SIGTERM')
+  const [code] = (await once(child, 'close')) as [number | null]
+  t.equal(code, 0)
+  t.match(lines, /"event":"stopped"/)
+})
+
+t.test('secrets rotate: a new key as the first line of the key file', options, async (t) => {
+  const folder = testFolder(t)
+  const file = join(folder, 'edged.yaml')
+  writeFileSync(file, 'data: ./data\nsecrets: { key_file: ./keys }\n')
+  const [old, next] = ['01', '02'].map((byte) => `${byte.repeat(32)}\n`)
+  const rotate = (...keys: readonly (string | undefined)[]) => {
+    writeFileSync(join(folder, 'keys'), keys.join(''), { mode: 0o600 })
+    return edged(['secrets', 'rotate', '-c', file])
+  }
+  t.match(rotate(old), { status: 0, stdout: '{"resealed":0,"failed":0}\n' })
+  t.match(rotate(next), { status: 1, stderr: /configure that key, or name it in secrets\.old_keys/ })
+  t.match(rotate(next, old), { status: 0, stdout: '{"resealed":1,"failed":0}\n' })
+  t.match(rotate(next), { status: 0, stdout: '{"resealed":0,"failed":0}\n' })
+  t.match(rotate(old), { status: 1 })
 })
