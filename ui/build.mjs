@@ -18,7 +18,9 @@ for (const file of globSync(SOURCES, { cwd: ROOT }).sort())
 const content = hash.digest('hex')
 
 if (read(MARK) !== content) {
-  await build({ configFile: join(ROOT, 'ui/vite.config.mjs') })
+  const { output } = await build({ configFile: join(ROOT, 'ui/vite.config.mjs') })
+  const modules = output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => /node_modules\/.*/.exec(id) ?? []))
+  writeFileSync(join(ROOT, 'dist/ui-modules.json'), JSON.stringify(modules.sort()))
   buildDocs({ from: join(ROOT, 'docs'), to: join(ROOT, 'dist/docs'), style: join(ROOT, 'ui/docs.css') })
   writeFileSync(MARK, content)
 }

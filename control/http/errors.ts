@@ -163,7 +163,7 @@ export const ERRORS = {
   consumerExists: [11004, 409, 'the queue has a consumer already'],
   databaseNotFound: [7404, 404, 'the database could not be found'],
   databaseExists: [7502, 400, 'a database with that name exists already'],
-  noRuntime: [7501, 501, 'this server has no runtime for Workers and databases; install the npm package workerd'],
+  noRuntime: [7501, 501, 'the runtime for Workers and databases is not installed; `edged doctor` prints the command'],
   badDatabase: [7500, 400, 'the database does not fit'],
   tooManyDatabases: [20426, 403, 'as many databases as are allowed'],
   secretStoreNotFound: [1001, 404, 'the store of secrets does not exist'],

@@ -13,6 +13,7 @@ import { bind, hostAndPort, socketPath } from '../http/listen.js'
 import { PACKAGE_ROOT } from '../package.js'
 import { connectRedis, redisConnection, riskySettings } from '../store/redis-connection.js'
 import type { DaemonStatus } from '../daemon/status.js'
+import { findWorkerd, howToInstall } from '../workers/runtime/binary.js'
 import { askDaemon } from './admin-client.js'
 import { reachMachines } from './doctor-machines.js'
 import { secretsLines } from './secrets-lines.js'
@@ -34,6 +35,7 @@ const fail = (message: string): Result => ({ level: 'FAIL', message })
 /** Every check, by the name that is shown, in order. */
 export const CHECKS: Readonly<Record<string, Check>> = {
   runtime,
+  workers,
   descriptors,
   clock,
   disk,
@@ -61,6 +63,12 @@ function isBelow(version: string, wanted: readonly number[]): boolean {
   const parts = version.split('.').map((part) => Number.parseInt(part, 10))
   const differs = wanted.findIndex((part, i) => (parts[i] ?? 0) !== part)
   return differs >= 0 && (parts[differs] ?? 0) < wanted[differs]!
+}
+
+function workers({ workers: { runtime: wanted } }: Config): Result[] {
+  if (wanted === 'off') return []
+  const binary = findWorkerd()
+  return [binary === undefined ? warn(howToInstall()) : ok(binary)]
 }
 
 /** Descriptors besides those of connections: store, spool, log files, listeners. */

@@ -13,7 +13,7 @@ export const doctor: DefineCommand = (command) => {
     .option('--json', 'print an array of objects with check, level, message')
     .addHelpText(
       'after',
-      '\nChecks the runtime version, descriptors, clock, disk, Redis persistence, keys of secrets, the other machines and\nports. Changes nothing.' +
+      '\nChecks the runtime version, the runtime of Workers, descriptors, clock, disk, Redis persistence, keys of secrets, the other\nmachines and ports. Changes nothing.' +
         '\nExit codes: 0 nothing failed, 1 a check failed or the configuration cannot be used.',
     )
     .action(async ({ config: file, json }: { config: string; json?: boolean }) => {

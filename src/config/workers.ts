@@ -10,7 +10,7 @@ export const Workers = Type.Object(
     runtime: Type.Enum(['auto', 'off'], {
       default: 'auto',
       description:
-        'Whether scripts run: `auto` runs them if the npm package `workerd` is installed; `off` stores them and serves their assets only.',
+        'Whether scripts run: `auto` runs them if the package of the runtime is installed (`edged doctor` prints the command); `off` stores them and serves their assets only.',
     }),
     domain: Type.Union(
       [

@@ -11,7 +11,7 @@ import type { Vault } from '../core/vault.js'
 import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
-import { findWorkerd } from '../workers/runtime/binary.js'
+import { findWorkerd, howToInstall } from '../workers/runtime/binary.js'
 import { CronScheduler } from '../workers/runtime/cron.js'
 import { isObserved, observe } from '../workers/runtime/observability.js'
 import { ANALYTICS_DATASET, analyticsResource } from '../workers/runtime/resources/analytics.js'
@@ -73,14 +73,14 @@ export interface RunningWorkers {
 export const runtimeBinary = ({ workers }: Pick<Config, 'workers'>): string | undefined =>
   workers.runtime === 'off' ? undefined : findWorkerd()
 
-/** Starts the deployed scripts. Undefined if scripts are switched off or the package `workerd` is not installed. */
+/** Starts the deployed scripts. Undefined if scripts are switched off or its package is not installed. */
 export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
   const { store, repository, vault, blobs, egress, zones, workers, tails, emitter, homes, clock, log } = parts
   const binary = runtimeBinary(config)
   if (binary === undefined) {
     log.info({
       event: 'workers_do_not_run',
-      reason: config.workers.runtime === 'off' ? 'workers.runtime is off' : 'the npm package workerd is not installed',
+      reason: config.workers.runtime === 'off' ? 'workers.runtime is off' : howToInstall(),
     })
     return undefined
   }

@@ -9,8 +9,8 @@ import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { testFolder } from '../helpers/folder.js'
 
-/** The built command. */
-export const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
+/** The built command. EDGED_TEST_CLI=FILE runs the tests with another one, for example that of an installed release. */
+export const CLI = process.env['EDGED_TEST_CLI'] ?? fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
 
 /** Why the end-to-end tests cannot run here, or false: for the `skip` option of a test. */
 export const unbuilt: string | false = existsSync(CLI) ? false : 'dist folder not found; run `npm run build`'
@@ -69,7 +69,7 @@ export function configuration(origin: string, more: object = {}): object {
 /**
  * Starts `edged serve` on free ports with its files in `folder`, one of the test's own, and waits until it is ready. It is stopped
  * with the test, by force where it does not stop by itself in time. `options` are for Node.js. `within`: a command that runs
- * the command of its last arguments.
+ * the command of its last arguments. `cli`: the command of an installed package.
  */
 export async function startDaemon(
   t: Owner,
@@ -77,6 +77,7 @@ export async function startDaemon(
   folder = testFolder(t),
   options: readonly string[] = [],
   within: readonly string[] = [],
+  cli = CLI,
 ): Promise<Daemon> {
   const file = join(folder, 'edged.yaml')
   const write = async (from: object): Promise<void> => {
@@ -89,7 +90,7 @@ export async function startDaemon(
   await write(config)
 
   // Nothing of the test's own environment: its loaders are for TypeScript.
-  const serve = [process.execPath, '--enable-source-maps', ...options, CLI, 'serve', '-c', file]
+  const serve = [process.execPath, '--enable-source-maps', ...options, cli, 'serve', '-c', file]
   const [command = '', ...args] = [...within, ...serve]
   const child = spawn(command, args, {
     cwd: folder,

@@ -27,7 +27,7 @@ t.test('doctor names what a machine lacks, and changes nothing', { skip: unbuilt
 
   const healthy = doctor(config({ proxy: { ...ANY, limits: { connections: 100 } } }))
   t.equal(healthy.status, 0, JSON.stringify(healthy))
-  t.same(new Set(healthy.findings.map(({ check }) => check)).size, 6)
+  t.same(new Set(healthy.findings.map(({ check }) => check)).size, 7)
 
   const failing = doctor(
     config({

@@ -17,15 +17,6 @@ async function packMarkdown(folder: string): Promise<string> {
   return /^(.+\.tgz): /m.exec(stdout)![1]!
 }
 
-/** Packs the daemon into a folder, and returns the file and the names in it. */
-async function packDaemon(folder: string): Promise<{ file: string; names: string[] }> {
-  mkdirSync(folder)
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
-  const { stdout } = await run('npm', args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 })
-  const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
-  return { file: join(folder, filename), names: files.map(({ path }) => path) }
-}
-
 /** A folder outside of this repository: no module of it can be found from there. */
 function folderOf(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'edged-packages-'))
@@ -77,23 +68,3 @@ t.test(
     await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options], { cwd: site })
   },
 )
-
-t.test('two packs of the daemon are equal and hold what it needs', { skip: unbuilt }, async (t) => {
-  const folder = folderOf(t)
-  const { file, names } = await packDaemon(join(folder, 'a'))
-  const again = await packDaemon(join(folder, 'b'))
-  t.ok(readFileSync(file).equals(readFileSync(again.file)), 'two packs are equal')
-  for (const name of [
-    'dist/src/cli.js',
-    'dist/ui/index.html',
-    'dist/docs/cache.html',
-    'config/full.yaml',
-    'demo/site/index.html',
-  ])
-    t.ok(names.includes(name), name)
-  t.strictSame(
-    names.filter((name) => /^(?:test|src|ui|\.ci)\/|\.(?:map|tsx|tgz)$/.test(name)),
-    [],
-    'neither sources nor tests',
-  )
-})

@@ -14,7 +14,8 @@ export async function runsNow(
     return [
       {
         code: 10901,
-        message: 'this server runs no scripts: its npm package workerd is not installed, or workers.runtime is off',
+        message:
+          'this server does not run scripts: its runtime is not installed (`edged doctor` prints the command), or workers.runtime is off',
       },
     ]
   if (format === 'python')

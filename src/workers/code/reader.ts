@@ -23,7 +23,7 @@ const CONCURRENCY = 16 * 1024
 const MAX_MEGABYTES = 1024
 const MAX_DURATION_MS = 120_000
 
-const THREAD = new URL(`.//thread${extname(import.meta.url)}`, import.meta.url)
+const THREAD = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Reads the code of uploads: short code at once, code that is longer or deeply nested in a thread, one upload after the

@@ -1,7 +1,12 @@
 import { accessSync, constants } from 'node:fs'
 import { createRequire } from 'node:module'
+import { basename, dirname } from 'node:path'
+import { PACKAGE_ROOT, WORKERD_VERSION } from '../../package.js'
 
-/** Packages with the binary. Those for Linux are optional dependencies; the others come with the npm package `workerd`. The runtime needs unix sockets, so Windows is not in the list. */
+/**
+ * Packages with the binary. In a checkout those for Linux are optional dependencies; a release has none, because they are 30
+ * times as large as all the rest. The runtime needs unix sockets, so Windows is not in the list.
+ */
 const PACKAGES: Readonly<Record<string, string>> = {
   'linux x64': '@cloudflare/workerd-linux-64',
   'linux arm64': '@cloudflare/workerd-linux-arm64',
@@ -9,12 +14,30 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'darwin arm64': '@cloudflare/workerd-darwin-arm64',
 }
 
+const packageName = (): string | undefined => PACKAGES[`${process.platform} ${process.arch}`]
+
 /** Returns the path of the workerd binary. Undefined if its package is not installed. */
 export function findWorkerd(): string | undefined {
-  const name = PACKAGES[`${process.platform} ${process.arch}`]
+  const name = packageName()
   if (name === undefined) return undefined
   const require = createRequire(import.meta.url)
   return executable(() => require.resolve(`${name}/bin/workerd`)) ?? executable(() => belowLauncher(require, name))
+}
+
+/** Returns why scripts do not run if {@link findWorkerd} returns undefined, with the command that installs the package. */
+export function howToInstall(root = PACKAGE_ROOT): string {
+  const name = packageName()
+  if (name === undefined)
+    return `Workers need Linux or macOS on x64 or arm64; this is ${process.platform} ${process.arch}`
+  return `${name} is not installed; install it with: npm install ${target(root)} --no-save ${name}@${WORKERD_VERSION}`
+}
+
+/** Options of npm for the folder whose packages this package finds. */
+function target(root: string): string {
+  const modules = dirname(root)
+  if (basename(modules) !== 'node_modules') return `--prefix ${root}`
+  const above = dirname(modules)
+  return basename(above) === 'lib' ? `--global --prefix ${dirname(above)}` : `--prefix ${above}`
 }
 
 /** Package managers may install the platform package below the package `workerd`. */

@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+
+/** The top folder of the sources. */
+export const ROOT = join(import.meta.dirname, '..')
+
+/** Modules of others may be CommonJS modules, which expect these two names. */
+const COMMONJS = `import { createRequire as requireFrom } from 'node:module'
+const require = requireFrom(import.meta.url), __dirname = import.meta.dirname`
+
+/** Bundles modules of the build with everything that they import. Returns the folders of the packages in it, sorted. */
+export async function bundle(options) {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    banner: { js: COMMONJS },
+    legalComments: 'none',
+    logLevel: 'warning',
+    metafile: true,
+    ...options,
+  })
+  const used = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
+  return packagesOf(used.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([file]) => file))
+}
+
+/** Returns the folders of the packages that these files belong to, from `node_modules` on, sorted. */
+export function packagesOf(files) {
+  const folders = files.flatMap(
+    (file) => /(?<=^|\/)node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file) ?? [],
+  )
+  return [...new Set(folders)].sort()
+}
+
+/**
+ * Fills a temporary folder and packs it into folder `to`. `fill` returns the manifest. Returns the file. The same content
+ * gives the same bytes.
+ */
+export async function pack(to, fill) {
+  const folder = mkdtempSync(join(tmpdir(), 'edged-package-'))
+  try {
+    const manifest = await fill(folder)
+    writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
+    mkdirSync(to, { recursive: true })
+    const printed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', to], {
+      cwd: folder,
+      stdio: 'pipe',
+      maxBuffer: 64 * 1024 * 1024,
+    })
+    const [{ filename, unpackedSize, entryCount }] = JSON.parse(String(printed))
+    const file = join(to, filename.replace('@', '').replace('/', '-'))
+    console.log(
+      `${file}: ${statSync(file).size} bytes, ${unpackedSize} unpacked in ${entryCount} files, no dependencies`,
+    )
+    return file
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
