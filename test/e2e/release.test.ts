@@ -129,8 +129,9 @@ async function serves(t: Test, cli: string): Promise<void> {
   const job = {
     dataset: 'http_requests',
     enabled: true,
-    destination_conf: `file://${home}/logs`,
+    destination_conf: `file://${home}/logs?gzip=true`,
     max_upload_records: 1000,
+    output_options: { field_names: ['RayID', 'EdgeResponseStatus'] },
   }
   const created = await fetch(jobs, { method: 'POST', headers, body: JSON.stringify(job) })
   t.ok(created.ok, await created.text())
