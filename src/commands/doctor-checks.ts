@@ -10,7 +10,7 @@ import { natsTarget } from '../../pipelines/logpush/spool/nats/target.js'
 import { messageOf } from '../core/errors.js'
 import { makeFolder } from '../disk/durable-write.js'
 import { bind, hostAndPort, socketPath } from '../http/listen.js'
-import { PACKAGE_ROOT } from '../package.js'
+import { PACKAGE_ROOT, WORKERD_VERSION } from '../package.js'
 import { connectRedis, redisConnection, riskySettings } from '../store/redis-connection.js'
 import type { DaemonStatus } from '../daemon/status.js'
 import { findWorkerd, howToInstall } from '../workers/runtime/binary.js'
@@ -68,7 +68,7 @@ function isBelow(version: string, wanted: readonly number[]): boolean {
 function workers({ workers: { runtime: wanted } }: Config): Result[] {
   if (wanted === 'off') return []
   const binary = findWorkerd()
-  return [binary === undefined ? warn(howToInstall()) : ok(binary)]
+  return [binary === undefined ? warn(howToInstall(PACKAGE_ROOT, WORKERD_VERSION)) : ok(binary)]
 }
 
 /** Descriptors besides those of connections: store, spool, log files, listeners. */

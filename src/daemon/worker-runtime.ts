@@ -11,6 +11,7 @@ import type { Vault } from '../core/vault.js'
 import type { Zones } from '../edge/zones.js'
 import type { Egress } from '../egress/egress.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
+import { PACKAGE_ROOT, WORKERD_VERSION } from '../package.js'
 import { findWorkerd, howToInstall } from '../workers/runtime/binary.js'
 import { CronScheduler } from '../workers/runtime/cron.js'
 import { isObserved, observe } from '../workers/runtime/observability.js'
@@ -80,7 +81,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
   if (binary === undefined) {
     log.info({
       event: 'workers_do_not_run',
-      reason: config.workers.runtime === 'off' ? 'workers.runtime is off' : howToInstall(),
+      reason: config.workers.runtime === 'off' ? 'workers.runtime is off' : howToInstall(PACKAGE_ROOT, WORKERD_VERSION),
     })
     return undefined
   }

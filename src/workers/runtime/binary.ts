@@ -1,7 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname } from 'node:path'
-import { PACKAGE_ROOT, WORKERD_VERSION } from '../../package.js'
 
 /**
  * Packages with the binary. In a checkout those for Linux are optional dependencies; a release has none, because they are 30
@@ -24,12 +23,12 @@ export function findWorkerd(): string | undefined {
   return executable(() => require.resolve(`${name}/bin/workerd`)) ?? executable(() => belowLauncher(require, name))
 }
 
-/** Returns why scripts do not run if {@link findWorkerd} returns undefined, with the command that installs the package. */
-export function howToInstall(root = PACKAGE_ROOT): string {
+/** Returns why scripts do not run, with the command that installs the package for edged in the folder `root`. */
+export function howToInstall(root: string, version: string): string {
   const name = packageName()
   if (name === undefined)
     return `Workers need Linux or macOS on x64 or arm64; this is ${process.platform} ${process.arch}`
-  return `${name} is not installed; install it with: npm install ${target(root)} --no-save ${name}@${WORKERD_VERSION}`
+  return `${name} is not installed; install it with: npm install ${target(root)} --no-save ${name}@${version}`
 }
 
 /** Options of npm for the folder whose packages this package finds. */
