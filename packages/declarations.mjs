@@ -46,7 +46,7 @@ function plainText(source, checker) {
     return []
   })
   let text = source.text
-  for (const [statement, replacement] of edits.reverse())
+  for (const [statement, replacement] of edits.toReversed())
     text = text.slice(0, statement.getStart(source)) + replacement + text.slice(statement.end)
   return text
 }

@@ -34,7 +34,7 @@ export function packagesOf(files) {
   const folders = files.flatMap(
     (file) => /(?<=^|\/)node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file) ?? [],
   )
-  return [...new Set(folders)].sort()
+  return [...new Set(folders)].sort((a, b) => (a < b ? -1 : 1))
 }
 
 /**

@@ -37,8 +37,7 @@ const tarball = await pack(to, async (folder) => {
     Object.entries(MODULES).map(([name, path]) => [name, join(DIST, `${path}.js`)]),
   )
   const bundled = await bundle({ entryPoints, outdir: join(folder, 'dist/src'), splitting: true })
-  const dashboard = packagesOf(JSON.parse(readFileSync(join(DIST, 'ui-modules.json'), 'utf8')))
-  packages = [...new Set([...bundled, ...dashboard])].sort()
+  packages = packagesOf([...bundled, ...JSON.parse(readFileSync(join(DIST, 'ui-modules.json'), 'utf8'))])
   copyPrebuilt(join(folder, 'dist/src/prebuilds'))
   copyDeclarations(
     LIBRARIES.map((name) => MODULES[name]),
@@ -67,7 +66,14 @@ function isShipped(path) {
 function manifest() {
   const { name, version, description, license, author, type, engines, bin, optionalDependencies } = ours
   return {
-    ...{ name, version, description, license, author, type, engines, bin },
+    name,
+    version,
+    description,
+    license,
+    author,
+    type,
+    engines,
+    bin,
     exports: Object.fromEntries(
       LIBRARIES.map((library) => [
         `./${library}`,

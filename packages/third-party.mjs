@@ -52,10 +52,13 @@ export function materials(folders, tarball) {
   const component = { ...metadata.component, name: 'edged', type: 'application', hashes }
   const refs = new Set([component['bom-ref'], ...named])
   return {
-    ...{ $schema, bomFormat, specVersion, version },
+    $schema,
+    bomFormat,
+    specVersion,
+    version,
     metadata: { lifecycles: [{ phase: 'build' }], tools: metadata.tools, component },
     // What only the dashboard needs is a development dependency, but part of the tarball.
-    components: parts.map(({ properties: _, ...part }) => ({ ...part, scope: 'required' })),
+    components: parts.map((part) => ({ ...part, properties: [], scope: 'required' })),
     dependencies: dependencies
       .filter(({ ref }) => refs.has(ref))
       .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((other) => refs.has(other)) })),
