@@ -1,4 +1,5 @@
 import type { Endpoint } from '../http/endpoint.js'
+import { datasetInfos } from './dataset-infos.js'
 import { datasets } from './datasets.js'
 import { DestinationCheck } from './destination-check.js'
 import { edgeJobs } from './edge-jobs.js'
@@ -22,6 +23,7 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
   return [
     ...jobs(deps, parts),
     ...datasets(parts.repository),
+    ...datasetInfos(),
     ...validation(parts),
     ...edgeJobs(deps),
     ...records(deps),

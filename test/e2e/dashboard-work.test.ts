@@ -88,6 +88,27 @@ t.test('a person orders rules, watches records and sends a delivery again', { sk
   await page.getByText('The destination accepts records.').waitFor()
   await page.getByRole('button', { name: 'Create the job' }).click()
   await page.getByText('The job is stored and runs.').waitFor()
+  await page.getByLabel('Dataset', { exact: true }).selectOption('dns_logs')
+  await page.getByLabel('Field of a condition').selectOption('ResponseCode')
+  await page.getByLabel('Operator').selectOption('geq')
+  await page.getByLabel('Value (int)').fill('2')
+  await page.getByRole('button', { name: 'Add to the filter' }).click()
+  await page.getByText('Fields: the default fields').click()
+  await page.getByRole('checkbox', { name: /^QueryName/ }).check()
+  await page.getByLabel('Format of records').selectOption('csv')
+  await page.getByRole('button', { name: 'Create the job' }).click()
+  await page.getByRole('cell', { name: 'dns_logs' }).waitFor()
+  const stored = (await api('GET', `/zones/${ZONE}/logpush/jobs/2`, '')) as object
+  t.match(stored, {
+    dataset: 'dns_logs',
+    filter: '{"where":{"key":"ResponseCode","operator":"geq","value":2}}',
+    output_options: { output_type: 'csv', field_names: ['QueryName'] },
+  })
+  await page.getByLabel('Jobs of', { exact: true }).selectOption('account')
+  await page.getByText('No jobs.').waitFor()
+  await page.getByLabel('Destination').fill(`file://${folder}/logs`)
+  await page.getByRole('button', { name: 'Create the job' }).click()
+  await page.getByRole('cell', { name: 'audit_logs_v2' }).waitFor()
   await page
     .getByLabel('Filter of the live records')
     .fill('{"where":{"key":"EdgeResponseStatus","operator":"eq","value":403}}')

@@ -52,6 +52,22 @@ async function accessible(t: Test, page: Page, name: string): Promise<void> {
   t.same(found, [], `${name}: no serious fault`)
 }
 
+/** Fails for each page that must be scrolled sideways on a telephone or a desk, or that has a serious fault in dark mode. */
+async function fitsScreens(t: Test, page: Page, open: (name: string) => Promise<void>): Promise<void> {
+  const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
+  for (const name of await links.allTextContents()) {
+    await open(name)
+    await page.waitForLoadState('networkidle')
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${name}, ${width} px`)
+    }
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await accessible(t, page, `${name}, dark`)
+    await page.emulateMedia({ colorScheme: 'light' })
+  }
+}
+
 /** Makes an API token and disables it. Returns its secret. */
 async function disabledToken(control: string): Promise<string> {
   const call = async (method: string, path: string, body?: object) => {
@@ -143,6 +159,7 @@ t.test('a person makes a rule and sees it act, on accessible pages', { skip }, a
     await page.waitForLoadState('networkidle')
     await accessible(t, page, name)
   }
+  await fitsScreens(t, page, open)
   await page.getByText('update setting').first().waitFor()
   t.same(elsewhere, [], 'nothing is loaded from elsewhere')
   t.same(faults, [], 'no error in scripts')

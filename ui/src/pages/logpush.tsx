@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
-import { placed, post, put, remove } from '../api.ts'
+import { post, put, remove } from '../api.ts'
 import { useRead, useWork, type Read } from '../hooks.ts'
-import { Badge, Loaded, Panel, Problem, TextArea, TextField, Time, Toggle } from '../parts.tsx'
+import { Badge, Choice, Loaded, Panel, Problem, TextField, Time, Toggle } from '../parts.tsx'
 import { Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
+import { NewJob } from './new-job.tsx'
 import { Tail } from './tail.tsx'
 import type { Running } from './pipelines.tsx'
 
@@ -19,22 +20,32 @@ interface Job {
   readonly error_message: string | null
 }
 
-/** Jobs of a zone with their progress, a form for new ones, and live records. */
+/** Jobs of a zone or its account with their progress, a form for new ones, and live records of the zone. */
 export function LogPush() {
-  const { ofZone } = usePlace()
-  const jobs = useRead<readonly Job[]>(`${ofZone}/logpush/jobs`, 5000)
+  const { ofZone, ofAccount, zone, account } = usePlace()
+  const [owner, setOwner] = useState('zone')
+  const path = owner === 'zone' ? ofZone! : ofAccount
+  const jobs = useRead<readonly Job[]>(`${path}/logpush/jobs`, 5000)
   return (
     <>
-      <Jobs jobs={jobs} />
-      <NewJob onDone={jobs.reload} />
+      <Choice
+        label="Jobs of"
+        value={owner}
+        options={[
+          ['zone', `the zone ${zone!.name}`],
+          ['account', `the account ${account.name}`],
+        ]}
+        onChange={setOwner}
+      />
+      <Jobs jobs={jobs} path={path} />
+      <NewJob key={owner} of={path} usual={owner === 'zone' ? 'http_requests' : 'audit_logs_v2'} onDone={jobs.reload} />
       <LiveRecords />
     </>
   )
 }
 
-function Jobs({ jobs }: { jobs: Read<readonly Job[]> }) {
-  const { ofZone } = usePlace()
-  const running = useRead<readonly Running[]>(`${ofZone}/edged/pipelines`, 5000)
+function Jobs({ jobs, path }: { jobs: Read<readonly Job[]>; path: string }) {
+  const running = useRead<readonly Running[]>(`${path}/edged/pipelines`, 5000)
   const { busy, error, run } = useWork()
   const of = ({ id }: Job) => running.value?.find(({ kind, name }) => kind === 'job' && name === String(id))
   return (
@@ -60,7 +71,7 @@ function Jobs({ jobs }: { jobs: Read<readonly Job[]> }) {
                     on={job.enabled}
                     onChange={(enabled) =>
                       run(async () => {
-                        await put(`${ofZone}/logpush/jobs/${job.id}`, { enabled })
+                        await put(`${path}/logpush/jobs/${job.id}`, { enabled })
                         jobs.reload()
                       })
                     }
@@ -90,7 +101,7 @@ function Jobs({ jobs }: { jobs: Read<readonly Job[]> }) {
                     onClick={() =>
                       confirm('Delete this job?') &&
                       run(async () => {
-                        await remove(`${ofZone}/logpush/jobs/${job.id}`)
+                        await remove(`${path}/logpush/jobs/${job.id}`)
                         jobs.reload()
                       })
                     }
@@ -119,76 +130,6 @@ function nextBatch({ max_upload_interval_seconds: seconds }: Job, running: Runni
 
 const State = ({ running }: { running: Running | undefined }) =>
   running ? <Badge good={running.state === 'running'}>{running.state}</Badge> : <span class="soft">not running</span>
-
-function NewJob({ onDone }: { onDone: () => void }) {
-  const { ofZone } = usePlace()
-  const [name, setName] = useState('')
-  const [destination, setDestination] = useState('')
-  const [filter, setFilter] = useState('')
-  const [notice, setNotice] = useState('')
-  const { busy, failure, run } = useWork()
-  const { at, rest } = placed(failure, ['/name', '/destination_conf', '/filter'])
-  return (
-    <Panel title="New job">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          run(async () => {
-            await post(`${ofZone}/logpush/jobs`, {
-              ...(name !== '' && { name }),
-              destination_conf: destination,
-              dataset: 'http_requests',
-              enabled: true,
-              ...(filter.trim() !== '' && { filter }),
-            })
-            setNotice('The job is stored and runs.')
-            onDone()
-          })
-        }}
-      >
-        <TextField label="Name" value={name} onInput={setName} error={at('/name')} />
-        <TextField
-          label="Destination"
-          value={destination}
-          onInput={setDestination}
-          error={at('/destination_conf')}
-          required
-          hint="For example s3://bucket/logs/{DATE}?region=eu-central-1. All forms are in the documentation."
-        />
-        <TextArea
-          label="Filter"
-          hint='JSON, for example {"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}'
-          value={filter}
-          onInput={setFilter}
-          error={at('/filter')}
-        />
-        <div class="row">
-          <button
-            type="button"
-            aria-disabled={busy || destination === ''}
-            onClick={() =>
-              destination !== '' &&
-              run(async () => {
-                const { valid, message } = await post<{ valid: boolean; message?: string }>(
-                  `${ofZone}/logpush/validate/destination`,
-                  { destination_conf: destination },
-                )
-                setNotice(valid ? 'The destination accepts records.' : `The destination does not work: ${message}`)
-              })
-            }
-          >
-            Test the destination
-          </button>
-          <button type="submit" class="main" aria-disabled={busy}>
-            Create the job
-          </button>
-        </div>
-        <p aria-live="polite">{failure === undefined && notice}</p>
-        <Problem text={rest} />
-      </form>
-    </Panel>
-  )
-}
 
 function LiveRecords() {
   const { ofZone } = usePlace()
