@@ -52,7 +52,7 @@ async function accessible(t: Test, page: Page, name: string): Promise<void> {
   t.same(found, [], `${name}: no serious fault`)
 }
 
-/** Fails for each page that must be scrolled sideways on a telephone or a desk, or that has a serious fault in dark mode. */
+/** Fails for each page that must be scrolled sideways at 360 or 1280 pixels, or that has a serious fault in dark mode. */
 async function fitsScreens(t: Test, page: Page, open: (name: string) => Promise<void>): Promise<void> {
   const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
   for (const name of await links.allTextContents()) {
