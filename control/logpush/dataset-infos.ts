@@ -34,7 +34,9 @@ export function datasetInfos(): Endpoint[] {
       summary: 'List the names of the datasets of an account or zone',
       result: Type.Array(Type.String()),
       handle: ({ scope: { type } }) =>
-        whole([...DATASETS.values()].filter(({ scopes: of }) => of.includes(type)).map(({ name }) => name)),
+        whole(
+          [...DATASETS.values()].filter(({ scopes: of }) => of.some((one) => one === type)).map(({ name }) => name),
+        ),
     }),
     endpoint({
       method: 'get',
