@@ -13,7 +13,7 @@ const ROOT = process.cwd()
 /** Packs `edged/markdown` into a folder, and returns the file. */
 async function packMarkdown(folder: string): Promise<string> {
   const { stdout } = await run(process.execPath, [join(ROOT, 'packages/markdown.mjs'), folder])
-  t.match(stdout, /^(.+\.tgz): \d+ bytes, \d+ unpacked, no dependencies$/m)
+  t.match(stdout, /^(.+\.tgz): \d+ bytes, \d+ unpacked in \d+ files, no dependencies$/m)
   return /^(.+\.tgz): /m.exec(stdout)![1]!
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Choice, TextField } from '../parts.tsx'
-import type { DatasetField } from './new-job.tsx'
+import type { DatasetField } from './dataset-info.ts'
 
 /** Adds conditions to the text of a filter, with the fields of a dataset and the operators of each. */
 export function FilterPart({

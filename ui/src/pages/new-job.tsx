@@ -2,22 +2,9 @@ import { useState } from 'preact/hooks'
 import { placed, post } from '../api.ts'
 import { useRead, useWork } from '../hooks.ts'
 import { Choice, Loaded, Panel, Problem, TextArea, TextField } from '../parts.tsx'
+import type { DatasetInfo } from './dataset-info.ts'
 import { FilterPart } from './filter-part.tsx'
 import { NO_OUTPUT, OutputFields, outputOptions, type Output } from './output-fields.tsx'
-
-/** A dataset as the API describes it. */
-export interface DatasetInfo {
-  readonly name: string
-  readonly merges: boolean
-  readonly fields: readonly DatasetField[]
-}
-export interface DatasetField {
-  readonly name: string
-  readonly type: string
-  readonly default: boolean
-  readonly deprecated: boolean
-  readonly operators: readonly string[]
-}
 
 const PLACED = ['/name', '/dataset', '/destination_conf', '/filter', '/output_options/sample_rate']
 

@@ -1,5 +1,5 @@
 import { Choice, TextField, Toggle } from '../parts.tsx'
-import type { DatasetInfo } from './new-job.tsx'
+import type { DatasetInfo } from './dataset-info.ts'
 
 /** The part of `output_options` that the form has. Empty texts: the default. */
 export interface Output {
