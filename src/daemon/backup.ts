@@ -34,7 +34,7 @@ export function backups(deps: BackupDeps): (authorization: string | undefined, w
       yield* backupOf({
         store,
         // During a rotation secrets have several keys, and a backup has one.
-        valueOf: (record) => resealed(record, keys).value,
+        contentOf: (record) => resealed(record, keys).value,
         blobs,
         blobsOf: async (values) => await blobNames(store, blobs, values),
         key: { id: keys.id, text: withKey ? keys.text : undefined },

@@ -359,7 +359,8 @@ t.test(
     await server.start()
     await until(() => store.writable)
     t.same([held(store), removed], [[['x', 1, { n: 1 }]], []])
-    const events = lines.map(({ event }) => event)
+    // It depends on the speed of the machine whether a look at Redis fails while it starts.
+    const events = lines.map(({ event }) => event).filter((event) => event !== 'store_still_unavailable')
     t.same(events.slice(-4), ['store_available', 'store_unavailable', 'store_replaced', 'store_available'])
   },
 )

@@ -12,7 +12,7 @@ const PIECE_BYTES = 1024 * 1024
 export interface BackupSource {
   readonly store: Pick<Store, 'audit' | 'batch' | 'records'>
   /** Returns the value of a record for the backup. Default: as stored. */
-  readonly valueOf?: (record: Stored<unknown>) => unknown
+  readonly contentOf?: (record: Stored<unknown>) => unknown
   /** Schema of the records. Default: the current one. */
   readonly schema?: number
   readonly blobs: Blobs
@@ -30,7 +30,7 @@ export interface BackupSource {
  * The manifest is last, so an incomplete archive is noticed.
  */
 export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array> {
-  const { store, blobs, clock, key, schema = SCHEMA, valueOf = ({ value }) => value } = source
+  const { store, blobs, clock, key, schema = SCHEMA, contentOf = ({ value }) => value } = source
   const created = clock.now()
   const members: Manifest['members'] = []
   function* member(name: string, bytes: Buffer): Generator<Uint8Array> {
@@ -63,7 +63,7 @@ export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array
   const lines = function* (): Generator<string> {
     for (const record of records) {
       const { kind, scope, id, version } = record
-      yield JSON.stringify([[kind, scope.type, scope.id, id], version, valueOf(record)])
+      yield JSON.stringify([[kind, scope.type, scope.id, id], version, contentOf(record)])
     }
   }
   const recordName = pieceNames(MEMBERS.records)
