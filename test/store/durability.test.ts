@@ -224,7 +224,7 @@ t.test('embedded: a store of a newer version is not changed', async (t) => {
 t.test('embedded: audit entries that are too old are deleted, and numbers are not used again', async (t) => {
   const folder = testFolder(t)
   let now = Date.parse('2026-01-01T00:00:00Z')
-  const clock: Clock = { ...systemClock, now: () => now }
+  const clock: Clock = { ...systemClock, now: () => now, monotonic: () => now }
   const open = () => openStore('embedded', { folder, log: silentLog, clock, retention: { entries: 1000, days: 30 } })
   const note = (store: Store) => store.batch([], [auditEntry('x', new Date(now).toISOString())])
   const store = await open()

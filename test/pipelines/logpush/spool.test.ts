@@ -252,6 +252,7 @@ t.test('records that are too old go, with the segment that is written to', async
   const clock = {
     ...systemClock,
     now: () => now,
+    monotonic: () => now,
     sleep: (_: number, signal?: AbortSignal) =>
       new Promise<void>((resolve, reject) => {
         ticks.push(resolve)
