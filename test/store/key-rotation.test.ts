@@ -165,6 +165,23 @@ function withRedis(freshUrl: () => string): void {
       ])
       await again.close()
       const first = await machine(url, 'one', [NEW, OLD])
+      const { batch } = first.store
+      let between: Machine | undefined
+      first.store.batch = async (writes, audit) => {
+        // The other machine starts after the decision and before the write.
+        if (round === 0 && writes[0]?.kind.name === 'vault_writing_key') between ??= await machine(url, 'two', [OLD])
+        return await batch.call(first.store, writes, audit)
+      }
+      if (round === 0) {
+        await first.rotation.step()
+        t.ok(between, 'the change was decided')
+        t.match(await first.rotation.status(), { key: OLD_ID, waitsFor: ['two'] })
+        await write(first, 'a')
+        t.equal(await readAll(between!), 2)
+        await stop(between!)
+        await stop(first)
+        continue
+      }
       const [, late] = await Promise.all([
         first.rotation.step(),
         machine(url, 'two', [OLD]).catch((error: unknown) => error as Error),
