@@ -3,6 +3,7 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
 import { CursorLost, SpoolUnavailable, type Spool } from '../../../pipelines/logpush/spool/types.js'
 import { natsTarget } from '../../../pipelines/logpush/spool/nats/target.js'
+import { systemClock } from '../../../src/core/clock.js'
 import { zone } from '../../../src/core/scope.js'
 import { testFolder } from '../../helpers/folder.js'
 import { natsClient, natsCluster, natsServer, NO_NATS } from '../../helpers/nats.js'
@@ -187,7 +188,11 @@ t.test(
     const send = async (ray: string) =>
       await append(spool, ray).then(
         () => void confirmed.push(ray),
-        (error: unknown) => t.type(error, SpoolUnavailable),
+        async (error: unknown) => {
+          t.type(error, SpoolUnavailable)
+          // A loop of immediate rejections leaves no turn in which the connection could return.
+          await systemClock.sleep(20)
+        },
       )
     for (let n = 0; n < 50; n++) await send(`r${n}`)
     const client = await natsClient(t, cluster[0]!)
