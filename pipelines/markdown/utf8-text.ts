@@ -31,7 +31,7 @@ export function startOfCharacter(text: string, at: number): number {
   return isContinuation(text.charCodeAt(start)) ? at : start
 }
 
-/** One of so many bytes is looked at to estimate how many are not ASCII. */
+/** Of every 16 bytes one is looked at, to estimate how many are not ASCII. */
 const STEP = 16
 /** Minimum number of such bytes that are not ASCII, and their minimum share, in a page that is decoded as a whole. */
 const MIN_FOREIGN = 32
@@ -42,7 +42,7 @@ export class ForeignShare {
   #seen = 0
   #foreign = 0
 
-  /** Adds bytes of the page. Returns whether so many are not ASCII that the page is decoded faster as a whole. */
+  /** Adds bytes of the page. Returns whether the page has enough bytes that are not ASCII to be decoded faster as a whole. */
   isLarge(bytes: Uint8Array): boolean {
     const { length } = bytes
     let foreign = 0

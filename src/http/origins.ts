@@ -9,7 +9,7 @@ const IDLE_MS = 60_000
 const MAX_ORIGINS = 16_384
 /** Rules of one zone can name any number of hosts and ports. */
 const MAX_ORIGINS_PER_ZONE = 256
-/** If there are too many, the one of so many that was unused for longest is closed. */
+/** Size of the sample whose least recently used origin is closed if there are too many. */
 const SAMPLE = 16
 
 /** An origin of a zone. */
