@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { ClassicLevel } from 'classic-level'
+import { ClassicLevel, type ChainedBatch, type ChainedBatchWriteOptions } from 'classic-level'
 import t from 'tap'
 import { openSpools } from '../../pipelines/logpush/spool/index.js'
 import { file } from '../../sinks/file.js'
@@ -163,11 +163,18 @@ t.test('the folder of the embedded store survives a loss of power', async (t) =>
 // The page cache hides a missing sync from every test that only kills the process.
 t.test('every batch of the embedded store is synced', async (t) => {
   const synced: unknown[] = []
-  const batch = ClassicLevel.prototype.batch as (this: ClassicLevel, ...args: unknown[]) => unknown
-  ClassicLevel.prototype.batch = function (this: ClassicLevel, ...args: unknown[]) {
-    synced.push((args[1] as { sync?: boolean } | undefined)?.sync)
-    return batch.apply(this, args)
-  } as typeof ClassicLevel.prototype.batch
+  type Batch = (this: ClassicLevel) => ChainedBatch<ClassicLevel, string, string>
+  const batch = ClassicLevel.prototype.batch as Batch
+  const watched: Batch = function (this: ClassicLevel) {
+    const chain = batch.call(this)
+    const write = chain.write.bind(chain)
+    chain.write = async (options: ChainedBatchWriteOptions = {}) => {
+      synced.push(options.sync)
+      await write(options)
+    }
+    return chain
+  }
+  ClassicLevel.prototype.batch = watched as typeof ClassicLevel.prototype.batch
   t.teardown(() => void (ClassicLevel.prototype.batch = batch as typeof ClassicLevel.prototype.batch))
   const folder = testFolder(t)
   const store = await openStore('embedded', { folder, log: silentLog })
