@@ -121,7 +121,8 @@ async function check(t: Test, daemon: Daemon, clients: readonly Reported[]): Pro
 /** Collects what a stopped daemon has left, as if days had passed, and tells which blobs there are and which there should be. */
 async function collected(folder: string): Promise<{ gone: number; there: string[]; needed: string[] }> {
   let now = Date.now()
-  const clock = { ...systemClock, now: () => now }
+  const began = now
+  const clock = { ...systemClock, now: () => now, monotonic: () => now - began }
   const store = await openStore('embedded', { folder, log: silentLog, clock })
   const blobs = await openBlobs('embedded', { folder, clock })
   const deps = { store, blobs, clock, log: silentLog, olderThanMs: () => DAY }

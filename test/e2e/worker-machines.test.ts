@@ -242,6 +242,8 @@ t.test(
       t.equal((await get(two, 'counter')).text, '4')
     })
 
+    // The machine that was cut off announces itself again.
+    await until(() => doctor(join(folder, 'two')).length === 2)
     t.match(doctor(join(folder, 'two')), [{ level: 'ok' }, { level: 'ok', message: /responds at 127\.0\.0\.1:\d+$/ }])
     one.signal('SIGKILL')
     await one.ended
