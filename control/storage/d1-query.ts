@@ -81,7 +81,7 @@ async function run<R>(
   return await opened(deps, scope, id).query<R>(scope, id, queries, format).catch(toApiError)
 }
 
-/** Throws what a database threw, as the error of the API that it stands for. */
+/** Throws the error of the API that corresponds to an error of a database. */
 export function toApiError(error: unknown): never {
   if (error instanceof DataAway)
     throw new ApiError('unavailable', undefined, { message: error.message, headers: { 'retry-after': '5' } })

@@ -13,7 +13,7 @@ const MAX_ORIGINS_PER_ZONE = 256
 const SAMPLE = 16
 
 /** An origin of a zone. */
-interface Place {
+interface ZoneOrigin {
   readonly zone: string
   readonly key: string
   readonly origin: Origin
@@ -27,9 +27,9 @@ export class Origins {
   #limits: OriginLimits
   readonly #deps: ConnectorDeps
   readonly #turns: TransferTurns
-  readonly #byZone = new Map<string, Map<string, Place>>()
+  readonly #byZone = new Map<string, Map<string, ZoneOrigin>>()
   /** The same origins. The iterator goes round, so that an eviction looks at other ones than the last. */
-  readonly #places = new Set<Place>()
+  readonly #places = new Set<ZoneOrigin>()
   #next = this.#places.values()
   readonly #closing = new Set<Origin>()
   #timer: NodeJS.Timeout | undefined
@@ -112,8 +112,8 @@ export class Origins {
   }
 
   /** Returns some of the origins, each time those that follow. */
-  #sample(): Place[] {
-    const places: Place[] = []
+  #sample(): ZoneOrigin[] {
+    const places: ZoneOrigin[] = []
     for (let n = 0; n < SAMPLE; n++) {
       const { value, done } = this.#next.next()
       if (done === true) this.#next = this.#places.values()
@@ -123,15 +123,15 @@ export class Origins {
   }
 
   /** Closes the origin that was unused for longest. Returns false if all have requests. */
-  #evict(places: Iterable<Place>): boolean {
-    let oldest: Place | undefined
+  #evict(places: Iterable<ZoneOrigin>): boolean {
+    let oldest: ZoneOrigin | undefined
     for (const place of places)
       if (place.origin.active === 0 && place.origin.idleMs > (oldest?.origin.idleMs ?? -1)) oldest = place
     if (oldest) this.#remove(oldest)
     return oldest !== undefined
   }
 
-  #remove(place: Place): void {
+  #remove(place: ZoneOrigin): void {
     const { zone, key, origin } = place
     const origins = this.#byZone.get(zone)
     if (origins?.get(key) === place) origins.delete(key)

@@ -3,70 +3,14 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Connector } from '../../src/http/connector.js'
-import type { OriginConnection, OriginLimits, OriginRequest } from '../../src/http/origin-connection.js'
+import type { OriginLimits } from '../../src/http/origin-connection.js'
 import { InvalidResponse, ConnectionLost, Overloaded, TooSlow, WaitedTooLong } from '../../src/http/origin-errors.js'
 import { Origin } from '../../src/http/origin.js'
 import { Origins } from '../../src/http/origins.js'
-import { requestText, type RequestParts } from '../../src/http/request-text.js'
+import { requestText } from '../../src/http/request-text.js'
 import { openDial, startRawOrigin } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
-
-const LIMITS: OriginLimits = {
-  connect_timeout: 5000,
-  headers_timeout: 5000,
-  body_timeout: 5000,
-  keep_alive_timeout: 4000,
-  queue_timeout: 5000,
-  header_bytes: 4096,
-  connections: 2,
-  queue_size: 8,
-}
-const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
-
-/** A request that stores its events. */
-class Asked implements OriginRequest {
-  readonly method: string
-  readonly upgrade = false
-  readonly text: string
-  readonly length: number | undefined
-  readonly body: Readable | null
-  readonly timeoutMs = undefined
-  readonly client: string | undefined
-  connection: OriginConnection | undefined
-  status = 0
-  got = ''
-  error: Error | undefined
-  over = false
-  constructor(target = '/', parts: Partial<Omit<RequestParts, 'body'>> & { body?: Readable; client?: string } = {}) {
-    const { method = 'GET', headers = ['Host', 'example.test'], body = null, client } = parts
-    this.client = client
-    this.method = method
-    this.body = body
-    const { text, length } = requestText({ method, target, headers, body, upgrade: false })
-    this.text = text
-    this.length = length
-  }
-  sent(): void {}
-  head(status: number): void {
-    this.status = status
-  }
-  data(chunk: Buffer): boolean {
-    this.got += chunk.toString('latin1')
-    return true
-  }
-  end(): void {
-    this.over = true
-  }
-  switched(): void {}
-  fail(error: Error): void {
-    this.error = error
-    this.over = true
-  }
-  async done(): Promise<this> {
-    await until(() => this.over)
-    return this
-  }
-}
+import { Asked, LIMITS, OK } from './origin-helper.js'
 
 /** Starts an origin that responds to each request with `answer`, and counts its connections. */
 async function start(
@@ -474,46 +418,4 @@ t.test('clients whose requests wait are served in rotation', async (t) => {
   }
   await Promise.all(all.map(async (request) => await request.done()))
   t.strictSame(order, ['/00', '/a1', '/b1', '/c1', '/a2', '/a3'])
-})
-
-t.test('zones share no connections', async (t) => {
-  let connections = 0
-  const url = await startRawOrigin(t, (socket) => {
-    connections++
-    socket.on('data', () => socket.write(OK))
-  })
-  const origins = new Origins(LIMITS, openDial)
-  t.teardown(() => origins.close())
-  for (const zone of ['a', 'b', 'a', 'b']) {
-    const request = new Asked()
-    origins.get(zone, { url }).send(request)
-    t.match(await request.done(), { got: 'ok' })
-  }
-  t.equal(connections, 2)
-  for (let i = 0; i < 300; i++) origins.get('a', { url: `http://127.0.0.1:${i + 1}` })
-  t.equal(origins.size, 257, 'the origins of one zone are limited')
-})
-
-t.test('the origins of all zones are limited, and those in use stay', async (t) => {
-  let connections = 0
-  const url = await startRawOrigin(t, (socket) => {
-    connections++
-    socket.on('data', () => socket.write(OK))
-  })
-  const origins = new Origins(LIMITS, openDial)
-  t.teardown(() => origins.close())
-  const ask = async () => {
-    const request = new Asked()
-    origins.get('busy', { url }).send(request)
-    t.match(await request.done(), { got: 'ok' })
-  }
-  await ask()
-  const busy = origins.get('busy', { url })
-  for (let i = 0; i < 17_000; i++) {
-    origins.get(`zone ${i}`, { url: 'http://127.0.0.1:1' }).idleMs = 1000
-    if (i % 1000 === 0) await ask()
-  }
-  t.equal(origins.size, 16_384)
-  t.equal(origins.get('busy', { url }), busy)
-  t.equal(connections, 1)
 })

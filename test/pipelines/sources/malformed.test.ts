@@ -183,7 +183,7 @@ t.test('messages of syslog, over TCP and UDP', async (t) => {
     socket.on('error', () => {}).end(bytes)
     await once(socket, 'close')
   }
-  // Text that is not UTF-8 is text with replacements, as it is in all parts of a syslog message.
+  // Text that is not UTF-8 is text with replacements, like everywhere in a syslog message.
   const malformed = LINES.filter((line) => !line.equals(NOT_UTF8) && !line.includes(0x1f))
   const framed = [...malformed, LONG].map((line) => Buffer.concat([Buffer.from('<14>1 - - - - - - '), line]))
   const valid = (name: string) => Buffer.from(`<14>1 - - - - - - ${recordOf(name)}`)
