@@ -46,6 +46,7 @@ export class Row implements Named {
 
   /** What watchers receive. Most records have no watcher: their JSON is parsed at the first use. */
   get change(): Stored<unknown> {
+    if (this.#stored) return this.#stored
     const { kind, scope, id, version } = this
     const valueOf = () => this.stored.value
     return Object.freeze({

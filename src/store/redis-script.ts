@@ -41,7 +41,7 @@ export const CHANGES_KEPT = 4096
  *
  *     KEYS  meta, changes, audit, then the key of each record
  *     ARGV  epoch, changes retained, audit entries retained, number of records,
- *           then for each record its name, the version it must have ('' for any), its JSON ('' to remove it),
+ *           then for each record the version it must have ('' for any) and its JSON ('' to remove it),
  *           then each audit entry
  *
  * Streams are cut by a separate command and to a fixed length: an XADD that also cuts is written to the append-only
@@ -60,16 +60,17 @@ local meta, changes, audit = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return {'epoch'} end
 local count = tonumber(ARGV[4])
 for i = 1, count do
-  local wanted = ARGV[3 * i + 3]
+  local wanted = ARGV[2 * i + 3]
   if wanted ~= '' then
     local found = redis.call('HGET', KEYS[3 + i], 'v') or '0'
     if found ~= wanted then return {'conflict', tonumber(redis.call('HGET', meta, 'version')), i, tonumber(found)} end
   end
 end
 local version = redis.call('HINCRBY', meta, 'version', 1)
+local first = #meta + ${ROWS.length - META.length + 1}
 local written = {}
 for i = 1, count do
-  local name, json = ARGV[3 * i + 2], ARGV[3 * i + 4]
+  local name, json = string.sub(KEYS[3 + i], first), ARGV[2 * i + 4]
   if json == '' then
     redis.call('DEL', KEYS[3 + i])
     written[i] = '[' .. name .. ']'
@@ -78,7 +79,7 @@ for i = 1, count do
     written[i] = '[' .. name .. ',' .. json .. ']'
   end
 end
-for i = 3 * count + 5, #ARGV do
+for i = 2 * count + 5, #ARGV do
   redis.call('XADD', audit, '*', 'e', ARGV[i])
 end
 redis.call('XADD', changes, version .. '-0', 'c', '[' .. table.concat(written, ',') .. ']')

@@ -218,7 +218,7 @@ class RedisPlace implements Backend {
       Math.max(MIN_CHANGES_KEPT, Math.min(CHANGES_KEPT, Math.floor(CHANGES_BYTES / (this.#batchBytes + 1)))),
       this.#options.retention.entries,
       writes.length,
-      ...writes.flatMap(({ name, ifVersion, json }) => [name, ifVersion ?? '', json ?? '']),
+      ...writes.flatMap(({ ifVersion, json }) => [ifVersion ?? '', json ?? '']),
       ...audit.map((entry) => JSON.stringify(entry)),
     ]
     const keys = writes.map(({ name }) => rowKey(name))
@@ -289,7 +289,7 @@ class RedisPlace implements Backend {
   async #readChanges(): Promise<void> {
     const isWriting = this.#wrote || this.#underWay.size > 0
     this.#wrote = false
-    if (isWriting) await this.#pause()
+    if (isWriting && !(await this.#mustRead())) return
     const from = `${this.#visible.version}-0`
     // A blocked read would return each batch of this machine, whose content it knows.
     const { follower } = this.#link
@@ -306,11 +306,17 @@ class RedisPlace implements Backend {
     }
   }
 
-  /** Waits until the change stream is to be read again although this machine writes. */
-  async #pause(): Promise<void> {
+  /** Waits for a moment. Returns whether the change stream is to be read although this machine writes. */
+  async #mustRead(): Promise<boolean> {
     const signal = AbortSignal.any([this.#closing.signal, this.#wake.signal])
     await this.#options.clock.sleep(POLL_MS, signal).catch(() => undefined)
-    if (this.#wake.signal.aborted) this.#wake = new AbortController()
+    if (this.#wake.signal.aborted) {
+      this.#wake = new AbortController()
+      return true
+    }
+    // A batch of another machine among those in flight is noticed by the version of the response.
+    const version = Number(await this.#link.follower.hget(META, 'version'))
+    return version > this.#visible.version + this.#underWay.size
   }
 
   /** Ensures that memory has the data of Redis, which may be another server or have been restarted. */

@@ -208,7 +208,7 @@ t.test('Redis', { skip: NO_REDIS }, async (t) => {
     for (const start of starts) if (start.status === 'rejected') t.ok(start.reason instanceof RedisUnreachable)
     for (const store of open) check(t, store)
     const name = recordName('thing', ZONE, 'late')
-    const late = await redis.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), 'before', 9, 9, 1, name, '', '1')
+    const late = await redis.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), 'before', 9, 9, 1, '', '1')
     t.strictSame(late, ['epoch'])
     for (const store of open) await store.close()
   })

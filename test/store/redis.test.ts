@@ -145,7 +145,7 @@ async function withServer(server: RedisServer): Promise<void> {
     const steps = admin.multi()
     for (const [id, json] of [['goes', ''], ['new', '{"n":3}'], ['last', '{"n":4}']] as const) {
       const name = recordName(THINGS.name, A, id)
-      steps.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), epoch, 100, 100, 1, name, '', json)
+      steps.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), epoch, 100, 100, 1, '', json)
     } // prettier-ignore
     await steps.xtrim(CHANGES, 'MAXLEN', 1).exec()
 
