@@ -2,6 +2,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import type { Endpoint } from '../http/endpoint.js'
 import { WebhookRepository } from './webhook-repository.js'
 import type { PostureDeps } from './services.js'
+import { FindingBatches } from './finding-batches.js'
 import { findings } from './findings.js'
 import { ingest } from './ingest.js'
 import { jobs } from './jobs.js'
@@ -15,7 +16,7 @@ export function posture(deps: PostureDeps): Endpoint[] {
   return [
     ...webhooks(deps, repository),
     ...jobs(deps, repository),
-    ...ingest(deps, edits),
+    ...ingest(deps, new FindingBatches(deps, edits)),
     ...findings(deps, repository, edits),
     ...policies(deps, repository),
   ]

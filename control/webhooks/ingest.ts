@@ -3,11 +3,11 @@ import { InvalidInput } from '../../src/core/errors.js'
 import { FindingAsRead, findingFrom, FindingInput, MAX_FINDING_BYTES } from '../../src/core/model/finding.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { bodyLines } from '../http/line-body.js'
-import type { KeyedEdits } from '../resources/keyed-edits.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { PostureDeps } from './services.js'
+import type { FindingBatches } from './finding-batches.js'
 import { FindingWriter } from './finding-writer.js'
 
 /** Maximum size of a decompressed request body. */
@@ -36,8 +36,8 @@ class BadLine extends Error {
   override readonly name = 'BadLine'
 }
 
-/** Endpoint that ingests findings. `edits`: shared by everything that changes instances. */
-export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
+/** Endpoint that ingests findings. */
+export function ingest(deps: PostureDeps, batches: FindingBatches): Endpoint[] {
   return [
     endpoint({
       method: 'post',
@@ -54,7 +54,7 @@ export function ingest(deps: PostureDeps, edits: KeyedEdits): Endpoint[] {
       },
       result: IngestResult,
       async handle({ scope, request }) {
-        const intake = new FindingWriter(deps, edits, scope)
+        const intake = new FindingWriter(deps, batches, scope)
         const rejected: { line: number; message: string }[] = []
         let more = 0
         for await (const { line, bytes } of bodyLines(request, { bodyBytes: MAX_BODY_BYTES })) {
