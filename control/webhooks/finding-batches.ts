@@ -24,6 +24,9 @@ export type Finding = Omit<FindingInput, 'instances'>
 export const BATCH_INSTANCES = 500
 export const BATCH_BYTES = 4 * 1024 * 1024
 
+/** Maximum requests that are responded to in one turn of the event loop. */
+const TURN_PARTS = 16
+
 /** A finding with instances to store. */
 export interface Given {
   readonly finding: Finding
@@ -120,7 +123,11 @@ export class FindingBatches {
         if (parts.length === 0) parts.push(...this.#take(scope))
         return await this.#storeParts(scope, parts)
       })
-      for (const [index, { settle }] of parts.entries()) settle(outcomes[index]!)
+      for (const [index, { settle }] of parts.entries()) {
+        // The responses of a whole batch would take one long turn of the event loop.
+        if (index > 0 && index % TURN_PARTS === 0) await setImmediate()
+        settle(outcomes[index]!)
+      }
     } catch (error) {
       // Rejected parts too: they may have been decided on changes that were not stored.
       for (const { settle } of parts) settle({ error })
@@ -190,7 +197,9 @@ export class FindingBatches {
         seen.push([finding, instance])
         if (known.value !== undefined || is_archived) continue
         for (const { webhook, policy } of targets) {
-          draft.deliveries.push(deliveryOf(now, { ...policy.saved_by, policy_id: policy.id }, webhook, finding, instance))
+          draft.deliveries.push(
+            deliveryOf(now, { ...policy.saved_by, policy_id: policy.id }, webhook, finding, instance),
+          )
           draft.triggered.add(policy.id)
         }
       }

@@ -65,7 +65,11 @@ t.test('findings of concurrent requests share a batch, and each request waits un
 
   t.strictSame(done, ['a', 'b', 'c', 'd', 'e'])
   // Finding, instance and delivery of each, and the run of the policy; then two instances of a known finding.
-  t.strictSame(sizes.sort((a, b) => a - b), [2, 5, 10], 'one batch per account, and one for what came later')
+  t.strictSame(
+    sizes.sort((a, b) => a - b),
+    [2, 5, 10],
+    'one batch per account, and one for what came later',
+  )
   t.strictSame(
     sent(api).map(([one]) => one),
     ['a', 'b', 'c', 'd', 'e'],
@@ -122,7 +126,9 @@ t.test('the limit of waiting deliveries counts those of requests before in the s
   api.limits.pending = 3
   await api.call('POST', POLICIES, policy([await hook(api)]))
   const outcomes = await Promise.allSettled(
-    [part('f', ['a', 'b']), part('f', ['c', 'd']), part('f', ['e'])].map(async (one) => await batches.store(scope, one)),
+    [part('f', ['a', 'b']), part('f', ['c', 'd']), part('f', ['e'])].map(
+      async (one) => await batches.store(scope, one),
+    ),
   )
   t.strictSame(
     outcomes.map(({ status }) => status),
