@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.js'
 import type { Balancer } from '../edge/origins/balancer.js'
+import type { Zone } from '../edge/zones.js'
 import type { KeyStatus } from '../store/key-rotation.js'
 import type { ConfigChanges } from './config-changes.js'
 
@@ -79,8 +80,11 @@ export function secretsStatus(status: KeyStatus): SecretsStatus {
   }
 }
 
-/** Returns the state of a zone's origins. `now` is on the clock's `monotonic` scale. */
-export const originStatus = ({ peers }: Balancer, now: number): OriginStatus[] =>
+/** Returns the zones and the state of their origins. `now` is on the clock's `monotonic` scale. */
+export const zoneStatus = (zones: readonly Zone[], now: number): ZoneStatus[] =>
+  zones.map(({ id, name, hostnames, balancer }) => ({ id, name, hostnames, origins: originStatus(balancer, now) }))
+
+const originStatus = ({ peers }: Balancer, now: number): OriginStatus[] =>
   peers.map((peer) => ({
     url: peer.url,
     up: peer.isUp(now),

@@ -1,0 +1,181 @@
+import type { Config } from '../config/schema.js'
+import type { Clock } from '../core/clock.js'
+import type { ClosingStack } from '../core/closing-stack.js'
+import type { Log } from '../core/log.js'
+import type { Metrics } from '../core/metrics.js'
+import type { Invalidated } from '../edge/cache/invalidation.js'
+import type { Bound, Proxy } from '../edge/client/server.js'
+import { CERTIFICATES } from '../store/reseal.js'
+import { dailyTicketKeys } from '../tls/ticket-keys.js'
+import { openCacheDisk, type CacheFiles } from './cache-disk.js'
+import { MachineInvalidations } from './cache-invalidations.js'
+import { startDemoOrigin } from './demo-origin.js'
+import { Edge } from './edge.js'
+import type { Foundation } from './foundation.js'
+import { portOf } from './own-urls.js'
+import { processCount, ProxyProcesses, type ProxyProcessesDeps } from './processes/index.js'
+import { SharedCounts } from './processes/shared-counts.js'
+import type { ActivatedSockets } from './socket-activation.js'
+import type { DaemonState } from './state.js'
+
+export interface ServingDeps {
+  readonly foundation: Foundation
+  readonly activated: ActivatedSockets
+  readonly state: DaemonState
+  /** Name of this machine if others use the same store. */
+  readonly machine: string | undefined
+  /** Ports of the daemon's own listeners. Those of the sample site and of the proxy are added. */
+  readonly ports: Set<number>
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** The options of processes that depend on what the daemon has started before them. */
+type LaterOptions = 'activated' | 'count' | 'counts' | 'limiter' | 'runtime' | 'cacheFiles' | 'invalidated'
+
+interface ServingParts {
+  readonly edge: Edge
+  readonly forProcesses: Omit<ProxyProcessesDeps, LaterOptions>
+  /** Undefined if the proxy runs in the daemon's own process. */
+  readonly counts: SharedCounts | undefined
+  /** Undefined without `cache.disk`. */
+  readonly files: CacheFiles | undefined
+  /** Sends an invalidation of the cache to the other machines. */
+  readonly spread: (invalidated: Invalidated) => undefined
+}
+
+/** What serves the clients of sites: all that their requests depend on, and the proxy in this process or in its own ones. */
+export class Serving {
+  readonly edge: Edge
+  readonly #deps: ServingDeps
+  readonly #parts: ServingParts
+  /** The proxy of this process; undefined with processes of its own. */
+  #proxy: Proxy | undefined
+  /** Undefined before their start. */
+  #processes: ProxyProcesses | undefined
+
+  private constructor(deps: ServingDeps, parts: ServingParts) {
+    this.edge = parts.edge
+    this.#deps = deps
+    this.#parts = parts
+  }
+
+  /** Opens what requests depend on. Without processes of its own the proxy accepts connections afterwards. */
+  static async open(config: Config, stack: ClosingStack, deps: ServingDeps): Promise<Serving> {
+    const { foundation, activated, machine, ports, clock, log, metrics } = deps
+    const { store, keys, blobs, resolve, egress, logpush } = foundation
+    const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
+    if (demo) ports.add(portOf(demo.origin))
+    const shared = {
+      store,
+      blobs,
+      emitter: logpush.emitter,
+      challengeKeys: keys.derivedKeys('challenge'),
+      certificateKeys: keys.deriveAll(CERTIFICATES),
+      ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
+      demoOrigin: demo?.origin,
+      ports,
+      clock,
+      log,
+      metrics,
+    }
+    const counts = processCount(config) === 1 ? undefined : stack.use(new SharedCounts(config.data, log))
+    const files = await openCacheDisk(config, { store, clock, log })
+    if (files) stack.use(files)
+    let machines: MachineInvalidations | undefined
+    const spread = (invalidated: Invalidated): undefined => {
+      machines?.add(invalidated)
+      return undefined
+    }
+    const edge = stack.use(
+      await Edge.open(config, {
+        ...shared,
+        egress,
+        resolve,
+        counts: { url: config.store, countLog: counts?.counts },
+        cacheDisk: files && { start: files.owner.start, owner: files.owner, counts: files.owner },
+        spread,
+      }),
+    )
+    const serving = new Serving(deps, { edge, forProcesses: shared, counts, files, spread })
+    store.applied = () => serving.#applied()
+    logpush.traced(edge.tracer)
+    if (machine !== undefined) {
+      const apply = (invalidated: readonly Invalidated[]) => void serving.#running.invalidate(invalidated)
+      machines = stack.use(new MachineInvalidations(machine, { store, clock, log, apply }))
+    }
+    if (!counts) serving.#proxy = stack.use(await edge.listen({ bind: activated.bind }))
+    return serving
+  }
+
+  /** Starts the processes of the proxy, if it has some. `runtime` is read when a process starts. */
+  async startProcesses(config: Config, stack: ClosingStack, runtime: ProxyProcessesDeps['runtime']): Promise<void> {
+    const { edge, forProcesses, counts, files, spread } = this.#parts
+    if (!counts) return
+    const { foundation, activated, state } = this.#deps
+    const processes = stack.use(
+      new ProxyProcesses(config, {
+        ...forProcesses,
+        activated,
+        count: processCount(config),
+        counts,
+        limiter: edge.limits.limiter,
+        runtime,
+        cacheFiles: files?.owner,
+        invalidated: (all) => all.forEach(spread),
+      }),
+    )
+    this.#processes = state.watch(processes, { whileStarting: false })
+    await foundation.logpush.follow(async (wanted) => await processes.want(wanted))
+    await processes.start()
+  }
+
+  /** Addresses of the proxy's listeners; known after all processes have started. */
+  get bound(): { readonly proxy: Bound; readonly tls: Bound | undefined } {
+    const proxy = this.#proxy ?? this.#processes!.proxy
+    return { proxy, tls: (this.#proxy ?? this.#processes!).tls }
+  }
+
+  /** Returns the metrics of the daemon and of all processes as Prometheus text. */
+  async scrape(): Promise<string> {
+    const { metrics } = this.#deps
+    return await (this.#processes?.scrape(metrics) ?? metrics.metrics())
+  }
+
+  /** Changes from `previous` to `next` without a dropped request. Rejects, and changes nothing, if it is not usable. */
+  async reconfigure(next: Config, previous: Config): Promise<void> {
+    await this.edge.reconfigure(next)
+    try {
+      await this.#processes?.reconfigure(next)
+    } catch (error) {
+      await this.edge.reconfigure(previous)
+      throw error
+    }
+    this.#parts.files?.configure(next.cache)
+  }
+
+  /** Opens the access log again, for a log rotation that renamed it. */
+  async reopenLogs(): Promise<void> {
+    await Promise.all([this.edge.reopenLogs(), this.#processes?.reopenLogs()])
+  }
+
+  /** Stops accepting connections. Resolves when the requests in progress have ended. */
+  async drain(): Promise<void> {
+    await (this.#processes ?? this.#proxy)?.close()
+  }
+
+  /** Which of both has the cached responses of requests. */
+  get #running(): Edge | ProxyProcesses {
+    return this.#processes ?? this.edge
+  }
+
+  /** Resolves when all changes of the store so far are in force; undefined if that is so now. */
+  #applied(): Promise<unknown> | undefined {
+    const { files } = this.#parts
+    const pending = [this.edge.applied, this.#processes?.applied(), files?.owner.recorded].filter(
+      (promise) => promise !== undefined,
+    )
+    return pending.length === 0 ? undefined : Promise.all(pending)
+  }
+}
