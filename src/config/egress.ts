@@ -9,8 +9,7 @@ export const Egress = Type.Object(
   {
     allow_cidrs: Type.Array(Type.String(), {
       default: [],
-      description:
-        'CIDRs that are not public, each with the port that is opened, as in 10.1.0.0/16:443 or [fd00::]/8:443.',
+      description: 'CIDRs that are not public, each with the allowed port, as in 10.1.0.0/16:443 or [fd00::]/8:443.',
     }),
     ca_file: Type.Optional(
       Type.String({
@@ -29,7 +28,7 @@ export const Egress = Type.Object(
   {
     ...strict,
     default: {},
-    description: 'The way out to webhooks and log destinations: public addresses, and what is opened here.',
+    description: 'Connections to webhooks and log destinations: to public addresses, and to those allowed here.',
   },
 )
 

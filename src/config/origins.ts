@@ -60,7 +60,7 @@ export const ORIGIN_OPTIONS = {
     pattern: `^(round_robin|least_requests|client_address|(header|cookie):${TOKEN})$`,
     default: 'round_robin',
     description:
-      'Choice between origins: round_robin, least_requests, or the same origin for the same client_address, ' +
+      'How an origin is chosen: round_robin, least_requests, or the same origin for the same client_address, ' +
       'header:NAME or cookie:NAME.',
     'x-message': 'must be round_robin, least_requests, client_address, header:NAME or cookie:NAME',
   }),

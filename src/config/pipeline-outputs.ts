@@ -117,7 +117,7 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
   }
 }
 
-/** Returns the issues that an output has whatever its dataset is, for one whose dataset is unknown. */
+/** Returns the issues of an output that do not depend on its dataset, for one whose dataset is unknown. */
 function issuesOfAnyDataset(output: OutputDocument & { readonly filter: string }): Issue[] {
   const settings = { ...output, dataset: ANY, reshape: undefined, dedupe: undefined }
   // Records of any shape need field names for csv, other datasets do not.

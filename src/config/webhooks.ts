@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../core/schema.js'
 import { Duration, Size } from './units.js'
-
-const Count = (byDefault: number, description: string) => Type.Integer({ minimum: 0, default: byDefault, description })
+import { Count } from './values.js'
 
 const Limit = (byDefault: number, description: string) => Type.Integer({ minimum: 1, default: byDefault, description })
 

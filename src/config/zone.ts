@@ -1,0 +1,86 @@
+import { Type } from 'typebox'
+import { ZoneSettingValues } from '../core/model/zone-settings.js'
+import { strict } from '../core/schema.js'
+import { ZoneCache } from './cache.js'
+import { ORIGIN_OPTIONS } from './origins.js'
+import { EXAMPLE_ACCOUNT, EXAMPLE_ZONE, Id } from './values.js'
+
+/** An item of `zones`. */
+export const Zone = Type.Object(
+  {
+    id: Id(EXAMPLE_ZONE, 'Identifier of the zone.'),
+    account: Id(EXAMPLE_ACCOUNT, 'Identifier of its account.'),
+    name: Type.String({ minLength: 1, maxLength: 253, description: 'Domain name.', examples: ['example.com'] }),
+    hostnames: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
+        minItems: 1,
+        description:
+          'Host names served, `*.` allowed in front. "*" serves every host that no other zone names. Default: the name and ' +
+          'every subdomain.',
+        examples: [['example.com', '*.example.com']],
+      }),
+    ),
+    ...ORIGIN_OPTIONS,
+    origin_ca_file: Type.Optional(
+      Type.String({
+        description: 'PEM file of the authority that signs an https origin, added to the default ones.',
+        examples: ['./origin-ca.pem'],
+      }),
+    ),
+    client_ca_file: Type.Optional(
+      Type.String({
+        description:
+          'PEM file of the authorities that sign certificates of clients. Clients are then asked for a certificate over ' +
+          'HTTPS, and rules read it in cf.tls_client_auth.*; without a rule, requests pass with any certificate and without.',
+        examples: ['./client-ca.pem'],
+      }),
+    ),
+    plan: Type.Union(
+      [Type.Literal('free'), Type.Literal('pro'), Type.Literal('business'), Type.Literal('enterprise')],
+      { default: 'pro', description: 'Free zones have no Markdown conversion.' },
+    ),
+    settings: Type.Object(
+      {
+        content_converter: Type.Union([Type.Literal('on'), Type.Literal('off')], {
+          default: 'off',
+          description:
+            'Convert HTML responses to Markdown if the client accepts it. In force until the API sets another value.',
+        }),
+        ...Type.Partial(Type.Object(ZoneSettingValues)).properties,
+      },
+      { ...strict, default: {}, description: 'Settings of the zone. In force until the API sets other values.' },
+    ),
+    negotiation: Type.Union([Type.Literal('listed'), Type.Literal('preferred')], {
+      default: 'listed',
+      description: 'preferred: Markdown only if its quality is not below that of text/html.',
+    }),
+    markdown: Type.Object(
+      {
+        content: Type.Union([Type.Literal('page'), Type.Literal('main')], {
+          default: 'page',
+          description:
+            'page: the body without headers, footers and navigation. main: only the main content; the whole page if it cannot be recognized. Buffers up to 64 KB of Markdown per page in proxy.markdown_memory.',
+        }),
+        md_addresses: Type.Boolean({
+          default: false,
+          description: 'Serve the Markdown of /page at /page.md and of / at /index.md, if content_converter is on.',
+        }),
+        llms_txt: Type.Union([Type.Literal('off'), Type.Literal('front_page'), Type.Literal('sitemap')], {
+          default: 'off',
+          description:
+            'Create /llms.txt from the links of the front page or from /sitemap.xml, if content_converter is on. off: the file of the origin.',
+        }),
+      },
+      { ...strict, default: {}, description: 'Conversion to Markdown.' },
+    ),
+    websockets: Type.Boolean({ default: true, description: 'Pass WebSocket upgrades through to the origin.' }),
+    cache: ZoneCache,
+    custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
+      default: 'selected',
+      description:
+        'all: conversion is on for every custom hostname of the zone, with any metadata. In force until the API sets ' +
+        'edged_custom_hostnames.',
+    }),
+  },
+  strict,
+)
