@@ -26,7 +26,7 @@ const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\bstands there\b/gi, 'is a duplicate, is at ...'],
   [/\bunder way\b/gi, 'in progress, in flight'],
   [/\bwhoever\b/gi, 'the client, the caller'],
-  [/\b(?:MOST|LONGEST|LARGEST)_/g, 'MAX_'],
+  [/\b(?:MOST|LONGEST|LARGEST)(?:_|\b)/g, 'MAX_'],
   [/\bAT_ONCE\b/g, 'CONCURRENCY or BATCH_SIZE'],
 ]
 

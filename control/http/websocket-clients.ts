@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 
-const MOST = 10
+const MAX_CLIENTS = 10
 const PROBE_MS = 30_000
 /** Time that clients have to close after the close frame. */
 const CLOSE_MS = 1000
@@ -35,8 +35,8 @@ export class LiveClients implements Iterable<WebSocket> {
   /** Adds a client; `left` is called when it disconnects. Beyond the limit, closes the client and returns false. */
   join(client: WebSocket, left?: () => void): boolean {
     client.on('error', () => client.terminate())
-    if (this.size >= MOST) {
-      client.close(TRY_LATER, `at most ${MOST} clients`)
+    if (this.size >= MAX_CLIENTS) {
+      client.close(TRY_LATER, `at most ${MAX_CLIENTS} clients`)
       return false
     }
     this.#clients.set(client, true)

@@ -22,9 +22,9 @@ import { itemId } from './item-id.js'
 /** Maximum number of issues that a response reports. */
 const MAX_ISSUES = 100
 /** Items processed in one turn of the event loop; other requests run in between. */
-const CONCURRENCY = 1000
+const ITEMS_PER_TURN = 1000
 /** Operations that are stored per account. */
-const KEPT_OPERATIONS = 100
+const MAX_OPERATIONS = 100
 
 type Items = ReadonlyMap<string, ListItem>
 /** The items of one bucket, before and after. */
@@ -92,7 +92,7 @@ async function prepare(
   const buckets = new Map<string, Map<string, ListItem>>()
   const issues: Issue[] = []
   for (const [index, given] of body.entries()) {
-    if (index % CONCURRENCY === CONCURRENCY - 1) await setImmediate()
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await setImmediate()
     if (issues.length >= MAX_ISSUES) break
     const wrong = itemIssues(kind, given)
     if (wrong.length > 0) {
@@ -160,7 +160,7 @@ const listWrite = ({ scope, id, value, version }: Stored<StoredList>, items: num
 
 function operationWrite({ deps }: ListRepository, { scope }: Actor, operation: string): Write {
   const old = deps.store.get(LIST_OPERATIONS, scope, 'latest')
-  const latest = (old?.value.operations ?? []).slice(1 - KEPT_OPERATIONS)
+  const latest = (old?.value.operations ?? []).slice(1 - MAX_OPERATIONS)
   const operations = [...latest, { id: operation, completed: new Date(deps.clock.now()).toISOString() }]
   return { kind: LIST_OPERATIONS, scope, id: 'latest', value: { operations }, ifVersion: old?.version ?? 0 }
 }

@@ -14,7 +14,7 @@ import type { ControlDeps } from '../http/context.js'
 
 const PATH = '/r2/buckets'
 const scopes = ['account'] as const
-const MOST = 10_000
+const MAX_BUCKETS = 10_000
 
 const LOCATIONS = ['apac', 'eeur', 'enam', 'weur', 'wnam', 'oc'] as const
 export const CLASSES = ['Standard', 'InfrequentAccess'] as const
@@ -127,7 +127,7 @@ function createBucket({ store, clock, room }: Context): Endpoint {
       }
       const id = bucketId(value.jurisdiction, value.name)
       if (store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketExists')
-      await room.take(scope.id, MOST - store.count(R2_BUCKETS, scope), 'tooManyBuckets', async () => {
+      await room.take(scope.id, MAX_BUCKETS - store.count(R2_BUCKETS, scope), 'tooManyBuckets', async () => {
         await store
           .batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, after: value }))
           .catch((error: unknown) => {

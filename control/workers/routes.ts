@@ -19,7 +19,7 @@ import { zoneOf } from './services/zone-of.js'
 
 const scopes = ['zone'] as const
 const PATH = '/workers/routes'
-const MOST = 1000
+const MAX_ROUTES = 1000
 
 const RouteInput = Type.Object(
   {
@@ -36,7 +36,7 @@ const ScriptRoutes = Type.Array(
     zone_id: Type.Optional(Type.String()),
     zone_name: Type.Optional(Type.String()),
   }),
-  { maxItems: MOST },
+  { maxItems: MAX_ROUTES },
 )
 
 /** Patterns of URLs that Workers respond to, by zone; and all patterns of one Worker. */
@@ -62,7 +62,7 @@ function contextOf(deps: WorkersDeps) {
     names: ROUTE_PATTERNS,
     idOf: ({ id }) => id,
     nameOf: ({ pattern }) => pattern,
-    max: MOST,
+    max: MAX_ROUTES,
     notFound: 'routeNotFound',
     taken: 'duplicateRoute',
     tooMany: 'tooManyRoutes',

@@ -10,7 +10,7 @@ import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
 
 const PATH = '/workers/scripts/:script_name/schedules'
-const MOST = 250
+const MAX_SCHEDULES = 250
 
 const NewSchedules = Type.Array(
   Type.Object(
@@ -21,7 +21,7 @@ const NewSchedules = Type.Array(
     },
     strict,
   ),
-  { maxItems: MOST },
+  { maxItems: MAX_SCHEDULES },
 )
 const Schedules = Type.Object({
   schedules: Type.Array(Type.Object({ cron: Type.String(), created_on: Type.String(), modified_on: Type.String() })),

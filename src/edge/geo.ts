@@ -21,7 +21,7 @@ export interface Databases {
 const NOWHERE: GeoLocation = { city: undefined, asn: undefined, known: false }
 
 /** Addresses whose locations are cached; about 2 KiB each. */
-const KEPT = 4096
+const MAX_CACHED = 4096
 
 /** Reads the databases that a configuration names. Rejects with the name of a file that is not a database. */
 export async function readDatabases({
@@ -40,7 +40,7 @@ export async function readDatabases({
 /** Locations of addresses, from databases in MaxMind format. */
 export class Geo implements GeoLookup {
   #databases: Databases
-  readonly #found = new LRUCache<string, GeoLocation>({ max: KEPT })
+  readonly #found = new LRUCache<string, GeoLocation>({ max: MAX_CACHED })
 
   constructor(databases: Databases = { city: undefined, asn: undefined }) {
     this.#databases = databases

@@ -90,8 +90,8 @@ const CONNECTING = 0
 const IDLE = 1
 /** A request is sent, and no head of a response has arrived. */
 const WAITING = 2
-const ANSWERING = 3
-const GONE = 4
+const RESPONDING = 3
+const CLOSED = 4
 
 /** One connection to an origin: carries responses sequentially. */
 export class OriginConnection {
@@ -176,7 +176,7 @@ export class OriginConnection {
 
   /** Stops reading until a later turn of the event loop. */
   #yield(): void {
-    if (this.#paused || this.#state !== ANSWERING) return
+    if (this.#paused || this.#state !== RESPONDING) return
     this.#yielding = true
     this.#home.turns.wait(this.#turn)
     this.#socket.pause()
@@ -184,7 +184,7 @@ export class OriginConnection {
 
   readonly #turn = (): void => {
     this.#yielding = false
-    if (!this.#paused && this.#state !== GONE) this.#readOn()
+    if (!this.#paused && this.#state !== CLOSED) this.#readOn()
   }
 
   /** Closes the connection; its request, if any, fails. */
@@ -206,7 +206,7 @@ export class OriginConnection {
     if (this.#state === CONNECTING)
       this.#fail(new TooSlow('connect_timeout', 'the origin does not take the connection'))
     else if (this.#state === WAITING) this.#fail(new TooSlow('headers_timeout', 'the origin does not answer'))
-    else if (this.#state === ANSWERING) this.#fail(new TooSlow('body_timeout', 'the origin does not go on'))
+    else if (this.#state === RESPONDING) this.#fail(new TooSlow('body_timeout', 'the origin does not go on'))
     else this.close()
   }
 
@@ -246,7 +246,7 @@ export class OriginConnection {
         writer: this.#socketWriter,
         failed: (error) => this.#fail(error),
       })
-      if (this.#state === GONE) this.#sent.stop()
+      if (this.#state === CLOSED) this.#sent.stop()
     }
   }
 
@@ -285,12 +285,12 @@ export class OriginConnection {
         this.#switch(request, head.fields, chunk.subarray(read, end))
         return
       }
-      this.#state = ANSWERING
+      this.#state = RESPONDING
       this.#allowed = request.timeoutMs ?? this.#home.limits.body_timeout
       request.head(head.status, head.fields)
       if (this.#request !== request) return
     }
-    if (this.#state === ANSWERING) this.#waited = 0
+    if (this.#state === RESPONDING) this.#waited = 0
     const open = body === undefined || request.data(body)
     if (this.#request !== request) return
     if (this.#reader.complete) this.#complete(request, read === end)
@@ -336,7 +336,7 @@ export class OriginConnection {
     const socket = this.#socket
     this.#request = undefined
     request.connection = undefined
-    this.#state = GONE
+    this.#state = CLOSED
     socket.off('data', this.#received)
     this.#home.gone(this)
     if (early.length > 0) socket.unshift(early)
@@ -361,7 +361,7 @@ export class OriginConnection {
   #drainReads(error: Error): void {
     this.#quiet = 0
     const look = (): void => {
-      if (this.#state === GONE || this.#paused || this.#yielding) return
+      if (this.#state === CLOSED || this.#paused || this.#yielding) return
       if (this.#quiet++ < QUIET_ROUNDS) setImmediate(look)
       else this.#lost(error.message, { cause: error })
     }
@@ -371,7 +371,7 @@ export class OriginConnection {
   /** Handles the end of the origin's data. */
   #ended(): void {
     const request = this.#request
-    if (request && this.#reader.untilClose && this.#state === ANSWERING) {
+    if (request && this.#reader.untilClose && this.#state === RESPONDING) {
       try {
         this.#complete(request, true)
       } catch (error) {
@@ -391,8 +391,8 @@ export class OriginConnection {
 
   /** Ends the connection, and the request on it. */
   #fail(error: Error): void {
-    if (this.#state === GONE) return
-    this.#state = GONE
+    if (this.#state === CLOSED) return
+    this.#state = CLOSED
     this.#home.turns.delete(this.#turn)
     const request = this.#request
     this.#request = undefined

@@ -3,7 +3,7 @@ import type { Delta, SharedCounters } from '../core/counters.js'
 import { connectRedis, redisConnection } from './redis-connection.js'
 
 /** Maximum number of commands in one round trip. Further ones are sent in the next. */
-const CONCURRENCY = 5000
+const MAX_COMMANDS = 5000
 
 /**
  * Counters in Redis, on a separate connection: a hash for each window of each limit, which Redis drops automatically
@@ -25,9 +25,9 @@ export class RedisCounters implements SharedCounters {
 
   async add(deltas: readonly Delta[]): Promise<readonly number[]> {
     const totals: number[] = []
-    for (let from = 0; from < deltas.length; from += CONCURRENCY) {
+    for (let from = 0; from < deltas.length; from += MAX_COMMANDS) {
       const pipeline = this.#redis.pipeline()
-      const some = deltas.slice(from, from + CONCURRENCY)
+      const some = deltas.slice(from, from + MAX_COMMANDS)
       for (const { limit, window, key, amount, periodMs, anew } of some) {
         const name = `edged:limit:${limit}:${periodMs}:${window}`
         if (anew) pipeline.hset(name, key, amount)

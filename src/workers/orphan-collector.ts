@@ -19,8 +19,8 @@ export interface CollectorDeps {
 /** After the start, so that a daemon that never runs for an hour collects too. */
 const FIRST_MS = 300_000
 const EVERY_MS = 3_600_000
-/** Records that are looked at before others get their turn. */
-const CONCURRENCY = 200
+/** Records that are read in one turn of the event loop. */
+const RECORDS_PER_TURN = 200
 const BLOB_NAME = /^[0-9a-f]{64}$/
 
 /**
@@ -36,7 +36,7 @@ export async function collectOrphans({ store, blobs, clock, olderThanMs }: Colle
   const records = [...store.records()]
   for (const [index, { value }] of records.entries()) {
     note(value, named)
-    if (index % CONCURRENCY === 0) await turn()
+    if (index % RECORDS_PER_TURN === 0) await turn()
   }
   const collected = await blobs.collect(named, olderThanMs())
   await forgetUnused(store, inUse, records)
@@ -51,7 +51,7 @@ export async function blobNames(store: Store, blobs: Blobs, values: readonly unk
   const named = new Set((await assetsInUse(store, blobs)).blobs)
   for (const [index, value] of values.entries()) {
     note(value, named)
-    if (index % CONCURRENCY === 0) await turn()
+    if (index % RECORDS_PER_TURN === 0) await turn()
   }
   return named
 }

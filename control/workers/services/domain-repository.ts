@@ -9,7 +9,7 @@ import type { WorkersDeps } from './index.js'
 import { scriptOf } from '../find.js'
 import { zoneOf } from './zone-of.js'
 
-const MOST = 1000
+const MAX_DOMAINS = 1000
 
 /** A domain as in request bodies. */
 export interface WantedDomain {
@@ -108,7 +108,7 @@ export class DomainRepository {
     }
     for (const value of removed) changes.push({ write: this.removal(scope, value), before: value, after: undefined })
     const added = changes.filter(({ before }) => !before).length
-    if (added > 0 && store.count(WORKER_DOMAINS, scope) + added - removed.length > MOST)
+    if (added > 0 && store.count(WORKER_DOMAINS, scope) + added - removed.length > MAX_DOMAINS)
       throw new ApiError('tooManyDomains')
     await store.batch(
       changes.map(({ write }) => write),

@@ -18,7 +18,7 @@ import { takeUnmasked } from './websocket-mask.js'
 
 const MAX_PER_SCRIPT = 10
 /** Of all scripts together. */
-const MOST = 1000
+const MAX_TAILS = 1000
 const LIFE_MS = 6 * 60 * 60_000
 const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
@@ -95,9 +95,9 @@ export class Tails {
     }
   }
 
-  /** Makes a tail; undefined where the script, or the daemon, has as many as it may have. */
+  /** Creates a tail. Returns undefined at the maximum number of the script or of the daemon. */
   open(scope: Scope, script: StoredScript, wants: TailWants): Tail | undefined {
-    if (this.list(scope, script).length >= MAX_PER_SCRIPT || this.#tails.size >= MOST) return undefined
+    if (this.list(scope, script).length >= MAX_PER_SCRIPT || this.#tails.size >= MAX_TAILS) return undefined
     const secret = randomBytes(16).toString('hex')
     const { clock } = this.#deps
     const tail = {
@@ -114,7 +114,7 @@ export class Tails {
     return tail
   }
 
-  /** Ends a tail; false where the script has none with this id. */
+  /** Ends a tail. Returns false if the script has no tail with this id. */
   end(scope: Scope, script: StoredScript, id: string): boolean {
     const tail = this.list(scope, script).find((one) => one.id === id)
     if (!tail) return false

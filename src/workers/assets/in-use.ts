@@ -18,7 +18,7 @@ export interface AssetsInUse {
 }
 
 /** Number of records that one batch removes. */
-const CONCURRENCY = 500
+const BATCH_SIZE = 500
 
 /** Removes the records of uploads that are over. */
 export async function endSessions(store: Store, clock: Clock): Promise<void> {
@@ -72,10 +72,10 @@ export async function forgetUnused(
       !announced.has(`${record.scope.id} ${record.id}`),
   )
   const begun = (scope: Scope) => store.list(ASSET_SESSIONS, scope).some(({ id }) => !sessions.has(id))
-  for (let at = 0; at < unused.length; at += CONCURRENCY) {
+  for (let at = 0; at < unused.length; at += BATCH_SIZE) {
     const writes = unused
-      .slice(at, at + CONCURRENCY)
-      // What uploads of the meantime need was not looked at: those files wait for the next time.
+      .slice(at, at + BATCH_SIZE)
+      // Uploads may have begun in between and need some of these files: those remain until the next run.
       .filter(({ scope }) => !begun(scope))
       .map(({ scope, id, version }): Write => ({
         kind: WORKER_ASSETS,

@@ -7,19 +7,19 @@ import type { UploadedFile } from '../upload/form.js'
 import { analyse, isRead, type CodeReport } from './analyse.js'
 import { THREAD_STACK_MEGABYTES, TooDeep } from './parser.js'
 
-/** What a thread is started with. */
+/** Input of a thread. */
 export interface CodeToRead {
   readonly format: ScriptFormat
   readonly main: UploadedFile
   readonly files: readonly UploadedFile[]
 }
 
-/** What comes back from it. */
+/** Result of a thread. */
 export type CodeRead = { readonly report: CodeReport } | { readonly issues: readonly UploadIssue[] }
 
-/** The worst code of this many bytes takes some tens of milliseconds. */
-const CONCURRENCY = 16 * 1024
-/** A syntax tree can take a hundred times the room of its text. */
+/** Larger code is read in a thread. The slowest code of this size takes some tens of milliseconds. */
+const MAX_INLINE_BYTES = 16 * 1024
+/** A syntax tree can need a hundred times the memory of its text. */
 const MAX_MEGABYTES = 1024
 const MAX_DURATION_MS = 120_000
 
@@ -43,19 +43,19 @@ export class CodeReader {
   async analyse(format: ScriptFormat, main: UploadedFile, files: readonly UploadedFile[]): Promise<CodeReport> {
     const read = files.filter((file) => file === main || isRead(file))
     const size = read.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (size <= CONCURRENCY) {
+    if (size <= MAX_INLINE_BYTES) {
       try {
         return analyse(format, main, files)
       } catch (error) {
         if (!(error instanceof TooDeep)) throw error
       }
     }
-    // Of other files, the names are enough.
+    // Only the names of other files are needed.
     const sent = files.map((file) => (read.includes(file) ? file : { ...file, bytes: Buffer.alloc(0) }))
     return await this.#turns.run('', async () => await this.#inThread({ format, main, files: sent }))
   }
 
-  /** Ends a thread that is at work: its upload fails. */
+  /** Ends a running thread; its upload fails. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#thread?.terminate()
@@ -79,7 +79,7 @@ export class CodeReader {
   }
 }
 
-/** What a thread says; rejects with UploadRefused where it had too little room or time. */
+/** Resolves with the result of a thread. Rejects with UploadRefused if its memory or time was not enough. */
 async function responseOf(thread: Worker): Promise<CodeRead> {
   let timer: NodeJS.Timeout | undefined
   try {
