@@ -28,7 +28,7 @@ export interface KeySource {
 export interface KeyRing {
   /** Rejects with a SinkError, or the signal's reason. */
   current(signal: AbortSignal): Promise<AwsKeys>
-  /** Those of an assumed role are no longer good. */
+  /** The keys of an assumed role have expired. */
   forget(): void
 }
 

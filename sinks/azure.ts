@@ -60,13 +60,13 @@ function placeOf(destination: URL): Place {
   if (services !== null && !services.includes('b'))
     reject('has an invalid query: signedServices must include Blob (ss=b)')
   const rights = sas.get('sp')
-  // A policy that is stored with the container has the rights where the URL has none.
+  // Without rights in the URL, the policy stored with the container has them.
   if (rights !== null && !rights.includes('w'))
     reject('has an invalid query: signedPermissions must include Write (sp=w)')
   return { origin, container, folder: folder(rest.join('/')), sas: search.slice(1) }
 }
 
-/** A container. Blobs up to the size of a part are put at once, others in blocks that count only once they are all there. */
+/** A container. A blob up to the size of a part is one request. Larger ones are sent in blocks, which take effect together at the end. */
 function blobStore({ origin, container, sas }: Place, deps: SinkDeps): ObjectStore {
   const client = new HttpClient(deps)
   return { label: container, put, upload, close: () => client.close() }

@@ -66,7 +66,7 @@ export const bq: SinkType = {
 
     return {
       encoding: 'identity',
-      // 10 MB and 50,000 rows for one request, what stands around the rows included.
+      // 10 MB and 50,000 rows per request, including the text around the rows.
       limits: { bytes: 6_000_000, records: 40_000 },
       daily: false,
 
@@ -100,7 +100,7 @@ interface RowError {
   readonly reason: string
 }
 
-/** The rows that were not taken, and why. Undefined: the text is no answer of the API to so many rows. */
+/** Returns the rejected rows with the reasons. Undefined if the text is not a response of the API to this number of rows. */
 function rowErrors(text: string, rows: number): readonly RowError[] | undefined {
   const response = parsed(text)
   if (response === undefined) return undefined

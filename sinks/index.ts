@@ -56,7 +56,7 @@ export interface Destination {
 
 const MAX_CHARACTERS = 4096
 
-/** Reads a `destination_conf`. Throws InvalidInput with the pointer "" where its scheme is not known, or it is no URL. */
+/** Parses a `destination_conf`. Throws InvalidInput with the pointer "" if it is not a URL or its scheme is unknown. */
 export function parseDestination(text: string): Destination {
   if (text.length > MAX_CHARACTERS) reject(`is longer than ${MAX_CHARACTERS} characters`)
   // URL parsers drop some of these: what they then see is not what was written.

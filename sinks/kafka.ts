@@ -41,7 +41,7 @@ const PARAMS = Type.Object(
  * are guarded like that of the destination.
  *
  * Messages have the headers `batch`, its name, and `record`, the number of its line from 0: a batch that failed midway
- * is sent again from its beginning, and a consumer can tell by the two what it has seen.
+ * is sent again from its beginning, and a consumer recognizes by the two what it has seen.
  *
  * With `idempotent`, requests whose response is lost are repeated under the same numbers before the batch fails. Numbers do
  * not outlive an attempt: a later one cuts its requests and chooses partitions anew.
@@ -105,7 +105,7 @@ function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>):
   return { mechanism, username, password }
 }
 
-/** A connection per batch: between two of them brokers may have come and gone. */
+/** A connection per batch: brokers may start and stop between two batches. */
 async function produce(
   { brokers, topic, transport, sasl, gzip, idempotent, keys }: Settings,
   batch: LineBatch,

@@ -45,7 +45,7 @@ export const choice = <const T extends string[]>(description: string, values: T)
 export const secretsOf = ({ properties }: ParamSchema): string[] =>
   Object.entries(properties).flatMap(([name, schema]) => ('x-secret' in schema ? [name] : []))
 
-/** A parameter as it is written in the query. */
+/** A parameter in the form that the query has. */
 type Written = readonly [name: string, value: string]
 
 /** Returns a function that checks parameters against a schema and converts them to its types. An empty value counts as absent. */

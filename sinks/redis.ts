@@ -24,7 +24,7 @@ const PARAMS = Type.Object(
  * Each line of a batch is an entry of a Redis stream, in the field `data`.
  *
  * The fields `batch`, the name of the batch, and `record`, the number of the line from 0, tell entries apart: a batch
- * that failed midway is sent again from its beginning, and a consumer can tell by the two what it has seen.
+ * that failed midway is sent again from its beginning, and a consumer recognizes by the two what it has seen.
  */
 export const rediss = redisOver('rediss')
 

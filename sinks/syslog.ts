@@ -106,7 +106,7 @@ class NotClosed extends Error {
 interface Settings {
   readonly server: Server
   readonly transport: Transport
-  /** What stands in front of the structured data of each message. */
+  /** Text before the structured data of each message. */
   readonly head: (time: Date, batch: string) => string
 }
 

@@ -1,6 +1,6 @@
 import sax from 'sax'
 
-/** The text of the first element of each of some names in a document; absent if there is none, or no well-formed one. */
+/** Returns, for each name, the text of the first element of that name; absent if the document has none or is not well-formed. */
 export function elements<const N extends string>(document: string, names: readonly N[]): Partial<Record<N, string>> {
   const found: Partial<Record<N, string>> = {}
   let current: N | undefined

@@ -82,7 +82,7 @@ type ParamNames<P extends string> = P extends `${infer Before}/*${infer Rest}`
 /** One authenticated, authorized and validated request to an endpoint. */
 export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly requestId: string
-  /** Where the request came from; undefined for changes that the daemon makes by itself. */
+  /** Where the request came from; undefined for changes by the daemon itself. */
   readonly source?: RequestSource
   readonly caller: Caller
   /** State and validity of the caller's own credentials. */

@@ -6,7 +6,7 @@ export const COMMA = 0x2c
 export const COLON = 0x3a
 export const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Bytes that are looked at between two pauses. */
+/** Bytes that are read between two pauses. */
 export const SCANNED_BYTES = 512 * 1024
 /** Lists and objects of more bytes are parsed in slices. */
 export const SLICE_BYTES = 64 * 1024

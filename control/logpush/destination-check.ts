@@ -9,7 +9,7 @@ const MAX_CONCURRENT = 16
 const MAX_WAITING = 100
 const DEADLINE_MS = 15_000
 
-/** Tries destinations out before jobs use them: few at once, each for a limited time. */
+/** Tests destinations before jobs use them: a few concurrently, each with a time limit. */
 export class DestinationCheck {
   readonly #destinations: () => Destinations
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT })
@@ -33,7 +33,7 @@ export class DestinationCheck {
     await this.with(destination, async (sink, signal) => await sink.check(signal))
   }
 
-  /** Opens it for one piece of work. Throws `badDestination` where the work rejects, and `logpushBusy`. */
+  /** Opens it for one operation. Throws `badDestination` if the operation rejects, and `logpushBusy`. */
   async with<T>(destination: string, work: (sink: Sink, signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#queue.size >= MAX_WAITING)
       throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '5' } })
@@ -58,7 +58,7 @@ async function inTime<T>(work: (sink: Sink, signal: AbortSignal) => Promise<T>, 
   return await Promise.race([work(sink, signal), late])
 }
 
-/** As the public API tells it, with the reason behind. A message of anything but a sink may have a secret in it. */
+/** The text of the public API with the reason. Only messages of sinks are included: others may contain a secret. */
 function failed(error: unknown): Error {
   if (error instanceof ApiError) return error
   const reason = error instanceof SinkError ? `: ${messageOf(error)}` : ''

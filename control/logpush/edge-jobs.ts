@@ -26,7 +26,7 @@ const LiveInput = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description: 'One record of so many: 1 shows all, 10 shows 10%.',
+        description: 'Shows one record out of this number: 1 shows all, 10 shows 10%.',
       }),
     ),
   },

@@ -49,12 +49,12 @@ export class JobRepository {
     }
   }
 
-  /** As the API tells it: with its destination, which its owner gave, and how it fares. */
+  /** A job as the API returns it: with its destination and its state. */
   toResponse(scope: Scope, job: LogpushJob): JobResult {
     return withStatus(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
   }
 
-  /** Throws `tooManyJobs` if there is no room for another one. */
+  /** Throws `tooManyJobs` at the maximum number of jobs. */
   assertQuota(scope: Scope): void {
     if (this.#deps.store.count(LOGPUSH_JOBS, scope) >= this.#deps.logpush().limits().jobs_per_scope)
       throw new ApiError('tooManyJobs')
@@ -79,7 +79,7 @@ export class JobRepository {
     return await this.#inForce(scope, job)
   }
 
-  /** Stores a job in the place of `before`. Rejects with VersionConflict where that was changed meanwhile. */
+  /** Replaces `before`. Rejects with VersionConflict if it was changed in between. */
   async replace(actor: Actor, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
     const { store, clock } = this.#deps
     const { scope } = actor
@@ -109,7 +109,7 @@ export class JobRepository {
     })
   }
 
-  /** Who has the response may send records at once, and an enabled job must get them. */
+  /** The client may send records as soon as it has the response, and an enabled job must get them. */
   async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
     if (job.enabled) await this.#deps.logpush().settled(String(job.id))
     return this.toResponse(scope, job)

@@ -1,6 +1,6 @@
 import { InvalidInput } from '../../src/core/errors.js'
 
-/** Runs a check of one member: where it throws InvalidInput, `point` makes pointers into the member those into the body. */
+/** Runs a check of one member. If it throws InvalidInput, `point` converts pointers into the member to pointers into the body. */
 export function pointed<T>(point: (pointer: string) => string, check: () => T): T {
   try {
     return check()

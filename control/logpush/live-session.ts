@@ -13,7 +13,7 @@ export interface LiveJob {
   readonly fields?: string
   /** JSON text, as in the filter of a job. */
   readonly filter?: string
-  /** One record of so many. */
+  /** Shows one record out of this number. */
   readonly sample?: number
 }
 

@@ -82,7 +82,7 @@ export class LiveSessions {
     return session
   }
 
-  /** Takes over a connection that asks for the path of a session; false, and nothing was done, where it asks for another one. */
+  /** Accepts a connection to the path of a session. Returns false, and does nothing, for any other path. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const [, id = ''] = SESSION.exec(request.url?.split('?', 1)[0] ?? '') ?? []
     this.sweep()

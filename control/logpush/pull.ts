@@ -64,7 +64,7 @@ export function pull(deps: LogpushDeps): Endpoint[] {
   let inProgress = 0
   const isRetained = (scope: Scope): boolean => store.get(LOG_RETENTION, scope, scope.id)?.value.flag === true
 
-  /** Streams texts; the place is free again when the client has read them or is gone. */
+  /** Streams texts. The slot is free again after the client has read them or has disconnected. */
   async function respond(
     scope: Scope,
     read: (spool: Awaited<ReturnType<ReturnType<typeof logpush>['spools']['open']>>) => AsyncIterable<Uint8Array>,

@@ -59,7 +59,7 @@ const changeable = {
     Type.Enum(['', 'edge'], { description: 'edge: edge log delivery of http_requests. Stays as it was created.' }),
   ),
   logpull_options: Type.Optional(
-    orNull({ ...LogpullOptions, description: 'Deprecated, and without effect where output_options stand.' }),
+    orNull({ ...LogpullOptions, description: 'Deprecated. No effect together with output_options.' }),
   ),
   max_upload_bytes: limit(5_000_000, 1_000_000_000, 'Bytes of a batch before compression.'),
   max_upload_interval_seconds: limit(30, 300, 'Seconds that a batch collects records.'),
@@ -90,7 +90,7 @@ export const JobResult = Type.Object({
   enabled: Type.Boolean(),
   destination_conf: Type.Optional({
     ...Destination,
-    description: 'As it was given; left out where none of the secrets keys opens it, which error_message tells.',
+    description: 'As it was given. Absent if no key of the section secrets decrypts it; error_message then says so.',
   }),
   last_complete: time('End of the range that was delivered last.'),
   last_error: time('Of the last failure; null since a delivery has succeeded.'),

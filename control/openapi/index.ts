@@ -123,7 +123,7 @@ function operation(endpoint: Endpoint, type: Scope['type'], template: string): J
     responses: {
       ...Object.fromEntries(statuses.map((one) => [String(one), success(endpoint, one)])),
       ...failures(endpoint),
-      default: { description: 'The request failed; errors tell why.', content: json(ref('Failure')) },
+      default: { description: 'The request failed; see errors.', content: json(ref('Failure')) },
     },
   }
 }
@@ -162,7 +162,7 @@ function body({ body, bodyOptional, raw, method }: Endpoint): Json {
 }
 
 function success({ result, file, top, query, bare }: Endpoint, status: number): Json {
-  if (status === 204) return { description: 'Done; nothing to tell.' }
+  if (status === 204) return { description: 'Done; no body.' }
   if (file !== undefined) return { description: 'The file.', content: { [file]: {} } }
   const list = shape(result).type === 'array'
   const { properties = {}, required = [] } = shape(top)

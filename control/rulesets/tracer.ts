@@ -78,7 +78,7 @@ const TraceOutput = Type.Object({
   status_code: Type.Optional(
     Type.Integer({
       description:
-        'What a rule answers; 200 where none does, as the origin is not asked. Missing where a rule closes the connection.',
+        'The status of the response of a rule. 200 if no rule responds, because the origin gets no request. Absent if a rule closes the connection.',
     }),
   ),
   trace: Type.Array(Type.Unknown(), {

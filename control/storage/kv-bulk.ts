@@ -114,7 +114,7 @@ function readBulk({ namespaces, values, row }: Context): Endpoint {
     method: 'post',
     path: `${NAMESPACE}/bulk/get`,
     permissions: ACCESS.kv.read,
-    summary: 'Read up to a hundred values; null stands for a key that is not there',
+    summary: 'Read up to a hundred values; null for a key that does not exist',
     body: Wanted,
     maxBytes: 10_000_000,
     result: Type.Object({ values: Type.Object({}) }),

@@ -12,7 +12,7 @@ import { ApiError } from '../http/errors.js'
 
 const MIN_SECONDS = 60
 
-/** When a value is over, and what goes with it, as requests say it. */
+/** Expiry and metadata of a value, as requests contain them. */
 export interface Terms {
   readonly expiration?: number
   readonly expiration_ttl?: number

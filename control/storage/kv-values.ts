@@ -65,7 +65,7 @@ function readValue({ namespaces, values }: Context): Endpoint {
     path: VALUE,
     scopes,
     permissions: ACCESS.kv.read,
-    summary: 'Read the value of a key; the header expiration tells when it is over',
+    summary: 'Read the value of a key; the header expiration has the time at which it expires',
     file: 'application/octet-stream',
     async handle({ scope, params: { namespace_id, key_name } }) {
       namespaces.get(scope, namespace_id)

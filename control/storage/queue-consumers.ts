@@ -26,7 +26,7 @@ const Settings = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 60_000,
-        description: 'A batch that is not complete waits so long. Default: 5000.',
+        description: 'Maximum time in milliseconds that an incomplete batch waits. Default: 5000.',
       }),
     ),
     max_concurrency: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: 250 }))),

@@ -249,7 +249,7 @@ function rollToken({ config, store, clock, stored }: Context, { scopes, path, wr
     path: `${path}/:token_id/value`,
     scopes,
     permissions: writers,
-    summary: 'Give an API token a new secret; the old one is void at once',
+    summary: 'Replace the secret of an API token; the old one is invalid immediately',
     body: Type.Object({}, strict),
     bodyOptional: true,
     result: Type.String({ description: 'The token itself. It is shown only once.' }),
@@ -277,7 +277,7 @@ function removeToken({ store, clock, edits, stored }: Context, { scopes, path, w
     path: `${path}/:token_id`,
     scopes,
     permissions: writers,
-    summary: 'Remove an API token; it is void at once',
+    summary: 'Remove an API token; it is invalid immediately',
     result: Type.Object({ id: Type.String() }),
     async handle(call) {
       const { scope } = call

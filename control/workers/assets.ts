@@ -41,7 +41,7 @@ export function assets({ workers }: WorkersDeps): Endpoint[] {
       path: '/workers/scripts/:script_name/assets-upload-session',
       scopes,
       permissions: ACCESS.workers.write,
-      summary: 'Announce the static files of a Worker; the answer tells which of them are to be uploaded',
+      summary: 'Announce the static files of a Worker; the response lists those that must be uploaded',
       body: Type.Object({ manifest: AnnouncedFiles }, strict),
       maxBytes: 10_000_000,
       refusal: 'badAssets',

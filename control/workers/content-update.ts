@@ -25,7 +25,7 @@ const Form = Type.Object(
     files: Type.Optional(Type.Array(Type.String({ format: 'binary' }))),
   },
   {
-    description: `Modules are further parts, named by their file names. Content types: ${PART_TYPES.join(', ')}. The headers CF-WORKER-MAIN-MODULE-PART and CF-WORKER-BODY-PART may stand in place of the metadata.`,
+    description: `Modules are further parts, named by their file names. Content types: ${PART_TYPES.join(', ')}. The headers CF-WORKER-MAIN-MODULE-PART and CF-WORKER-BODY-PART may replace of the metadata.`,
   },
 )
 

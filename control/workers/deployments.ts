@@ -37,7 +37,9 @@ const NewDeployment = Type.Object(
       { minItems: 1, maxItems: 2, description: 'The shares make 100.' },
     ),
     annotations: Type.Optional(mapOf(Type.String())),
-    code_update_strategy: Type.Optional(Type.Object({}, { description: 'Ignored: deployments are in force at once.' })),
+    code_update_strategy: Type.Optional(
+      Type.Object({}, { description: 'Ignored: a deployment is in force immediately.' }),
+    ),
   },
   strict,
 )

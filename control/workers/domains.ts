@@ -118,7 +118,7 @@ function replaceDomains({ edits, book, row }: Context): Endpoint {
     method: 'put',
     path: PATH,
     permissions: ACCESS.workers.write,
-    summary: 'Attach a host name to a Worker; one that is attached already changes hands',
+    summary: 'Attach a host name to a Worker, also one that is attached to another Worker',
     body: NewDomain,
     result: Domain,
     async handle(call) {

@@ -25,7 +25,7 @@ export function workerOf(deps: WorkersDeps, scope: Scope, which: string): Stored
   return found
 }
 
-/** Throws `tooManyScripts` where the account has as many as it may have. */
+/** Throws `tooManyScripts` at the maximum number of scripts of the account. */
 export function assertScriptQuota({ store, workers }: WorkersDeps, scope: Scope): void {
   if (store.count(WORKER_SCRIPTS, scope) >= workers().limits().quotas.scripts) throw new ApiError('tooManyScripts')
 }

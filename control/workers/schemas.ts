@@ -29,7 +29,7 @@ export const ScriptResult = Type.Object({
   placement_status: Type.Optional(Type.String({ deprecated: true })),
   tail_consumers: Type.Array(Open),
   usage_model: Type.String(),
-  startup_time_ms: Type.Number({ description: 'Reading the code, as long as it is not run.' }),
+  startup_time_ms: Type.Number({ description: 'Time to read the code if no runtime is installed.' }),
   deployment_id: Type.Optional(Type.String()),
   pipeline_hash: Type.Optional(Type.String()),
   mutable_pipeline_id: Type.Optional(orNull(Type.String())),

@@ -27,7 +27,7 @@ const Changes = Type.Object(
   strict,
 )
 
-/** Secrets of scripts. Each change makes a version, with all else as it is. */
+/** Secrets of scripts. Each change creates a version that is otherwise unchanged. */
 export function secrets(deps: WorkersDeps): Endpoint[] {
   const context = contextOf(deps)
   return [listSecrets(context), setSecret(context), readSecret(context), removeSecret(context), changeSecrets(context)]
@@ -65,7 +65,7 @@ function setSecret({ deps, bySecret }: Context): Endpoint {
     path: PATH,
     scopes,
     permissions: ACCESS.workers.write,
-    summary: 'Store a secret; the script goes on with it at once',
+    summary: 'Store a secret; the script runs with it immediately',
     body: Secret,
     maxBytes: 1_000_000,
     result: Shown,

@@ -34,7 +34,8 @@ export function upload(deps: WorkersDeps): Endpoint[] {
       path: '/workers/scripts/:script_name',
       scopes,
       permissions: ACCESS.workers.write,
-      summary: 'Upload a script and deploy it: as a whole or not at all. Pointers of errors lead into the metadata',
+      summary:
+        'Upload a script and deploy it, completely or not at all. Pointers of errors are relative to the metadata',
       refusal: 'invalidScript',
       query: UploadQuery,
       raw: { types: ['multipart/form-data'], schema: UploadForm },

@@ -165,7 +165,7 @@ function changeSettings({ deps, store, workers, read, make }: Context): Endpoint
   })
 }
 
-/** Members that a version has of its own. */
+/** Members that belong to a version, not to the script. */
 function ofVersion({ annotations: _own, bindings: _settled, ...settings }: VersionSettings) {
   const { logpush: _logpush, tags: _tags, tail_consumers: _consumers, migrations: _migrations, ...version } = settings
   return version

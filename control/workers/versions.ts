@@ -52,7 +52,7 @@ function createVersion({ store, uploadService }: Context): Endpoint {
     path: PATH,
     scopes,
     permissions: ACCESS.workers.write,
-    summary: 'Upload a version of a script without deploying it: as a whole or not at all',
+    summary: 'Upload a version of a script without deploying it, completely or not at all',
     refusal: 'invalidScript',
     query: UploadQuery,
     raw: { types: ['multipart/form-data'], schema: UploadForm },

@@ -117,7 +117,7 @@ function createVersion({ deps, store, uploadService }: Context): Endpoint {
     path: PATH,
     scopes,
     permissions: ACCESS.workers.write,
-    summary: 'Make a version of a Worker: as a whole or not at all',
+    summary: 'Create a version of a Worker, completely or not at all',
     query: Type.Object({
       deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
     }),

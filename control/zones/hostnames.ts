@@ -132,7 +132,7 @@ function createCustomHostname({ store, clock, room, assertFree, quota, certified
     path: '/custom_hostnames',
     scopes: ['zone'],
     permissions: WRITE,
-    summary: 'Add a custom hostname; it is served at once',
+    summary: 'Add a custom hostname; it is served immediately',
     body: HostnameInput,
     result: HostnameResult,
     refusal: 'badHostname',

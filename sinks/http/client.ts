@@ -49,7 +49,7 @@ export class HttpClient {
     return result
   }
 
-  /** Resolves with whatever was answered; rejects with a SinkError if nothing was, or the signal's reason. */
+  /** Resolves with any response. Rejects with a SinkError without one, or with the signal's reason. */
   async request(
     { method = 'POST', url, headers, body, maxResponse = 16_384 }: Post,
     signal: AbortSignal,

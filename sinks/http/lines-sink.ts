@@ -30,7 +30,7 @@ export interface LinesSinkOptions<S extends ParamSchema, P extends Target> exten
   /** Checks the destination. Throws InvalidInput with the pointer "". */
   readonly prepare: (target: OwnTarget<S>) => P
   readonly message: (batch: Lines, place: P) => Message
-  /** Looks at a 2xx answer to a number of lines. Throws a SinkError where it says nothing of them. */
+  /** Reads a 2xx response to a number of lines. Throws a SinkError if it does not report on them. */
   readonly judge?: (response: Response, place: P, lines: number) => Verdict | undefined
   /** Bytes of a response that {@link judge} wants to see. */
   readonly maxResponse?: number
@@ -38,7 +38,7 @@ export interface LinesSinkOptions<S extends ParamSchema, P extends Target> exten
   readonly test?: (now: Date) => string
 }
 
-/** A type of destination where the lines of a batch are put into one message, which is sent gzipped. */
+/** A type of destination that gets the lines of a batch in one gzipped message. */
 export function linesSinkType<const S extends ParamSchema, P extends Target>({
   limits,
   own,

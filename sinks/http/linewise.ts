@@ -14,7 +14,7 @@ export interface Lines extends Pick<Batch, 'name' | 'from'> {
   readonly numbers: readonly number[]
 }
 
-/** What a response says of lines that were sent, where the destination did not take all: each by its place among them. */
+/** Result for the lines of a request of which some were rejected, by their positions. */
 export interface Verdict {
   /** What was wrong, without secrets. */
   readonly message: string
@@ -57,7 +57,7 @@ export function linewise(
     const again = places.again.map((at) => numbers[at]!)
     const refused = [...before, ...places.refused.map((at) => numbers[at]!)]
     if (again.length > 0) {
-      // A batch that was given up, as one that is cut anew, stays until others take its place.
+      // An abandoned batch, for example one that was split, remains until others replace it.
       if (halfway.size >= MAX_IN_FLIGHT) halfway.delete(halfway.keys().next().value!)
       halfway.set(name, { numbers: again, refused })
       throw new SinkError(failure, message)

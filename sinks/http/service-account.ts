@@ -26,7 +26,7 @@ const parseKey = parser(
   }),
 )
 
-/** Reads `base64:..` or `url:..`, the JSON of a key of a service account. Throws InvalidInput with the pointer "", which tells nothing of it. */
+/** Reads `base64:..` or `url:..`, the JSON of a key of a service account. Throws InvalidInput with the pointer "" and a message without the key. */
 export function serviceAccount(credentials: string): ServiceAccount {
   const [form, text] = [credentials.split(':', 1)[0], credentials.slice(credentials.indexOf(':') + 1)]
   if (form !== 'base64' && form !== 'url') reject('has credentials that begin with neither base64: nor url:')

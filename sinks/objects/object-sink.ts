@@ -6,11 +6,11 @@ import type { Folder } from './folder.js'
 
 /** Keeps bytes under names: what S3, its kin and Azure have in common. Everything rejects with a SinkError. */
 export interface ObjectStore {
-  /** What stands in front of a key for people: the bucket. */
+  /** Prefix of a key in messages: the bucket. */
   readonly label: string
-  /** Writes an object whole, or not at all; over one of the same name. */
+  /** Writes an object completely or not at all. Replaces one of the same name. */
   put(key: string, bytes: Uint8Array, type: ContentType, signal: AbortSignal): Promise<void>
-  /** The same for a body of any size, in parts where it is large. */
+  /** The same for a body of any size; a large one is sent in parts. */
   upload(key: string, body: BatchBody, type: ContentType, signal: AbortSignal): Promise<void>
   close(): void
 }

@@ -121,7 +121,7 @@ const CONNECT_MS = 10_000
 const IDLE_MS = 60_000
 const ABANDON_MS = 10_000
 
-/** Loading takes a fifth of a second: only where a job needs it. */
+/** Loading takes 0.2 s, so it is done only if a job needs it. */
 export async function loadSdk(): Promise<Sdk> {
   // It warns on standard error about the versions of Node that later releases will want.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true'

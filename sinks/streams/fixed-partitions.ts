@@ -1,7 +1,7 @@
 import type { ICustomPartitioner, Message, RecordMetadata } from 'kafkajs'
 
 /**
- * Partitions of messages that the library sends again. It chooses them anew each time; a broker that has seen the numbers of
+ * Partitions of messages that the library sends again. It chooses other ones each time; a broker that has seen the numbers of
  * a partition would then drop messages that it does not have.
  */
 export class FixedPartitions {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
-/** A connection for libraries that want one at once, while it is still being made. Fails as its connection does. */
+/** A socket for libraries that need one immediately, while its connection is still being established. Fails if the connection fails. */
 export class LateSocket extends Duplex {
   readonly #connecting: Promise<Socket>
   readonly #maxBytes: number

@@ -12,7 +12,7 @@ const DEFAULT_LISTEN = '127.0.0.1:9901'
 /** A reload reads certificates and databases. */
 const TIMEOUT_MS = 60_000
 
-/** Options that say which daemon is meant. */
+/** Options that select the daemon. */
 export interface AdminOptions {
   readonly config?: string
   readonly admin?: string

@@ -4,7 +4,7 @@ import { messageOf } from '../core/errors.js'
 import { askDaemon, USUAL_FILES, type AdminOptions } from './admin-client.js'
 import { Exit } from './command.js'
 
-/** Options that say which API is meant, and with which token. */
+/** Options that select the API and the token. */
 export interface ApiOptions extends AdminOptions {
   readonly url?: string
   readonly token?: string

@@ -14,7 +14,7 @@ export interface Progress {
 
 const EVERY_MS = 250
 
-/** Shows records, bytes, rate and, where the size of the input is known, the time that is left. */
+/** Shows records, bytes, rate and, if the size of the input is known, the remaining time. */
 export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>): Progress {
   if (!stream.isTTY) return { start() {}, size() {}, above: (write) => write(), stop() {} }
   let total = 0

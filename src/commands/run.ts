@@ -86,7 +86,7 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   process.off('SIGINT', stop).off('SIGTERM', stop)
 
   const seconds = Math.round(clock.monotonic() - begin) / 1000
-  // Where records go to standard output, the summary must not stand between them.
+  // If records go to standard output, the summary must not be among them.
   const out = pipelines.some(({ outputs }) => outputs.some(({ destination_conf: to }) => to.startsWith('stdout:')))
     ? process.stderr
     : process.stdout

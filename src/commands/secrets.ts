@@ -16,7 +16,7 @@ export const secrets: DefineCommand = (command) => {
   command
     .command('rotate')
     .description(
-      'encrypt all stored secrets again with the current key, as the daemon does by itself while secrets.old_keys names the old one',
+      'encrypt all stored secrets again with the current key, as the running daemon does while secrets.old_keys names the old one',
     )
     .requiredOption(
       '-c, --config <file>',
@@ -24,7 +24,7 @@ export const secrets: DefineCommand = (command) => {
     )
     .addHelpText(
       'after',
-      '\nPrints how many were sealed anew as one line of JSON. Exit codes: 0 all of them, 2 the configuration cannot be used,' +
+      '\nPrints how many were encrypted again as one line of JSON. Exit codes: 0 all of them, 2 the configuration cannot be used,' +
         '\n1 some were not, a machine does not have the key as its first one, or the store cannot be opened.',
     )
     .action(async ({ config: file }: { config: string }) => {

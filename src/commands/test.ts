@@ -7,7 +7,7 @@ import { silentLog } from '../core/log.js'
 import { destinationChecks } from '../daemon/destinations.js'
 import { Exit, type DefineCommand } from './command.js'
 
-/** `edged test FILE`: the tests that stand in a pipeline file; nothing is sent anywhere. */
+/** `edged test FILE`: runs the tests in a pipeline file. Nothing is sent. */
 export const test: DefineCommand = (command) => {
   command
     .argument('<file>', 'the pipeline file')

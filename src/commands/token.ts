@@ -56,7 +56,7 @@ export const token: DefineCommand = (command) => {
     })
 }
 
-/** In the store, or, where a daemon has it open, through the API of that daemon. */
+/** In the store, or through the API of the daemon that has it open. */
 async function create(config: Config, options: Options): Promise<{ id: string; token: string }> {
   const { name, permissions, accounts, zones, expiresOn } = options
   if (config.store === 'memory')

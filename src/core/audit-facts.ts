@@ -7,7 +7,7 @@ export interface AuditFacts {
   readonly id: string
   readonly description: string
   readonly actorType: 'user' | 'system'
-  /** Undefined for changes that the daemon made by itself. */
+  /** Undefined for changes by the daemon itself. */
   readonly context: 'api_token' | 'api_key' | undefined
   readonly email: string | undefined
   readonly tokenId: string | undefined

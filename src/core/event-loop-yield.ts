@@ -1,7 +1,7 @@
 /** Work continues for this long before other work has its turn. */
 const SLICE_MS = 4
 
-/** Called between the steps of long work: resolves at once, or in a later turn of the event loop. */
+/** Called between the steps of long work: resolves immediately, or in a later turn of the event loop. */
 export type Pause = () => Promise<void>
 
 /**
@@ -13,7 +13,7 @@ export class EventLoopYield {
   #began = performance.now()
   #scheduled = false
 
-  /** Resolves at once while the slice lasts, else in a later turn. */
+  /** Resolves immediately during the slice, else in a later turn. */
   async yieldToEventLoop(): Promise<void> {
     if (performance.now() - this.#began < SLICE_MS && !this.#scheduled) return
     await new Promise<void>((resolve) => {

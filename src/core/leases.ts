@@ -33,7 +33,7 @@ interface Seen {
 
 /**
  * Decides which of several daemons on one store does some work: the deliveries of a webhook, a job. The first one takes the
- * lease; another one takes it after the owner is gone. A daemon renews one presence record, no matter how many leases it
+ * lease; another one takes it after the owner has ended. A daemon renews one presence record, no matter how many leases it
  * has. The others remove that record if it has not changed for the expiry on their own clock, so clocks need not agree.
  */
 export class Leases {

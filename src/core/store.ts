@@ -59,7 +59,7 @@ export interface AuditEntry {
   readonly action: string
   readonly resource: { readonly kind: string; readonly scope: Scope; readonly id: string }
   readonly requestId: string
-  /** The request that made the change; undefined if the daemon made it by itself. */
+  /** The request that made the change; undefined for a change by the daemon itself. */
   readonly request?: RequestSource
   /** SHA-256 of the JSON before and after, hexadecimal; null if the record did not exist. */
   readonly before: string | null

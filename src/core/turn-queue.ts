@@ -7,7 +7,7 @@ const MAX_SKIPPED = 3
 
 /**
  * Counts the connections that were accepted. The runtime accepts one per turn of the event loop, so a burst of clients
- * waits for as many turns as it has connections: turns must be short meanwhile.
+ * waits for as many turns as it has connections: turns must be short during that time.
  */
 export class Arrivals {
   count = 0

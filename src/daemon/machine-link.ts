@@ -6,7 +6,7 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import { bind, hostAndPort } from '../http/listen.js'
 
-/** Connections from other machines at the same time; more are closed at once. */
+/** Connections from other machines at the same time; more are closed immediately. */
 const MAX_CONNECTIONS = 4096
 const MAX_LINE_BYTES = 64 * 1024
 const CONNECT_MS = 3000

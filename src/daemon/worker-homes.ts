@@ -18,10 +18,10 @@ import { dial, exchange } from './machine-link.js'
 const RENEW_MS = 2500
 /** Time without renewal after which another machine that has the data may run it. */
 const EXPIRY_MS = 10_000
-/** A machine that did not respond is not asked again for so long. */
+/** Time during which a machine that did not respond is not asked again. */
 const DOWN_MS = 1000
 const REPLY_MS = 15_000
-/** Processes with data end and start again meanwhile. */
+/** Processes with data end and start again during this time. */
 const APPLY_MS = 60_000
 /** File with the name of the data, in the folder that holds the data. */
 const NAME_FILE = 'home'

@@ -5,7 +5,7 @@ import { Balancer } from '../edge/origins/balancer.js'
 import { NO_CACHE, normalHost, type Served, type Zone, type Zones, type ZoneTable } from '../edge/zones.js'
 import { accountOfSubdomain } from '../workers/script-address.js'
 
-/** Old versions of wrangler print addresses below this name, whatever the server says. */
+/** Old versions of wrangler print addresses below this name, even if the server returns others. */
 const ORIGINAL_DOMAIN = 'workers.dev'
 
 /** Every request of these zones is a Worker's. */

@@ -118,7 +118,7 @@ const COMPARISONS: readonly ((comparison: Comparison, report: Report) => void)[]
     if (test.op !== 'contains' && !(test.op === '==' && test.type === 'Bytes')) return
     const text = test.value
     if (text.length > 1 && (text.startsWith('^') || text.endsWith('$'))) {
-      report('^ and $ stand for themselves here; only matches reads a pattern', span)
+      report('^ and $ are literal here; only matches reads a pattern', span)
     }
   },
 ]

@@ -202,7 +202,7 @@ export interface ClientTls {
   readonly cipher: string
   /** Bytes of the ClientHello message. */
   readonly helloBytes: number
-  /** Base64 values that tell clients apart. */
+  /** Base64 values that distinguish clients. */
   readonly fingerprint: {
     readonly random: string
     readonly ciphersSha1: string

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What of a ClientHello tells clients apart. Hashes are computed when a rule reads them. */
+/** Values of a ClientHello that distinguish clients. Hashes are computed when a rule reads them. */
 export class HelloFingerprint {
   /** The random value of the client, base64. */
   readonly random: string

@@ -9,7 +9,7 @@ export interface InheritInput {
   readonly keep: readonly string[]
   /** Bindings of the latest version, their secrets in the clear. */
   readonly before: readonly Binding[]
-  /** Bindings of an older version, where they may be inherited by its id; undefined for none such. */
+  /** Returns the bindings of an older version that may be inherited by its id, or undefined. */
   readonly version?: ((id: string) => readonly Binding[] | undefined) | undefined
   /** Refuses what cannot be inherited, in place of leaving it out. */
   readonly strict: boolean

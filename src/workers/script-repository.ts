@@ -34,7 +34,7 @@ export interface DeploymentNote {
 /** What goes with a change into the same batch. */
 interface Alongside {
   readonly writes?: readonly Write[]
-  /** The audit entry for the script, before (none where it is new) and after. */
+  /** The audit entry for the script, before (absent if it is new) and after. */
   readonly audit: (before: StoredScript | undefined, after: StoredScript) => AuditEntry
 }
 
@@ -100,7 +100,7 @@ export class ScriptRepository {
     return bindings.map((binding) => openBinding(binding, (sealed) => this.#deps.vault.open(sealed, aad)))
   }
 
-  /** The bytes of a module; rejects where they are lost. */
+  /** Resolves with the bytes of a module. Rejects if they are lost. */
   async readModule({ name, blob }: StoredModule): Promise<Buffer> {
     const bytes = await this.#deps.blobs.get(blob)
     if (!bytes) throw new Error(`the blob ${blob} of the module ${name} is missing; restore it from a backup`)
@@ -119,7 +119,7 @@ export class ScriptRepository {
     return stored
   }
 
-  /** Adds a version, and the script where it is the first. */
+  /** Adds a version, and the script if the version is its first. */
   async saveVersion(save: SaveVersion): Promise<{ script: StoredScript; version: StoredVersion }> {
     const { store, vault } = this.#deps
     const { scope, name, before, draft, change = {}, deploy } = save

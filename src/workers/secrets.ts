@@ -12,7 +12,7 @@ function mapped(binding: Binding, change: (value: unknown) => unknown): Binding 
   return { ...binding, ...Object.fromEntries(secret.map((member) => [member, change(binding[member])])) }
 }
 
-/** The binding as it is stored: secret members sealed. */
+/** The stored form of a binding: its secret members are encrypted. */
 export const sealBinding = (binding: Binding, seal: (text: string) => string): Binding =>
   mapped(binding, (value): Sealed => ({ sealed: seal(JSON.stringify(value)) }))
 

@@ -62,7 +62,7 @@ async function wholeBody(request: IncomingMessage, max: number): Promise<Buffer>
   return await buffer(bounded())
 }
 
-/** Forms are read at one go, which takes seconds where they have hundreds of thousands of parts. */
+/** A form is parsed in one turn of the event loop, which takes seconds with hundreds of thousands of parts. */
 function assertPartCount(body: Buffer, boundary: string, max: number): void {
   const delimiter = Buffer.from(`--${boundary}`)
   let found = 0

@@ -15,7 +15,7 @@ export interface BindingChanges {
   readonly changes: ReadonlyMap<string, Binding | null>
   /** Pointer to a binding in the request. */
   readonly pointer: (name: string) => string
-  /** Bindings that are no secrets stay, and their names are taken. */
+  /** Bindings other than secrets are unchanged, and a secret cannot have their names. */
   readonly secretsOnly?: boolean
   /** Deploys the version. */
   readonly deploy: boolean

@@ -111,7 +111,7 @@ function collect(stream: Readable, done: (bytes: Buffer) => void): void {
   stream.on('error', () => undefined)
 }
 
-/** The boundary that a content type names; undefined where it names none. Throws `badBody` where it cannot be one. */
+/** Returns the boundary in a content type, or undefined. Throws `badBody` if it is not valid. */
 export function declaredBoundary(type: string): string | undefined {
   if (!/^\s*multipart\/form-data\s*(;|$)/i.test(type)) return undefined
   const [, quoted, plain] = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"]+))/i.exec(type) ?? []
@@ -144,7 +144,7 @@ class CountedBody {
     this.#source = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
   }
 
-  /** The first line without its end, or what there is of it where it is longer than a boundary may be. */
+  /** The first line without its end; only the beginning of a line that is longer than a boundary. */
   async firstLine(): Promise<string> {
     for (;;) {
       const bytes = Buffer.concat(this.#begun)

@@ -16,7 +16,7 @@ export interface PreviousVersion {
   readonly draft: VersionDraft
 }
 
-/** What becomes of it; all else stays as it is. */
+/** Members of the version that change. */
 export interface Succession<M> {
   readonly draft: Partial<VersionDraft>
   readonly change?: ScriptChange

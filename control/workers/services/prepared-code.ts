@@ -9,7 +9,7 @@ import type { VersionDraft } from '../../../src/workers/script-repository.js'
 import { ApiError } from '../../http/errors.js'
 import type { WorkersServices } from './index.js'
 
-/** The code of an upload, read and checked by itself. */
+/** The code of an upload, read and checked without its metadata. */
 export interface PreparedCode {
   readonly files: readonly UploadedFile[]
   readonly main: MainModule | undefined

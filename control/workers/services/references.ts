@@ -71,7 +71,7 @@ function inUse(
   return [...ids].flatMap((id) => repository.readVersion(scope, script, id) ?? [])
 }
 
-/** What goes with a script: where it was reached, when it was woken, its Durable Objects. */
+/** What is deleted with a script: its routes and domains, schedules, Durable Objects. */
 export function belongings(deps: WorkersDeps, scope: Scope, name: string): Write[] {
   const { store } = deps
   const gone = { value: undefined }

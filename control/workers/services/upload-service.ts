@@ -36,7 +36,7 @@ export interface UploadOptions {
 export interface Uploaded {
   readonly script: StoredScript
   readonly version: StoredVersion
-  /** Only where the metadata had `exports`. */
+  /** Only if the metadata had `exports`. */
   readonly reconciliation: Reconciliation | undefined
   /** What the runtime reports about the code. */
   readonly warnings: readonly string[]
@@ -49,7 +49,7 @@ interface Prepared extends PreparedCode {
   readonly metadata: Metadata
 }
 
-/** Takes uploads of scripts: reads, checks and stores them, as a whole or not at all. */
+/** Reads, checks and stores uploads of scripts, each completely or not at all. */
 export class UploadService {
   readonly #deps: WorkersDeps
 
@@ -179,7 +179,7 @@ export class UploadService {
     }
   }
 
-  /** What the upload changes of the script itself: all of its settings, where it is deployed. */
+  /** What the upload changes of the script itself: all of its settings, if it is deployed. */
   #change(
     call: Call,
     before: Stored<StoredScript> | undefined,
@@ -208,7 +208,7 @@ export class UploadService {
  */
 const keptUnasked = (client: string): readonly string[] => (client === 'wrangler' ? ['secret_text', 'secret_key'] : [])
 
-/** Assets of a version: those of a token, or those of the version before where they are to be kept. */
+/** Assets of a version: those of a token, or with `keep_assets` those of the previous version. */
 function assetsOf(
   { assets, keep_assets }: Metadata,
   manifest: string | undefined,

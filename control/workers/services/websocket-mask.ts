@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 
 const MASK = 0x80
-/** A mask of zeros leaves a payload as it is. */
+/** A mask of zeros does not change the payload. */
 const NO_MASK = [0, 0, 0, 0]
 const FIRST_TWO = 2
 
@@ -33,7 +33,7 @@ export class Masking {
   }
 }
 
-/** Bytes that say how long a payload is, where the second byte of a head does not. */
+/** Number of bytes with the length of the payload, if it is not in the second byte of the head. */
 const longLength = (second: number): number => [2, 8][(second & ~MASK) - 126] ?? 0
 
 function headLength([, second]: readonly number[]): number {

@@ -1,6 +1,6 @@
 import { kind } from '../store.js'
 
-/** A purge of cached responses of a zone. Its record tells every machine and process. Scope: the zone. */
+/** A purge of cached responses of a zone. Every machine and process applies it when it sees the record. Scope: the zone. */
 export interface StoredPurge {
   readonly kind: 'everything' | 'files' | 'tags' | 'hosts' | 'prefixes'
   /** Normalized: URLs without scheme and port, tags in lower case; empty for `everything`. */

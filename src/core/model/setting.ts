@@ -5,7 +5,7 @@ export interface Setting {
   readonly value: unknown
   readonly modified_on: string
 }
-/** Development mode ends by itself after three hours. */
+/** Development mode ends automatically after three hours. */
 export const DEVELOPMENT_MS = 3 * 3_600_000
 
 export const SETTING = kind<Setting>('setting')

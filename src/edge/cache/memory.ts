@@ -25,7 +25,7 @@ const MAX_CONSIDERED = 4096
  */
 export class MemoryStore implements BodyMemory {
   limit: number
-  /** Called for each entry that leaves. */
+  /** Called for each entry that is removed. */
   removed: (entry: Entry, reason: Removal) => void = () => undefined
   /** Called when the bytes or the number of the entries of a zone change. */
   changed: (zone: string, bytes: number, entries: number) => void = () => undefined
@@ -177,7 +177,7 @@ export class MemoryStore implements BodyMemory {
     return entry.isMain ? this.#main : this.#small
   }
 
-  /** Evicts entries until so many bytes are free. Bytes that a slow client still reads are not free. */
+  /** Evicts entries until `bytes` bytes are free. Bytes that a slow client still reads are not free. */
   #evict(bytes: number): boolean {
     if (bytes > this.limit) return false
     for (let considered = 0; considered < MAX_CONSIDERED; considered++) {

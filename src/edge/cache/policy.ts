@@ -85,7 +85,7 @@ const HEURISTIC_SHARE = 0.1
 const MAX_HEURISTIC = 86_400
 const HOP_FIELDS = ['proxy-authentication-info', 'proxy-authorization']
 
-/** Lifetime of responses that say nothing, in seconds, where a zone or a rule makes them eligible. */
+/** Lifetime in seconds of eligible responses without a lifetime of their own. */
 function defaultLifetime(status: number): number | undefined {
   if (status === 200 || status === 301) return 120 * MINUTE
   if (status === 302 || status === 303) return 20 * MINUTE

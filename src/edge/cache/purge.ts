@@ -112,7 +112,7 @@ export class Purges {
     return purges.covers({ ...facts, tags: tags ?? [...purges.tags.keys()] })
   }
 
-  /** Purges that a sweep would let go. */
+  /** Purges that a sweep would forget. */
   get pending(): number {
     let sum = 0
     for (const purges of this.#zones.values()) sum += purges.size

@@ -104,7 +104,7 @@ export class Peer {
     return wasDown ? undefined : 'down'
   }
 
-  /** Records the result of an active check; the state changes after so many equal results in a row. */
+  /** Records the result of an active check; the state changes after a number of equal results in a row. */
   checked(healthy: boolean, now: number, after: { healthy: number; unhealthy: number }): PeerChange {
     if (healthy !== this.#checkedDown) {
       this.#differing = 0

@@ -14,7 +14,7 @@ const HeaderName = Type.String({
   description: 'Lower-case name of a header field.',
   'x-message': 'must be the name of a header in lower case',
 })
-const CookieName = Type.String({ minLength: 1, maxLength: 256, description: 'Upper and lower case tell names apart.' })
+const CookieName = Type.String({ minLength: 1, maxLength: 256, description: 'Names are case-sensitive.' })
 
 const Requested = Type.Object({ name: HeaderName }, strict)
 const Responded = Type.Object(

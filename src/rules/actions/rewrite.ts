@@ -21,7 +21,7 @@ const NewPath = Type.Object(
     ),
     expression: Type.Optional(Expression('Gives the path.')),
   },
-  { ...strict, description: 'The new path; a leading / is added where it lacks.' },
+  { ...strict, description: 'The new path. A missing leading / is added.' },
 )
 
 const NewQuery = Type.Object(

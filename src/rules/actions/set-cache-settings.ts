@@ -183,7 +183,7 @@ const statusIssues = (at: string, ttl: Static<typeof StatusTtl>): Issue[] =>
   (ttl.status_code === undefined) === (ttl.status_code_range === undefined)
     ? ttl.status_code === undefined
       ? [{ pointer: `${at}/status_code`, message: 'is required, or status_code_range in its place' }]
-      : [{ pointer: `${at}/status_code_range`, message: 'cannot stand together with status_code' }]
+      : [{ pointer: `${at}/status_code_range`, message: 'cannot be used together with status_code' }]
     : []
 
 function varyIssues(headers: Readonly<Record<string, Static<typeof VaryHeader>>>): Issue[] {

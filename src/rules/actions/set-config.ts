@@ -11,7 +11,7 @@ const ConfigChanges = NotEmpty({
     Type.Object({ css: Flag('Default: false.'), html: Flag('Default: false.'), js: Flag('Default: false.') }, strict),
   ),
   bic: Flag('Browser integrity check.'),
-  content_converter: Flag('Answer in Markdown where the client asks for it.'),
+  content_converter: Flag('Convert HTML responses to Markdown if the client accepts it.'),
   content_converter_content: Type.Optional(
     Type.Enum(['page', 'main'], {
       description:

@@ -25,7 +25,7 @@ export interface RulesetCacheOptions {
   readonly log: Log
 }
 
-/** Changes of fewer steps are compiled at once; others with pauses, while the previous rules stay in force. */
+/** Changes of fewer steps are compiled immediately; others with pauses, while the previous rules stay in force. */
 const MAX_AT_ONCE = 16
 
 /** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
@@ -97,7 +97,7 @@ export class RulesetCache {
     }
   }
 
-  /** Compiles the changed rulesets, and those that change meanwhile. */
+  /** Compiles the changed rulesets, and those that change during that time. */
   async #build(): Promise<void> {
     for (let next = this.#unprepared()[0]; next !== undefined; next = this.#unprepared()[0]) {
       const { ruleset, level, accountId } = next

@@ -28,7 +28,7 @@ export function ratelimitIssues(limit: RateLimitInput): Issue[] {
   if (visitor >= 0 && characteristics.includes('ip.src'))
     issues.push({
       pointer: `/ratelimit/characteristics/${visitor}`,
-      message: 'cf.unique_visitor_id cannot stand together with ip.src',
+      message: 'cf.unique_visitor_id cannot be used together with ip.src',
     })
   if (requests_per_period === undefined && score_per_period === undefined)
     issues.push({ pointer: '/ratelimit/requests_per_period', message: 'is required, or score_per_period in its place' })

@@ -49,7 +49,7 @@ const FIRST_BACKOFF_MS = 60_000
 const MAX_BACKOFF_MS = 86_400_000
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
-/** An order ends within this time, or its machine is gone. */
+/** Maximum duration of an order. After it the machine of the order counts as stopped. */
 const LEASE_MS = 600_000
 const EMPTY: ManagedCertificate = { orders: [], failures: 0 }
 

@@ -35,7 +35,7 @@ export function decodedPath(path: string): string {
 // Letters, digits and what needs no escape in either form.
 const PLAIN = /^[\w!~*'()./-]*$/
 
-/** Returns a decoded path as it is written in a URL. */
+/** Returns a decoded path in the form that URLs have. */
 export function encodedFrom(path: string): string {
   return PLAIN.test(path) ? path : path.split('/').map(encodedSegment).join('/')
 }

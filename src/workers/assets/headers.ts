@@ -91,7 +91,7 @@ function readPath(content: string): Pick<Rule, 'host' | 'path'> {
 }
 
 function wildcards(text: string): Pattern {
-  if (text.includes('*') && /:splat\b/.test(text)) throw new TypeError('* and :splat cannot stand in one path')
+  if (text.includes('*') && /:splat\b/.test(text)) throw new TypeError('a path cannot contain both * and :splat')
   return pattern(text)
 }
 

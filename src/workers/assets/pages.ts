@@ -103,7 +103,7 @@ function exact(files: AssetFiles, path: string): Page | undefined {
   return file && { kind: 'file', file, status: 200 }
 }
 
-/** Moves a file to a place where it, and no other one, is served. */
+/** Redirects a file to the path at which it, and no other file, is served. */
 function mover(handling: HtmlHandling, files: AssetFiles) {
   return (path: string, to: string): Page | undefined => {
     const file = files.get(path)

@@ -87,7 +87,7 @@ function placed(whole: string, texts: readonly string[], gap: (index: number) =>
   return starts
 }
 
-/** Place of the end of a part after so many others; the end of the text where there are no more. */
+/** Position of the end of a part, by the number of parts before it; the end of the text for the last one. */
 function placeOf(text: string, ends: string, others: number): number {
   let at = text.indexOf(ends)
   for (let passed = 0; passed < others && at >= 0; passed++) at = text.indexOf(ends, at + 1)

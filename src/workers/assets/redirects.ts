@@ -17,7 +17,7 @@ interface Rule {
 
 /** Where a request goes instead. */
 export interface Redirect {
-  /** A path, or a URL with https, with its query where the rule has one; for status 200 a path. */
+  /** A path, or a URL with https, with the query of the rule if it has one; for status 200 a path. */
   readonly to: string
   readonly status: RedirectStatus
 }
@@ -90,7 +90,7 @@ function readRule(content: string, htmlHandling: HtmlHandling): { from: string }
   return { from, to, status }
 }
 
-/** The destination with its query and fragment; undefined where there may be none such. */
+/** Returns the destination with its query and fragment; undefined if it is not allowed. */
 function destination(text: string): string | undefined {
   if (text.startsWith('/')) {
     const path = encodedPath(text)

@@ -45,7 +45,7 @@ export function assetConfigIssues(config: AssetConfig, at: string): Issue[] {
     issues.push({ pointer: `${at}/base_path`, message: 'must be a path that begins with / and needs no escapes' })
   if (Array.isArray(first)) issues.push(...workerFirstIssues(first, `${at}/run_worker_first`))
   if (first !== undefined && direct !== undefined)
-    issues.push({ pointer: `${at}/serve_directly`, message: 'cannot stand with run_worker_first' })
+    issues.push({ pointer: `${at}/serve_directly`, message: 'cannot be used together with run_worker_first' })
   return issues
 }
 
@@ -135,7 +135,7 @@ export class AssetSite {
       : NOT_FOUND[this.#config.not_found_handling ?? 'none'](this.#files, decodedPath(below))
   }
 
-  /** A path without the base path; undefined where it is not below it. */
+  /** Returns a path without the base path; undefined if it is not below it. */
   #below(path: string): string | undefined {
     if (this.#base === '') return path
     if (path === this.#base) return '/'

@@ -74,7 +74,7 @@ interface Claims {
   readonly session: string
 }
 
-/** What of a session is still to come; rebuilt from its record where it is not at hand. */
+/** Files that a session still expects. Rebuilt from its record if they are not in memory. */
 interface Progress {
   readonly files: AnnouncedFiles
   readonly sizes: ReadonlyMap<string, number>
@@ -90,7 +90,7 @@ export class AssetUploads {
     this.#deps = deps
   }
 
-  /** Opens a session. Throws InvalidInput where the files cannot be served. */
+  /** Opens a session. Throws InvalidInput if the files cannot be served. */
   async open(scope: Scope, script: string, files: AnnouncedFiles): Promise<OpenedSession> {
     checkAnnounced(files, this.#deps.limits())
     await this.#makeRoom(scope)
@@ -231,7 +231,7 @@ function check({ hash, bytes }: UploadedFile, { sizes }: Progress): void {
 const isStored = (store: Store, scope: Scope, hash: string, { sizes }: Progress): boolean =>
   store.get(WORKER_ASSETS, scope, hash)?.value.size === sizes.get(hash)
 
-/** Hashes in the order of their files, so many in each that a request stays small. */
+/** Hashes in the order of their files. The size of a bucket keeps each request small. */
 function buckets({ missing, sizes }: Progress): string[][] {
   const all: string[][] = []
   let bytes = Infinity

@@ -27,7 +27,7 @@ export function workerFirstIssues(rules: readonly string[], at: string): Issue[]
   return issues
 }
 
-/** Compiles rules that {@link workerFirstIssues} finds nothing wrong with; throws InvalidInput where it does. */
+/** Compiles rules. Throws InvalidInput if {@link workerFirstIssues} finds an issue. */
 export function firstRules(rules: readonly string[]): FirstRules {
   const issues = workerFirstIssues(rules, '')
   if (issues.length > 0) throw new InvalidInput(issues)

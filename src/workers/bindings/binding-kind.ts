@@ -17,7 +17,7 @@ export interface BindingKind {
   readonly example: Binding
   /** Returns the issues of a binding; pointers lead into the binding. */
   issues(binding: Binding): readonly Issue[]
-  /** The binding as it is stored: older names of members replaced by the newer ones. */
+  /** The stored form of a binding: older names of members are replaced by the newer ones. */
   normalize(binding: Binding): Binding
 }
 

@@ -58,7 +58,7 @@ export class ExportsOf {
     const known = this.#stars.get(module)
     if (known) return known
     const all = new Set([module])
-    // What is added to a set meanwhile is walked as well.
+    // Items that are added during the loop are visited as well.
     for (const one of all)
       for (const from of one.stars) {
         const other = this.#module(one, from)

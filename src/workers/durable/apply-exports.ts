@@ -39,7 +39,7 @@ export interface AppliedExports {
   readonly writes: readonly Write[]
   readonly migration_tag: string | undefined
   readonly declarative: boolean
-  /** Only where the metadata had `exports`. */
+  /** Only if the metadata had `exports`. */
   readonly reconciliation: Reconciliation | undefined
 }
 

@@ -107,7 +107,7 @@ class Step {
     this.#made.set(id, `${this.#at}/${at}`)
   }
 
-  /** Whether a class may become the target of a migration; says what is wrong where it may not. */
+  /** Returns whether a class may become the target of a migration. Reports an issue if not. */
   #free(name: string, at: string, what: string): boolean {
     if (this.#targets.has(name)) {
       this.#reject(at, `the class ${name} cannot be the target of more than one migration`)

@@ -15,7 +15,7 @@ export interface ExportsInput {
   readonly referencing: (className: string, namespaceId?: string) => readonly string[]
 }
 
-/** What became of the classes; where there are errors, nothing of it is to be kept. */
+/** Outcome for each class. With errors nothing of it may be stored. */
 export interface Reconciled {
   readonly result: Reconciliation
   readonly errors: readonly Notice[]

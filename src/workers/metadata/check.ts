@@ -20,10 +20,10 @@ const MESSAGE_BYTES = 1000
 /** Of one upload; each is looked for among all others. */
 const MAX_CLASSES = 1000
 
-/** What is wrong with a metadata document; none where it is a `Metadata`. Pointers into the document. */
+/** Returns the issues of a metadata document; empty if it is a `Metadata`. Pointers are relative to the document. */
 export const metadataIssues = issuesOfSchema(issuesOf(Metadata))
 
-/** What is wrong with a document of settings; none where it is a `VersionSettings`. Pointers into the document. */
+/** Returns the issues of a document of settings; empty if it is a `VersionSettings`. Pointers are relative to the document. */
 export const settingsIssues = issuesOfSchema(issuesOf(VersionSettings))
 
 function issuesOfSchema(shape: ReturnType<typeof issuesOf>) {

@@ -17,7 +17,7 @@ export interface BindingContext {
   objectClass(binding: Binding): { readonly className: string; readonly serviceName?: string } | undefined
   /** The service that runs queries of a D1 database. Undefined if the account has no such database. */
   d1(id: string): Capnp | undefined
-  /** Value of a secret of a secrets store. Undefined if there is none. */
+  /** Value of a secret of a secrets store. Undefined if it does not exist. */
   secret(storeId: string, name: string): string | undefined
   /** Name of the service that leads to a database, and how to log in. Undefined if there is none. */
   database(id: string): (Omit<HyperdriveTarget, 'socket'> & { readonly service: string }) | undefined

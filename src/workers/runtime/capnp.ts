@@ -1,4 +1,4 @@
-/** Text that is written as it is. */
+/** Text that is written unchanged. */
 export class Literal {
   readonly text: string
 

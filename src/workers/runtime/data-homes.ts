@@ -34,7 +34,7 @@ export interface DataHomes {
   away(scope: Scope): string | undefined
   /** Asks the machine with the data for a response. */
   responds(scope: Scope): Promise<boolean>
-  /** Resolves with where the data is. Asks the machine that has it. */
+  /** Resolves with the machine that has the data, after asking it. */
   place(scope: Scope): Promise<DataPlace>
   /** Opens a call. Rejects with {@link DataAway}. */
   connect(scope: Scope, call: DataCall): Promise<Duplex>

@@ -9,7 +9,7 @@ import type { Scope } from '../../core/scope.js'
 import type { StoreReader } from '../../core/store.js'
 import { secretOf, type Vault } from '../../core/vault.js'
 
-/** Connections of one configuration at the same time; more are closed at once. */
+/** Connections of one configuration at the same time; more are closed immediately. */
 const MAX_CONNECTIONS = 100
 
 /** A database as a script connects to it. */
@@ -45,7 +45,7 @@ export class HyperdriveTunnels {
     this.#folder = folder
   }
 
-  /** Returns where a configuration leads. Undefined if it does not exist or its password is lost. */
+  /** Returns the server of a configuration. Undefined if it does not exist or its password cannot be decrypted. */
   target(id: string): HyperdriveTarget | undefined {
     const { store, vault, log } = this.#deps
     const config = store.get(HYPERDRIVES, this.#scope, id)?.value

@@ -7,10 +7,10 @@ import type { Log } from '../../core/log.js'
 import { UPGRADE_SUFFIX } from './peer-sources.js'
 import type { WorkerCalls } from './worker-calls.js'
 
-/** Connections between the processes of one account at the same time; more are closed at once. */
+/** Connections between the processes of one account at the same time; more are closed immediately. */
 const MAX_CONNECTIONS = 4096
 const BACKLOG = 1024
-/** A handover waits so long for a connection that may stay open for hours: until its protocol is switched. */
+/** Maximum time that a handover waits for a connection without a response. Until its protocol is switched it may stay open for hours. */
 const SWITCH_MS = 1000
 
 export interface RelayDeps {

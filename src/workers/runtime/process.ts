@@ -153,7 +153,7 @@ async function listening(
   }
 }
 
-/** Processor time in clock ticks and resident memory in bytes. Undefined where /proc does not tell. */
+/** CPU time in clock ticks and resident memory in bytes. Undefined if /proc does not have them. */
 export async function processUsage(pid: number): Promise<{ cpuTicks: number; memoryBytes: number } | undefined> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1')

@@ -35,7 +35,7 @@ export interface ResourceResponse {
   readonly body?: Uint8Array | string | StreamedBody
 }
 
-/** A body that is sent as it is read. */
+/** A body that is sent while it is read. */
 export interface StreamedBody {
   readonly bytes: AsyncIterable<Uint8Array>
   readonly size: number

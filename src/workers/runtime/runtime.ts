@@ -104,7 +104,7 @@ export class Runtime {
     await (await this.#ready(scope)).accept(client, call, opened)
   }
 
-  /** Resolves with where the Durable Objects and databases of an account are. */
+  /** Resolves with the machine that has the Durable Objects and databases of an account. */
   async place(scope: Scope): Promise<DataPlace> {
     return (await this.#deps.homes?.place(scope)) ?? { place: 'here', machine: null }
   }

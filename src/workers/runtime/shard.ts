@@ -14,13 +14,13 @@ import { Watchdog } from './watchdog.js'
 const START_TIMEOUT_MS = 30_000
 /** Requests in flight get this long before their process is killed. */
 const DRAIN_MS = 30_000
-/** A process without requests in flight stays for so long, because work of `waitUntil` may go on. */
+/** Time that a process without requests in flight remains, because work of `waitUntil` may continue. */
 const LINGER_MS = 30_000
 /** Processes that linger at the same time; the oldest ends earlier. */
 const MAX_LINGERING = 2
 /** A handover of Durable Object data does not wait longer for requests in flight. */
 const HANDOVER_DRAIN_MS = 10_000
-/** Work without requests and open WebSockets get this long: requests wait meanwhile. */
+/** Time that work without requests and open WebSockets have to end. Requests wait during it. */
 const HANDOVER_STOP_MS = 300
 const MIN_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 10_000

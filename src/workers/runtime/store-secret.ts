@@ -3,7 +3,7 @@ import type { Scope } from '../../core/scope.js'
 import type { StoreReader } from '../../core/store.js'
 import { secretOf, type Vault } from '../../core/vault.js'
 
-/** Returns the value of a secret that Workers may use. Undefined if there is none, or its key is lost. */
+/** Returns the value of a secret that Workers may use. Undefined if it does not exist or its key is lost. */
 export function storeSecret(
   { store, vault }: { readonly store: StoreReader; readonly vault: Pick<Vault, 'open'> },
   scope: Scope,

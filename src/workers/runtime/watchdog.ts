@@ -3,9 +3,9 @@ import type { Clock } from '../../core/clock.js'
 import { processUsage, type RuntimeProcess } from './process.js'
 
 const INTERVAL_MS = 500
-/** Checks above the limit of memory until the process is killed: garbage is not collected at once. */
+/** Checks above the limit of memory until the process is killed: garbage is not collected immediately. */
 const CHECKS_OVER_MEMORY = 3
-/** Above this multiple of the limit it is killed at once. */
+/** Above this multiple of the limit it is killed immediately. */
 const MAX_EXCESS = 1.5
 
 export interface WatchdogOptions {

@@ -13,7 +13,7 @@ const WORD = /[A-Za-z_]/
 export function sqlStatements(sql: string): string[] {
   const statements: string[] = []
   let start = 0
-  /** Words of the statement so far, as many as tell whether it creates a trigger. */
+  /** First words of the statement, enough to see whether it creates a trigger. */
   let words: string[] = []
   /** Open `BEGIN` and `CASE` of a trigger. */
   let depth = 0

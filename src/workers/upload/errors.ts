@@ -36,7 +36,7 @@ export class UploadRefused extends Error {
   }
 }
 
-/** Throws {@link UploadRefused} where there is a reason to. */
+/** Throws {@link UploadRefused} if there are issues. */
 export function reject(issues: readonly UploadIssue[]): void {
   if (issues.length > 0) throw new UploadRefused(issues)
 }

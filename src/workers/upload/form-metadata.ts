@@ -85,7 +85,7 @@ function pushed(list: unknown[], next: string): Container {
 const container = (next: string): Container => (next === '' ? [] : new Map<string, unknown>())
 const isContainer = (value: unknown): value is Container => value instanceof Map || Array.isArray(value)
 
-/** The value with its texts turned into what the schema has in their place, where that is possible. */
+/** Returns the value with its strings converted to the types of the schema, if that is possible. */
 function coerced(value: unknown, schema: Shape, inBindings = false): unknown {
   const shapes = schema.anyOf ?? [schema]
   if (value instanceof Map) {

@@ -7,7 +7,7 @@ import { reject, UploadRefused, type UploadIssue } from './errors.js'
 export interface FormPart {
   readonly name: string
   readonly filename?: string
-  /** Content type without parameters, in lower case; `text/plain` where the part has none. */
+  /** Content type without parameters, in lower case; `text/plain` if the part has none. */
   readonly type: string
   readonly bytes: Buffer
 }
@@ -58,7 +58,7 @@ export function readUpload(
 }
 
 export interface FormDocument {
-  /** A JSON object, of which nothing has been checked; undefined where the form has none. */
+  /** A JSON object that has not been checked; undefined if the form has none. */
   readonly document: unknown
   readonly others: readonly FormPart[]
 }

@@ -29,7 +29,7 @@ export function mainModule(metadata: Metadata, files: readonly UploadedFile[]): 
   const [only, ...others] = files.filter(isModule)
   if (!only && (metadata.assets !== undefined || metadata.keep_assets === true)) return undefined
   if (!only) throw refused(undefined, 'the upload has no module')
-  if (others.length > 0) throw refused('/main_module', 'is required where there are several modules')
+  if (others.length > 0) throw refused('/main_module', 'is required if there are several modules')
   const format = formatOf(only)
   if (!format) throw refused('/main_module', `is required: the only module has the content type ${only.type}`)
   return { format, main: only }

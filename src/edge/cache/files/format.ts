@@ -83,7 +83,7 @@ export class Checksums {
 export const isIntact = (block: Uint8Array, checksums: Buffer, index: number): boolean =>
   checksums.length >= (index + 1) * CRC_BYTES && zlib.crc32(block) === checksums.readUInt32LE(index * CRC_BYTES)
 
-/** Returns the slot size for a head with so many bytes of body; undefined if it would be too large. */
+/** Returns the slot size for a head with a body of `length` bytes; undefined if it would be too large. */
 export function slotFor(head: Omit<FileHead, 'checksums' | 'length'>, length: number): number | undefined {
   const checksums = Math.ceil((Math.ceil(length / CHECKED_BYTES) * CRC_BYTES * 4) / 3) + 4
   const units = Math.ceil((PREFIX + Buffer.byteLength(JSON.stringify(head)) + checksums + SLACK) / UNIT)

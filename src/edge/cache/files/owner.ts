@@ -289,7 +289,7 @@ export class DiskOwner implements DiskOwnerPort {
     }
   }
 
-  /** Removes files until so many bytes are free. */
+  /** Removes files until `bytes` bytes are free. */
   #free(bytes: number): boolean {
     while (this.bytes + bytes > this.limit) {
       const name = this.index.evict(this.limit)
