@@ -82,7 +82,7 @@ async function send<T>(method: string, path: string, body?: unknown): Promise<T>
   return (await sendWhole<T>(method, path, body)).result
 }
 
-/** The same with the notices of the response, for example about members without effect. */
+/** The same with the notices of the response, for example about members without effect. A form is sent as one. */
 export async function sendWhole<T>(method: string, path: string, body?: unknown): Promise<Envelope<T>> {
   const used = token
   // The pages of an ended session wait behind the sign-in page.
@@ -93,9 +93,9 @@ export async function sendWhole<T>(method: string, path: string, body?: unknown)
       method,
       headers: {
         authorization: `Bearer ${used}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
     })
   } catch {
     throw new ApiFailure(0, [{ code: 0, message: 'the daemon does not respond' }])

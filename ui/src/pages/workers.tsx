@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks'
-import { post, remove } from '../api.ts'
+import { post } from '../api.ts'
 import { PER_PAGE, useLast, useRead, useWork } from '../hooks.ts'
 import { Loaded, Panel, Problem, Time } from '../parts.tsx'
 import { Pager, Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
 import { Tail } from './tail.tsx'
+import { Domains } from './worker-domains.tsx'
+import { UploadScript } from './worker-upload.tsx'
 
 interface Script {
   readonly id: string
@@ -28,18 +30,14 @@ interface Deployment {
   readonly author_email?: string
   readonly versions: readonly Share[]
 }
-interface Domain {
-  readonly id: string
-  readonly hostname: string
-  readonly service: string
-  readonly zone_name: string
-}
 
 /** Scripts, what of them is deployed, where they respond, and their logs. */
 export function Workers() {
   const { ofAccount } = usePlace()
   const scripts = useRead<readonly Script[]>(`${ofAccount}/workers/scripts`, 15_000)
   const [shown, setShown] = useState<string>()
+  // The details are those of the newest upload.
+  const modified = scripts.value?.find(({ id }) => id === shown)?.modified_on
   return (
     <>
       <Panel title="Scripts">
@@ -50,7 +48,7 @@ export function Workers() {
               keyOf={({ id }) => id}
               textOf={({ id }) => id}
               rows={list}
-              empty="No scripts. Upload one with wrangler or the API."
+              empty="No scripts."
               columns={[
                 ['Name', ({ id }) => id],
                 ['Changed', ({ modified_on: at }) => <Time at={at} />],
@@ -74,9 +72,10 @@ export function Workers() {
             />
           )}
         </Loaded>
+        <UploadScript onDone={scripts.reload} />
       </Panel>
-      {shown !== undefined && <Details key={shown} name={shown} />}
-      <Domains />
+      {shown !== undefined && <Details key={`${shown} ${modified}`} name={shown} />}
+      <Domains scripts={scripts.value?.map(({ id }) => id) ?? []} />
     </>
   )
 }
@@ -199,51 +198,5 @@ function Split({
         Deploy these shares
       </button>
     </form>
-  )
-}
-
-function Domains() {
-  const { ofAccount } = usePlace()
-  const domains = useRead<readonly Domain[]>(`${ofAccount}/workers/domains`, 15_000)
-  const { busy, error, run } = useWork()
-  return (
-    <Panel title="Custom domains">
-      <Problem text={error} />
-      <Loaded read={domains}>
-        {(list) => (
-          <Table
-            caption="Custom domains"
-            rows={list}
-            keyOf={({ id }) => id}
-            textOf={({ hostname, service }) => `${hostname} ${service}`}
-            empty="No custom domains."
-            columns={[
-              ['Domain', ({ hostname }) => hostname],
-              ['Worker', ({ service }) => service],
-              ['Zone', ({ zone_name: zone }) => zone],
-              [
-                '',
-                ({ id, hostname }) => (
-                  <button
-                    type="button"
-                    aria-disabled={busy}
-                    aria-label={`Remove ${hostname}`}
-                    onClick={() =>
-                      confirm(`Remove ${hostname}?`) &&
-                      run(async () => {
-                        await remove(`${ofAccount}/workers/domains/${id}`)
-                        domains.reload()
-                      })
-                    }
-                  >
-                    Remove
-                  </button>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Loaded>
-    </Panel>
   )
 }
