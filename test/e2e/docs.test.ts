@@ -140,7 +140,10 @@ async function startDemo(t: Test, folder: string): Promise<{ daemon: Daemon; rec
     t,
     {
       ...demo,
-      ...{ proxy: await listen(), control: await listen(), admin: await listen(), data: './data/demo' },
+      data: './data/demo',
+      proxy: await listen(),
+      control: await listen(),
+      admin: await listen(),
       tokens: [{ name: 'demo', token: TOKEN, permissions: ['*'] }],
       logpush: { destinations: { allow_file_under: ['./data/demo/jobs'] } },
       pipelines: [
@@ -192,14 +195,14 @@ async function run(t: Test, page: string, bin: string, demo: Awaited<ReturnType<
   const shell = spawn('bash', ['-c', `set -eo pipefail\n${curl}\n${before}\n${own}`], {
     cwd: folder,
     env: {
-      ...{
-        PATH: `${bin}:${process.env['PATH']}`,
-        HOME: folder,
-        TOKEN,
-        API_URL: daemon.control,
-        PROXY_URL: daemon.proxy,
-      },
-      ...{ PORT_1: String(await freePort()), PORT_2: String(await freePort()), PORT_3: String(await freePort()) },
+      PATH: `${bin}:${process.env['PATH']}`,
+      HOME: folder,
+      TOKEN,
+      API_URL: daemon.control,
+      PROXY_URL: daemon.proxy,
+      PORT_1: String(await freePort()),
+      PORT_2: String(await freePort()),
+      PORT_3: String(await freePort()),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
