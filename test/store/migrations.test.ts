@@ -19,6 +19,7 @@ import { SCHEMA } from '../../src/store/migrations/index.js'
 import { named, recordName, Row } from '../../src/store/record.js'
 import { migrateRedis } from '../../src/store/redis-migrate.js'
 import { CHANGES, COMMIT, AUDIT, META, MIGRATION, rowKey } from '../../src/store/redis-script.js'
+import { stateOf } from '../../src/webhooks/delivery-state.js'
 import { openVault } from '../../src/store/vault.js'
 import { testFolder } from '../helpers/folder.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
@@ -53,16 +54,28 @@ function check(t: Test, store: Store): void {
   t.strictSame(store.get(kind('thing'), ZONE, 'a')?.value, { open: { first: 1 } }, 'others stay as they are')
 }
 
-/** Creates an embedded store of schema 1. */
-async function oldStore(folder: string): Promise<void> {
+/** Two deliveries as schema 2 has them, one of them without a state, which the versions before schema 3 do not send. */
+const deliveryRows = (): Row[] => [
+  row('delivery', 'sent', { id: 'sent', created_at: '2026-01-01T00:00:00Z', payload: '{}' }),
+  row('delivery_state', 'sent', { status: 'completed', last_updated_at: '2026-01-01T00:00:01Z', tries: [] }),
+  row('delivery', 'unsent', { id: 'unsent', created_at: '2026-01-01T00:00:00Z', payload: '{}' }),
+]
+
+function checkDeliveries(t: Test, store: Store): void {
+  const found = [...store.records()].map(({ kind, id, version }) => `${kind} ${id} ${version}`)
+  t.strictSame(found.toSorted(), ['delivery sent 3', 'delivery unsent 3', 'delivery_state sent 3'])
+  t.match(stateOf(store, ZONE, 'unsent'), { status: 'pending', tries: [] })
+}
+
+/** Creates an embedded store. */
+async function oldStore(folder: string, schema = 1, rows = rowsBefore()): Promise<void> {
   const db = new ClassicLevel<string, Buffer | string>(join(folder, 'store'), { valueEncoding: 'buffer' })
   let sum = 0
-  const rows = rowsBefore()
   for (const each of rows) {
     await db.put(levelKey(each.name), encodeRow(each, each.name))
     sum ^= each.sum
   }
-  const meta: Meta = { schema: 1, version: 3, records: rows.length, sum, audit: 0 }
+  const meta: Meta = { schema, version: 3, records: rows.length, sum, audit: 0 }
   await db.put(LEVEL_META, JSON.stringify(meta), { valueEncoding: 'utf8' })
   await db.close()
 }
@@ -122,18 +135,36 @@ t.test('a migration of the embedded store that is killed at any step ends with t
   t.ok(steps > 4, `${steps} steps`)
 })
 
+t.test(
+  'a store with deliveries that have no state gets a number that older versions reject, after a copy',
+  async (t) => {
+    const folder = testFolder(t)
+    await oldStore(folder, 2, deliveryRows())
+    const store = await openStore('embedded', { folder, log: silentLog })
+    checkDeliveries(t, store)
+    await store.close()
+    for (const [name, schema] of [
+      ['store', 3],
+      ['store.schema-2', 2],
+    ] as const) {
+      const db = new ClassicLevel(join(folder, name))
+      t.match(JSON.parse((await db.get('meta'))!), { schema, records: 3 }, name)
+      await db.close()
+    }
+  },
+)
+
 t.test('Redis', { skip: NO_REDIS }, async (t) => {
   const server = await redisServer(testFolder(t), '--databases', '200')
   t.teardown(() => server.kill())
   let database = 0
 
-  /** Data of schema 1. */
-  async function oldRedis(t: Test): Promise<{ url: string; redis: Redis }> {
+  async function oldRedis(t: Test, schema = 1, rows = rowsBefore()): Promise<{ url: string; redis: Redis }> {
     const url = `redis://127.0.0.1:${server.port}/${(database += 1)}`
     const redis = new Redis(url)
     t.teardown(() => redis.disconnect())
-    await redis.hset(META, 'schema', 1, 'epoch', 'before', 'version', 3)
-    for (const { name, json } of rowsBefore()) await redis.hset(rowKey(name), 'v', 3, 'j', json)
+    await redis.hset(META, 'schema', schema, 'epoch', 'before', 'version', 3)
+    for (const { name, json } of rows) await redis.hset(rowKey(name), 'v', 3, 'j', json)
     return { url, redis }
   }
 
@@ -156,6 +187,24 @@ t.test('Redis', { skip: NO_REDIS }, async (t) => {
     t.match(restored.join(), /job-1\{"spool":"s","state":\{"next":7,"batches"/, 'this version restores it converted')
     await backup.close()
   })
+
+  await t.test(
+    'data with deliveries that have no state gets a number that running older machines reject',
+    async (t) => {
+      const { url, redis } = await oldRedis(t, 2, deliveryRows())
+      const folder = testFolder(t)
+      const store = await openStore(url, { folder, log: silentLog })
+      t.teardown(() => store.close())
+      checkDeliveries(t, store)
+      t.equal(await redis.hget(META, 'schema'), '3')
+      const name = recordName('delivery', ZONE, 'late')
+      const late = await redis.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), 'before', 9, 9, 1, name, '', '1')
+      t.strictSame(late, ['epoch'])
+      const backup = await openBackup(join(folder, 'store.schema-2.tar'))
+      t.match(backup.manifest, { schema: 2, records: 3 })
+      await backup.close()
+    },
+  )
 
   await t.test('a migration that is killed at any command ends with the next start', async (t) => {
     let commands = 0

@@ -1,9 +1,10 @@
 import { recordName, Row } from '../record.js'
 import { cursorBatches } from './002-cursor-batches.js'
+import { unsentDeliveries } from './003-unsent-deliveries.js'
 import type { MigratedRecord, Migration } from './migration.js'
 
 /** All migrations in order: the first one leads to schema 2. */
-const MIGRATIONS: readonly Migration[] = [cursorBatches]
+const MIGRATIONS: readonly Migration[] = [cursorBatches, unsentDeliveries]
 
 /** Version of the form of the records, of every type of store. Data of a newer one is rejected. */
 export const SCHEMA = 1 + MIGRATIONS.length
