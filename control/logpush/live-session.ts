@@ -27,8 +27,6 @@ export interface LiveCounts {
 /** Records of a scope as they come, a line each, written as the job says; ends when the signal aborts. */
 export type LiveLines = (scope: Scope, job: CompiledJob, signal: AbortSignal) => AsyncIterable<Uint8Array>
 
-/** Bytes that wait for a client; beyond it the client misses records. */
-const MAX_WAITING = 1 << 20
 const UNEXPECTED = 1011
 const LINE_FEED = 0x0a
 
@@ -85,8 +83,6 @@ export class LiveSession {
   readonly #made: Made
   readonly #compiled: CompiledJob
   readonly #source: LiveSource
-  /** Records that a client missed and does not know of yet. */
-  readonly #missed = new WeakMap<WebSocket, number>()
   readonly clients: LiveClients
   #reading: Reading | undefined
 
@@ -96,7 +92,7 @@ export class LiveSession {
     this.scope = made.scope
     this.madeAt = made.clock.monotonic()
     this.#made = made
-    this.clients = new LiveClients(made.clock)
+    this.clients = new LiveClients(made.clock, made.tellsMissed ? missedNotice : undefined)
     this.#source = source
     this.#compiled = source.compile(made.id)
   }
@@ -135,27 +131,22 @@ export class LiveSession {
     this.#reading = this.clients.size > 0 ? this.#start() : undefined
   }
 
-  /** One message, a record a line. Clients that have too much before them miss it. */
+  /** One message, a record a line. */
   #send(text: Uint8Array): void {
     const { counts } = this.#made
-    let records = 0
-    for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) records++
-    for (const client of this.clients) {
-      const misses = client.readyState !== client.OPEN || client.bufferedAmount > MAX_WAITING
-      counts[misses ? 'dropped' : 'sent'] += records
-      if (misses) this.#missed.set(client, (this.#missed.get(client) ?? 0) + records)
-      else {
-        this.#tellMissed(client)
-        client.send(text, { binary: false })
-      }
-    }
+    const records = recordsIn(text)
+    const { sent, missed } = this.clients.send(text, records)
+    counts.sent += sent * records
+    counts.dropped += missed * records
   }
+}
 
-  /** A binary message, so that it cannot be taken for a record. */
-  #tellMissed(client: WebSocket): void {
-    const missed = this.#missed.get(client)
-    if (missed === undefined) return
-    this.#missed.delete(client)
-    if (this.#made.tellsMissed) client.send(JSON.stringify({ missed }), { binary: true })
-  }
+/** A binary message, so that it cannot be taken for a record. */
+const missedNotice = (missed: number) => ({ text: JSON.stringify({ missed }), binary: true })
+
+/** Returns the number of lines. */
+function recordsIn(text: Uint8Array): number {
+  let records = 0
+  for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) records++
+  return records
 }

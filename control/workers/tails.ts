@@ -88,7 +88,7 @@ export function tails(deps: WorkersDeps): Endpoint[] {
         const self = remoteAddress.replace(/^::ffff:/, '')
         const tail = deps.workers().tails.open(scope, script, { filters: body.filters ?? [], self })
         if (!tail) throw new ApiError('tooManyTails')
-        await deps.workers().runtime?.applied(scope)
+        await Promise.all([deps.workers().runtime?.applied(scope), tail.elsewhere?.ready])
         return shown(tail, request)
       },
     }),

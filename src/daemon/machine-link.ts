@@ -8,7 +8,8 @@ import { bind, hostAndPort } from '../http/listen.js'
 
 /** Connections from other machines at the same time; more are closed immediately. */
 const MAX_CONNECTIONS = 4096
-const MAX_LINE_BYTES = 64 * 1024
+/** Of a request or a reply. The filters of a tail are part of a request. */
+const MAX_LINE_BYTES = 2 ** 20
 const CONNECT_MS = 3000
 const KEEP_ALIVE_MS = 5000
 /** TLS without certificates: both sides prove that they have the key, and every connection has keys of its own. */

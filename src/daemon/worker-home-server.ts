@@ -2,11 +2,13 @@ import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
+import type { StreamRequest, StreamSource } from '../core/machine-streams.js'
 import { account } from '../core/scope.js'
 import { hostAndPort } from '../http/listen.js'
 import { redisTarget } from '../store/redis-url.js'
 import type { Runtime } from '../workers/runtime/runtime.js'
 import { MachineLink, type LinkEnd } from './machine-link.js'
+import { FrameSender } from './stream-frames.js'
 import type { HomesDeps, MachineReply, MachineRequest } from './worker-homes.js'
 
 const CONNECT_MS = 5000
@@ -16,16 +18,21 @@ const DRAIN_MS = 5000
 /** Of scripts that do not run, in a reply. */
 const MAX_FAILURES = 20
 const MAX_REASON = 1000
+/** Streams to all other machines at the same time; more are refused. */
+const MAX_STREAMS = 1024
 
 /** What other machines use of the runtime. */
 type HomeRuntime = Pick<Runtime, 'accept' | 'caughtUp'>
 
-/** Receives calls of other machines for Durable Objects and D1 databases. */
+/** Receives calls of other machines for Durable Objects and D1 databases, and sends them what tails there show. */
 export class WorkerHomeServer {
   readonly #link: MachineLink
   readonly #clock: Clock
   /** Calls in progress, without WebSockets. */
   readonly #calls = new Set<Duplex>()
+  #streams = 0
+  /** What other machines can follow, by type. */
+  readonly sources = new Map<StreamRequest['type'], StreamSource>()
   /** Where other machines reach this one. */
   readonly address: string
   /** Resolves when the scripts run. */
@@ -86,6 +93,8 @@ export class WorkerHomeServer {
     else if (call === 'apply') {
       const failures = [...(await (await this.#runtime).caughtUp(scope))]
       answer({ failures: failures.slice(0, MAX_FAILURES).map(([script, text]) => [script, text.slice(0, MAX_REASON)]) })
+    } else if ('stream' in call) {
+      await this.#stream(call.stream, end)
     } else {
       if (!call.mayStay) {
         this.#calls.add(end.socket)
@@ -93,6 +102,30 @@ export class WorkerHomeServer {
       }
       await (await this.#runtime).accept(scope, end.socket, call, () => end.reply({}))
     }
+  }
+
+  /** Sends until the other machine closes the connection. */
+  async #stream({ type, scope, input }: StreamRequest, end: LinkEnd): Promise<void> {
+    const { socket } = end
+    // A machine that starts has none.
+    await this.#runtime
+    const source = this.sources.get(type)
+    if (!source) throw new Error('this machine has nothing of this type')
+    if (this.#streams >= MAX_STREAMS) throw new Error('too many streams to other machines')
+    if (socket.destroyed) return
+    this.#streams += 1
+    const stop = new AbortController()
+    socket.once('close', () => {
+      this.#streams -= 1
+      stop.abort()
+    })
+    // It sends nothing; reading notices its end.
+    socket.resume()
+    socket.once('end', () => socket.destroy())
+    const sender = new FrameSender(socket)
+    await source({ scope, input }, sender, stop.signal)
+    end.reply({})
+    sender.open()
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { Leases } from '../core/leases.js'
 import type { Log } from '../core/log.js'
+import type { StreamRequest } from '../core/machine-streams.js'
 import type { Metrics } from '../core/metrics.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_ID, WORKER_DATA_LEASES, WORKER_MACHINES } from '../core/model/worker-data.js'
 import { DAEMON, type Scope } from '../core/scope.js'
@@ -28,12 +29,13 @@ const NAME_FILE = 'home'
 
 const AWAY = 'the machine with the Durable Objects and databases of this account does not respond'
 
-/** What a machine asks of the one with the data of an account. */
+/** What a machine asks of another one: calls for the one with the data of an account, streams from each. */
 export interface MachineRequest {
   /** The machine that is meant. */
   readonly to: string
+  /** For streams the id of their scope. */
   readonly account: string
-  readonly call: 'ping' | 'apply' | DataCall
+  readonly call: 'ping' | 'apply' | DataCall | { readonly stream: StreamRequest }
 }
 
 export interface MachineReply {

@@ -17,6 +17,7 @@ import { startCollector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
 import type { Edge } from './edge.js'
 import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './worker-runtime.js'
+import { MachineStreams } from './machine-streams.js'
 import { WorkerHomeServer } from './worker-home-server.js'
 import { WorkerHomes } from './worker-homes.js'
 
@@ -76,6 +77,14 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   const running = await openRuntime(config(), shared)
   if (running) {
     stack.use(running)
+    if (link && server) {
+      tails.machines = stack.use(new MachineStreams({ ...link, store }))
+      const { runtime } = running
+      server.sources.set(
+        'worker_tail',
+        tails.source(async (scope) => await runtime.appliedHere(scope, 'if-its-own')),
+      )
+    }
     server?.serve(running.runtime)
     if (server) stack.use({ close: async () => await server.drain() })
   }

@@ -5,7 +5,7 @@ import { named, Row } from './record.js'
 /**
  * Keys and values in the embedded database:
  *
- *     meta           {"schema":2,"version":812,"records":3,"sum":2748,"audit":42}
+ *     meta           {"schema":3,"version":812,"records":3,"sum":2748,"audit":42}
  *     r["zone",...]  1c291ca3 811 {"...":"..."}       checksum of name, version and value; version; value
  *     a0000000000000042  {"at":"..."}                 audit entries, numbered without gaps
  *

@@ -203,6 +203,30 @@ t.test('two machines share Durable Objects and databases', { skip, timeout: 300_
     t.equal((await get(one, 'caller')).text, '65')
     t.equal((await get(two, 'caller')).text, '66')
 
+    await t.test('a tail on either machine shows the calls of both', async (t) => {
+      for (const [tailed, path] of [
+        ['caller', '/stateless'],
+        ['counter', '/version'],
+      ] as const)
+        for (const at of [one, two]) {
+          const { result } = await call<{ url: string }>(at, 'POST', `/scripts/${tailed}/tails`, {})
+          const seen: string[] = []
+          const socket = new WebSocket(result.url, 'trace-v1')
+          t.teardown(() => socket.terminate())
+          socket.on('message', (data: Buffer) =>
+            seen.push((JSON.parse(data.toString()) as { event: { request: { url: string } } }).event.request.url),
+          )
+          await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+          for (const [n, daemon] of [one, two].entries()) await get(daemon, tailed, `${path}?${n}`)
+          await until(() => seen.length >= 2)
+          t.same(
+            seen.toSorted(),
+            [0, 1].map((n) => `http://${tailed}.example.test${path}?${n}`),
+          )
+          socket.close()
+        }
+    })
+
     await t.test('the end of the machine without the data harms nothing', async (t) => {
       two.signal('SIGKILL')
       await two.ended

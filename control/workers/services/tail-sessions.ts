@@ -1,6 +1,6 @@
 /**
- * Tails: WebSockets that receive a record of each call of a script. They live in the memory of one daemon, for hours at most;
- * the URL of a tail is its secret.
+ * Tails: WebSockets that receive a record of each call of a script, on all machines. They live in the memory of one daemon, for
+ * hours at most; the URL of a tail is its secret.
  */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../../src/core/clock.js'
 import { newId } from '../../../src/core/ids.js'
+import type { FollowedMachines, OtherMachines, StreamSource } from '../../../src/core/machine-streams.js'
 import { WORKER_SCRIPTS, type StoredScript } from '../../../src/core/model/worker.js'
 import type { Scope } from '../../../src/core/scope.js'
 import type { Store } from '../../../src/core/store.js'
@@ -24,7 +25,6 @@ const UNUSED_MS = 5 * 60_000
 const SWEEP_MS = 10_000
 
 const NORMAL = 1000
-const MAX_BUFFERED_BYTES = 1024 * 1024
 
 /** The subprotocol that clients request. */
 const PROTOCOL = 'trace-v1'
@@ -43,6 +43,8 @@ export interface Tail {
   readonly secret: string
   readonly clients: LiveClients
   readonly wants: TailWants
+  /** Calls that other machines serve. Undefined without other machines. */
+  readonly elsewhere: FollowedMachines | undefined
 }
 
 /** Which calls a tail reports. */
@@ -50,6 +52,15 @@ export interface TailWants {
   readonly filters: readonly TailFilter[]
   /** Address of the client that opened it. */
   readonly self: string
+}
+
+/** A tail of another machine. */
+interface TailElsewhere {
+  readonly scope: Scope
+  /** Name of the script. */
+  readonly script: string
+  readonly wants: TailWants
+  readonly send: (text: string) => void
 }
 
 export interface TailDeps {
@@ -68,7 +79,10 @@ export class Tails {
     maxPayload: 4096,
     handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
   })
+  readonly #elsewhere = new Set<TailElsewhere>()
   #timer: NodeJS.Timeout | undefined
+  /** Undefined: no other machine uses the store. */
+  machines: OtherMachines | undefined
 
   constructor(deps: TailDeps) {
     this.#deps = deps
@@ -80,18 +94,37 @@ export class Tails {
     return [...this.#tails.values()].filter((tail) => tail.scope.id === scope.id && tail.script.tag === tag)
   }
 
-  /** Whether a script has a tail. */
-  has(scope: Scope, { tag }: StoredScript): boolean {
-    return [...this.#tails.values()].some((tail) => tail.scope.id === scope.id && tail.script.tag === tag)
+  /** Whether a script has a tail, here or on another machine. */
+  has(scope: Scope, { name, tag }: StoredScript): boolean {
+    for (const tail of this.#tails.values()) if (tail.scope.id === scope.id && tail.script.tag === tag) return true
+    for (const tail of this.#elsewhere) if (tail.scope.id === scope.id && tail.script === name) return true
+    return false
   }
 
-  /** Sends a trace event to the clients of a script's tails. Slow clients lose events. */
+  /** Sends a trace event of this machine to all tails of a script. */
   send(scope: Scope, script: string, event: object): void {
-    const text = JSON.stringify(event)
-    for (const tail of this.#tails.values()) {
-      if (tail.scope.id !== scope.id || tail.script.name !== script) continue
-      if (!reports(tail.wants.filters, event, tail.wants)) continue
-      for (const client of tail.clients) if (client.bufferedAmount < MAX_BUFFERED_BYTES) client.send(text)
+    if (this.#tails.size === 0 && this.#elsewhere.size === 0) return
+    let text: string | undefined
+    for (const { scope: of, script: tailed, wants, clients } of this.#tails.values())
+      if (of.id === scope.id && tailed.name === script && reports(wants.filters, event, wants))
+        clients.send((text ??= JSON.stringify(event)), 1)
+    for (const { scope: of, script: tailed, wants, send } of this.#elsewhere)
+      if (of.id === scope.id && tailed === script && reports(wants.filters, event, wants))
+        send((text ??= JSON.stringify(event)))
+  }
+
+  /** Sends trace events of this machine to a tail of another one, when `traced` has made the script report its calls. */
+  source(traced: (scope: Scope) => Promise<void>): StreamSource {
+    return async ({ scope, input }, sender, signal) => {
+      const tail = {
+        scope,
+        ...(input as Pick<TailElsewhere, 'script' | 'wants'>),
+        send: (text: string) => sender.send(text, 1),
+      }
+      this.#elsewhere.add(tail)
+      signal.addEventListener('abort', () => this.#elsewhere.delete(tail))
+      if (signal.aborted) this.#elsewhere.delete(tail)
+      await traced(scope)
     }
   }
 
@@ -100,14 +133,34 @@ export class Tails {
     if (this.list(scope, script).length >= MAX_PER_SCRIPT || this.#tails.size >= MAX_TAILS) return undefined
     const secret = randomBytes(16).toString('hex')
     const { clock } = this.#deps
-    const tail = {
+    const { name, tag } = script
+    const note = (message: string) => ({ text: notice(name, clock.now(), message), binary: false })
+    const clients = new LiveClients(clock, (missed) =>
+      note(`${missed} calls were left out; the client reads too slowly`),
+    )
+    const tail: Tail = {
       id: newId(),
       scope,
-      script: { name: script.name, tag: script.tag },
+      script: { name, tag },
       expiresAt: clock.now() + LIFE_MS,
       secret,
-      clients: new LiveClients(clock),
+      clients,
       wants,
+      elsewhere: this.machines?.follow(
+        { type: 'worker_tail', scope, input: { script: name, wants } },
+        {
+          text: (text) => void clients.send(text, 1),
+          missed: (calls) => clients.miss(calls),
+          machine: (machine, state) =>
+            clients.notify(
+              note(
+                state === 'away'
+                  ? `the machine ${machine} does not respond; its calls are not shown`
+                  : `the calls of the machine ${machine} are shown again`,
+              ),
+            ),
+        },
+      ),
     }
     this.#tails.set(secret, tail)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
@@ -161,11 +214,13 @@ export class Tails {
   /** Ends all tails. */
   close(): void {
     this.closeAll()
+    for (const { elsewhere } of this.#tails.values()) elsewhere?.close()
     this.#tails.clear()
   }
 
   #end(tail: Tail, why: string): void {
     this.#tails.delete(tail.secret)
+    tail.elsewhere?.close()
     tail.clients.close(NORMAL, why)
   }
 
@@ -174,3 +229,14 @@ export class Tails {
     this.#timer = undefined
   }
 }
+
+/** Returns a message that is not about a call, in the form that wrangler shows. */
+const notice = (scriptName: string, now: number, message: string): string =>
+  JSON.stringify({
+    outcome: 'unknown',
+    scriptName,
+    eventTimestamp: now,
+    logs: [],
+    exceptions: [],
+    event: { type: 'overload', message },
+  })
