@@ -43,9 +43,19 @@ export async function* arrayLines(input: AsyncIterable<Uint8Array>, max: number)
       throw new MalformedArray(`the array is not UTF-8 ${writer.place}`)
     }
   }
-  for await (const chunk of input) yield* lines(decode(chunk))
+  for await (const chunk of input) for (const part of parts(decode(chunk))) yield* lines(part)
   yield* lines(decode())
   if (!writer.complete) throw new MalformedArray(`the array ends midway ${writer.place}`)
+}
+
+/** Cuts text behind each object: the parser drops what it has read of a part with an error. */
+function* parts(text: string): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    const close = text.indexOf('}', at) + 1
+    const end = close === 0 ? text.length : close
+    yield text.slice(at, end)
+    at = end
+  }
 }
 
 /** Writes tokens as JSON text again. */

@@ -115,7 +115,11 @@ export class FileSpool implements Input, ReadableSpool {
     const stored = options.resume ? found : undefined
     const state = stored === undefined ? beginning(options.paths) : await continued(stored, options)
     const { follow, paths: patterns, missing, lost, clock, stats } = options
-    const from = { from: state.at, progress: (bytes: number) => void (stats.inputBytes += bytes) }
+    const from = {
+      from: state.at,
+      progress: (bytes: number) => void (stats.inputBytes += bytes),
+      damaged: (path: string, message: string) => stats.damage(path, message),
+    }
     const trail = follow
       ? await FollowTrail.open({ ...from, patterns, missing, lost, clock }, stored?.trail as FollowState | undefined)
       : new FileTrail(state.trail as readonly TrailFile[], from)
@@ -342,21 +346,27 @@ class ValidRecords {
     const frame = new FileFrame(block, first, acceptedAt, this.#pool)
     const stats = this.#stats
     for (let at = 0; at < block.count; at++) {
-      const start = block.starts[at]!
-      const end = block.ends[at]!
-      if (isBlank(block.bytes, start, end)) continue
-      if (at >= known) stats.read++
-      try {
-        if (end < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
-        const record = this.#scanner.scan(block.bytes, start, end)
-        this.#check(record)
-        this.#keep(frame.count++, record, at)
-      } catch (error) {
-        if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
-        if (at >= known) stats.reject(`${block.stretch.path}:${block.line + at}`, error.message)
-      }
+      if (isBlank(block.bytes, block.starts[at]!, block.ends[at]!)) continue
+      const invalid = this.#add(frame, block, at)
+      if (at < known || (block.torn && invalid !== undefined)) continue
+      stats.read++
+      if (invalid !== undefined) stats.reject(`${block.stretch.path}:${block.line + at}`, invalid)
     }
     return frame
+  }
+
+  /** Adds the record of a line to a frame; returns why it is invalid, if it is. */
+  #add(frame: FileFrame, { bytes, starts, ends }: TrailBlock, at: number): string | undefined {
+    try {
+      if (ends[at]! < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
+      const record = this.#scanner.scan(bytes, starts[at]!, ends[at]!)
+      this.#check(record)
+      this.#keep(frame.count++, record, at)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
+      return error.message
+    }
   }
 
   #keep(index: number, { bytes, starts, ends, marks }: ScannedRecord, at: number): void {

@@ -1,6 +1,7 @@
 /** Lines of several files, one file after the other. */
 import { findByIdentity, type TrailFile } from './continued-files.js'
 import { hasHead, headOf } from './file-head.js'
+import { damageMessage, isDamage, mayBeWhole } from './damage.js'
 import { openInput, type InputFile } from './input-file.js'
 import type { FilePlace, Stretch } from './stretch.js'
 import { LineBlocks, LineMemory, type LineBlock } from './line-blocks.js'
@@ -11,6 +12,8 @@ export interface TrailBlock extends LineBlock {
   readonly stretch: Stretch
   /** Number of the first line, from 1. */
   readonly line: number
+  /** The line is the last one in front of damage, and may be incomplete. */
+  readonly torn?: boolean
 }
 
 /** Lines of files, in an order that stays: what is read again from a place is the same. */
@@ -37,11 +40,16 @@ export interface TrailOptions {
   readonly from: FilePlace
   /** Called with bytes on disk as they are read. */
   readonly progress: (bytes: number) => void
+  /** Called once with each file that is damaged, when its readable part has been returned. */
+  readonly damaged: (path: string, message: string) => void
 }
 
 export class FileTrail implements Trail<readonly TrailFile[]> {
   readonly #progress: (bytes: number) => void
+  readonly #damaged: TrailOptions['damaged']
   readonly #files: TrailFile[]
+  /** Numbers of the files whose damage was reported. */
+  readonly #reported = new Set<number>()
   readonly #memory = new LineMemory()
   #index = 0
   #input: InputFile | undefined
@@ -51,9 +59,10 @@ export class FileTrail implements Trail<readonly TrailFile[]> {
   /** End of the last line that was returned. */
   #through = 0
 
-  constructor(files: readonly TrailFile[], { from, progress }: TrailOptions) {
+  constructor(files: readonly TrailFile[], { from, progress, damaged }: TrailOptions) {
     this.#files = [...files]
     this.#progress = progress
+    this.#damaged = damaged
     this.#goTo(from)
   }
 
@@ -65,13 +74,33 @@ export class FileTrail implements Trail<readonly TrailFile[]> {
     for (;;) {
       if (this.#index >= this.#files.length) return undefined
       this.#blocks ??= await this.#open()
-      const block = (await this.#blocks.next()) ?? this.#blocks.rest()
-      if (block !== undefined) return this.#numbered(block)
+      const block = await this.#read(this.#blocks)
+      if (block !== undefined) return block
       this.#files[this.#index] = { ...this.#files[this.#index]!, end: { offset: this.#through, line: this.#line } }
       await this.#leave()
       const { begin } = this.#files[this.#index + 1] ?? {}
       this.#goTo({ file: this.#index + 1, offset: begin?.offset ?? 0, line: begin?.line ?? 1 })
     }
+  }
+
+  async #read(blocks: LineBlocks): Promise<TrailBlock | undefined> {
+    try {
+      const block = (await blocks.next()) ?? blocks.rest()
+      return block && this.#numbered(block)
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const rest = blocks.rest()
+      const torn = rest !== undefined && mayBeWhole(rest) ? { ...this.#numbered(rest), torn: true } : undefined
+      this.#reportDamage(error)
+      return torn
+    }
+  }
+
+  #reportDamage(error: unknown): void {
+    const number = this.#index
+    if (this.#reported.has(number)) return
+    this.#reported.add(number)
+    this.#damaged(this.#files[number]!.path, damageMessage(error, this.#line - 1, this.#through))
   }
 
   finish(): void {}

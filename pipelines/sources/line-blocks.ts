@@ -58,7 +58,10 @@ export class LineBlocks {
     this.#skipping = midLine
   }
 
-  /** The next whole lines; undefined when there are none yet, or no more. Not to be called twice at a time. */
+  /**
+   * The next whole lines; undefined when there are none yet, or no more. Rejects as the source does, behind the lines in
+   * front of the error; `rest` then has the line in which it was. Not to be called twice at a time.
+   */
   async next(): Promise<LineBlock | undefined> {
     const block = await (this.#ahead ?? this.#fill())
     this.#ahead = undefined
@@ -108,7 +111,10 @@ export class LineBlocks {
     let seen = this.#more ? 0 : length
     for (;;) {
       if (!this.#more) {
-        const got = await this.#source.read(bytes, length)
+        const got = await this.#source.read(bytes, length).catch((error: unknown) => {
+          this.#rest = bytes.subarray(begin, length)
+          throw error
+        })
         length += got
         this.#read += got
         if (got === 0) {

@@ -1,6 +1,5 @@
-import { pipeline, Readable } from 'node:stream'
-import { createGunzip } from 'node:zlib'
 import { arrayLines } from './array-lines.js'
+import { gunzipped } from './gunzipped.js'
 import { MAX_LINE_BYTES } from './line-blocks.js'
 
 /** The input was said to be gzip, and is not. */
@@ -19,28 +18,9 @@ export class NotGzip extends Error {
  */
 export async function* ndjson(input: AsyncIterable<Uint8Array>, { gzip = false } = {}): AsyncGenerator<Uint8Array> {
   const { head, from } = await peek(input, isGzip)
-  if (isGzip(head)) {
-    const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
-    // The reader gets the error of either stream.
-    pipeline(Readable.from(from(0)), gunzip, () => {})
-    return yield* textLines(untilError(gunzip))
-  }
+  if (isGzip(head)) return yield* textLines(gunzipped(from(0)))
   if (gzip && head.length > 0) throw new NotGzip()
   yield* textLines(from(0))
-}
-
-/** Bytes of text that are lost in front of damage at most. */
-const CHUNK_BYTES = 1 << 16
-
-/** Iterates over a stream with what it buffers when it fails, which its own iterator drops. */
-async function* untilError(stream: Readable): AsyncGenerator<Uint8Array> {
-  try {
-    yield* stream as AsyncIterable<Uint8Array>
-  } catch (error) {
-    const rest = stream.read() as Uint8Array | null
-    if (rest !== null) yield rest
-    throw error
-  }
 }
 
 async function* textLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@ import type { Clock } from '../../src/core/clock.js'
 import { MalformedRecord, UnfitRecord } from '../records/index.js'
 import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
 import { streamBytes } from './byte-source.js'
+import { damageMessage, isDamage, mayBeWhole } from './damage.js'
 import { LineBlocks, MAX_LINE_BYTES, type LineBlock } from './line-blocks.js'
 import { ndjson } from './ndjson.js'
 
@@ -10,6 +11,13 @@ export type Reject = (line: number, message: string) => void
 
 /** Bytes that a writer collects before they are committed. */
 export const COMMIT_BYTES = 256 * 1024
+
+interface Intake {
+  readonly reject: Reject
+  readonly commit: () => Promise<void>
+  readonly taken: IntakeCount
+  readonly damaged?: (message: string) => void
+}
 
 /** What records are added to. */
 type RecordWriter = Pick<FrameWriter, 'add' | 'count' | 'size'>
@@ -21,30 +29,43 @@ export interface IntakeCount {
 
 /**
  * Takes all records of an input into a writer, and commits whenever enough have come together and at the end of what is
- * there by now. `commit` decides what to do about a spool that is full.
+ * there by now. `commit` decides what to do about a spool that is full. If the input is damaged, `damaged` is called after
+ * the records in front of that; without it the error is thrown.
  */
 export async function intakeRecords(
   input: AsyncIterable<Uint8Array>,
   writer: RecordWriter,
-  { reject, commit, taken }: { reject: Reject; commit: () => Promise<void>; taken: IntakeCount },
+  { reject, commit, taken, damaged }: Intake,
 ): Promise<void> {
   const blocks = new LineBlocks(streamBytes(ndjson(input)))
   let line = 1
+  let through = 0
   const add = async (block: LineBlock): Promise<void> => {
     for (let at = 0; at < block.count; at++) {
       addLine(block, at, writer, { line: line + at, reject, taken })
       if (writer.size >= COMMIT_BYTES) await commit()
     }
     line += block.count
+    through = block.end
+    if (writer.count > 0) await commit()
   }
   try {
-    for (let block = await blocks.next(); block !== undefined; block = await blocks.next()) {
-      await add(block)
-      if (writer.count > 0) await commit()
-    }
+    for (let block = await blocks.next(); block !== undefined; block = await blocks.next()) await add(block)
     const rest = blocks.rest()
     if (rest !== undefined) await add(rest)
-    if (writer.count > 0) await commit()
+  } catch (error) {
+    if (damaged === undefined || !isDamage(error)) throw error
+    const rest = blocks.rest()
+    if (rest !== undefined && mayBeWhole(rest)) {
+      const before = taken.read
+      addLine(rest, 0, writer, { line, reject: () => void taken.read--, taken })
+      if (taken.read > before) {
+        line++
+        through = rest.end
+      }
+      if (writer.count > 0) await commit()
+    }
+    damaged(damageMessage(error, line - 1, through))
   } finally {
     await blocks.close()
   }

@@ -27,6 +27,8 @@ export class OutputStats {
 
 type Counter = 'kept' | 'sampledOut' | 'delivered' | 'dropped' | 'retried' | 'batches' | 'bytes'
 
+type Report = (place: string, message: string) => void
+
 /** What a run has done so far; the members of its summary. */
 export class RunStats {
   /** Records that came in, invalid ones included. */
@@ -34,14 +36,18 @@ export class RunStats {
   rejected = 0
   /** Files of which records may have been lost before they were read. */
   losses = 0
+  /** Files, objects and streams that were read up to damage; each also counts as one of `rejected`. */
+  damaged = 0
   /** Bytes of input, before anything is decompressed. */
   inputBytes = 0
   readonly #outputs = new Map<string | undefined, OutputStats>()
-  readonly #report: (place: string, message: string) => void
+  readonly #report: Report
+  readonly #reportDamage: Report
 
-  /** Invalid records are handed to `report`, with where they stand. */
-  constructor(report: (place: string, message: string) => void) {
+  /** Calls `report` with the place of each invalid record, and `reportDamage` with each damaged input. */
+  constructor(report: Report, reportDamage = report) {
     this.#report = report
+    this.#reportDamage = reportDamage
   }
 
   /** Returns the counts of a route, or of the only output. */
@@ -76,6 +82,13 @@ export class RunStats {
   reject(place: string, message: string): void {
     this.rejected++
     this.#report(place, message)
+  }
+
+  /** Counts an input that is not read behind its damage. */
+  damage(place: string, message: string): void {
+    this.damaged++
+    this.rejected++
+    this.#reportDamage(place, message)
   }
 
   #sum(counter: Counter): number {

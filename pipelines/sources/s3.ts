@@ -4,10 +4,7 @@
  */
 import type * as Aws from '@aws-sdk/client-s3'
 import type { FrameWriter } from '../logpush/spool/types.js'
-import { MalformedArray } from './array-lines.js'
-import { isDecodingError } from './content-coding.js'
 import type { Input } from './input.js'
-import { ndjson } from './ndjson.js'
 import { ObjectLedger, type StoredObject } from './object-ledger.js'
 import { commitPatiently, intakeRecords } from './record-intake.js'
 import { NotStored, reconnecting, SourceRejected } from './reconnect.js'
@@ -181,13 +178,8 @@ class BucketReader {
         return writer.size
       },
     }
-    try {
-      await intakeRecords(ndjson(body), unread, { reject, commit, taken })
-    } catch (error) {
-      if (!isDecodingError(error) && !(error instanceof MalformedArray)) throw error
-      // What comes in front of the damage is kept.
-      stats.reject(object.key, (error as Error).message)
-    }
+    const damaged = (message: string) => stats.damage(object.key, message)
+    await intakeRecords(body, unread, { reject, commit, taken, damaged })
     await commit()
     await this.#ledger.save(object, Infinity)
   }

@@ -14,7 +14,8 @@ export async function stdinInput(stream: Readable, deps: TakingDeps): Promise<In
       signal.addEventListener('abort', leave, { once: true })
       const reject = (line: number, message: string) => stats.reject(`standard input:${line}`, message)
       const commit = async () => await commitPatiently(writer, clock, signal)
-      await intakeRecords(stream, writer, { reject, commit, taken: stats })
+      const damaged = (message: string) => stats.damage('standard input', message)
+      await intakeRecords(stream, writer, { reject, commit, taken: stats, damaged })
     },
   })
 }

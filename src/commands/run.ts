@@ -24,7 +24,7 @@ export const run: DefineCommand = (command) => {
     .addHelpText(
       'after',
       '\nPrints a summary as one line of JSON. Exit codes: 0 all delivered, 2 the file or its input cannot be used,\n' +
-        '5 records undelivered or invalid. The first SIGINT or SIGTERM ends a listener or a followed file, and stops at a\n' +
+        '5 records undelivered or invalid, or input damaged. The first SIGINT or SIGTERM ends a listener or a followed file, and stops at a\n' +
         'batch elsewhere; the second stops at once.',
     )
     .action(async (file: string, { resume = false, state }: { resume?: boolean; state?: string }) => {
@@ -62,10 +62,13 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   const tell = (message: string) => progress.above(() => process.stderr.write(`edged: ${message}\n`))
   const runs = pipelines.map(
     () =>
-      new RunStats((place, message) => {
-        if (++reported <= MAX_REPORTED) tell(`${place}: ${message}`)
-        else if (reported === MAX_REPORTED + 1) tell('more invalid records are only counted')
-      }),
+      new RunStats(
+        (place, message) => {
+          if (++reported <= MAX_REPORTED) tell(`${place}: ${message}`)
+          else if (reported === MAX_REPORTED + 1) tell('more invalid records are only counted')
+        },
+        (place, message) => tell(`${place} ${message}`),
+      ),
   )
   progress.start(runs)
   const ran = await Promise.all(
@@ -94,7 +97,7 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   judge(ran, state)
 }
 
-const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'losses', 'batches', 'bytes'] as const
+const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'losses', 'damaged', 'batches', 'bytes'] as const
 
 const totals = (runs: readonly RunStats[]): Record<string, number> =>
   Object.fromEntries(MEMBERS.map((member) => [member, runs.reduce((sum, stats) => sum + stats[member], 0)]))
@@ -126,6 +129,7 @@ function judge(ran: readonly Ran[], state: string): void {
     if (end.end === 'failed') return [[end.code, `${name}: ${end.message}${end.canResume ? `; ${kept}` : ''}`]]
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
+    if (stats.damaged > 0) return [[5, damagedOf(name, stats.damaged)]]
     if (stats.losses > 0) return [[5, `${name}: records of ${stats.losses} files may be lost; see the messages above`]]
     if (stats.dropped > 0) return droppedOf(pipeline, stats).map((message) => [5, message])
     if (stats.rejected > 0 && pipeline.on_invalid !== 'skip')
@@ -135,6 +139,9 @@ function judge(ran: readonly Ran[], state: string): void {
   if (issues.length === 0) return
   throw new Exit(Math.max(...issues.map(([code]) => code)), issues.map(([, message]) => message).join('\nedged: '))
 }
+
+const damagedOf = (name: string, count: number): string =>
+  `${name}: ${count} damaged ${count === 1 ? 'input was' : 'inputs were'} read up to the damage; see the messages above`
 
 const droppedOf = (pipeline: Pipeline, stats: RunStats): string[] =>
   pipeline.outputs.flatMap((output) => {

@@ -114,8 +114,9 @@ export function startPipelines(
 
   const runOne = async (pipeline: Pipeline): Promise<void> => {
     const { name } = pipeline
-    const stats = new RunStats((place, message) =>
-      log.debug({ event: 'pipeline_invalid_record', name, place, message }),
+    const stats = new RunStats(
+      (place, message) => log.debug({ event: 'pipeline_invalid_record', name, place, message }),
+      (place, message) => log.warn({ event: 'pipeline_input_damaged', name, place }, `${place} ${message}`),
     )
     const shown: { state: PipelineState; error: string | null } = { state: 'running', error: null }
     for (const output of pipeline.outputs) monitor.add(watched(pipeline, output, { stats, shown }))

@@ -122,6 +122,48 @@ t.test('a run that is killed again and again goes on with the same batches and l
   t.equal(bodies.length, before, 'a finished run sends nothing again')
 })
 
+t.test(
+  'a damaged file is delivered up to the damage, also by runs that are killed, and the next files whole',
+  options,
+  async (t) => {
+    const cut = gzipSync(`${records(2000, 2500).join('\n')}\n`).subarray(0, -8)
+    const folder = testFolder(t, {
+      'in-1.ndjson': records(0, 2000).join('\n'),
+      'in-2.ndjson.gz': cut,
+      'in-3.ndjson.gz': Buffer.from([0x1f, 0x8b, 8]),
+      'in-4.ndjson': records(4500, 1500).join('\n'),
+    })
+    let child: ChildProcess | undefined
+    const kills = new Set([2, 3, 5, 6])
+    const { bodies, url } = await receiver(t, (index) => {
+      if (!kills.has(index)) return 200
+      child?.kill('SIGKILL')
+      return undefined
+    })
+    const file = pipeline(folder, url, 'in_flight: 1\non_invalid: skip\n')
+    let last = start(t, file)
+    child = last.child
+    for (let code = await last.ended; code === null; code = await last.ended) {
+      last = start(t, file, ['--resume'])
+      child = last.child
+    }
+    t.equal(await last.ended, 5)
+    const seen = new Map(bodies.map((body) => [gunzipSync(body).toString(), body]))
+    t.same(
+      [...seen.keys()],
+      Array.from({ length: 6 }, (_, index) => batch(index)),
+      'all records, in order',
+    )
+    t.ok(
+      bodies.every((body) => seen.get(gunzipSync(body).toString())?.equals(body)),
+      'repeated batches have the same bytes',
+    )
+    t.match(last.summary(), { rejected: 2, damaged: 2, dropped: 0 })
+    t.match(last.reported(), /in-3\.ndjson\.gz is damaged behind line 0, byte 0 of its text: unexpected end of file; /)
+    t.match(last.reported(), /: 2 damaged inputs were read up to the damage; see the messages above/)
+  },
+)
+
 t.test('a followed file goes on behind a crash and a stop, through a rotation, without a gap', options, async (t) => {
   const folder = testFolder(t)
   const log = join(folder, 'access.ndjson')
