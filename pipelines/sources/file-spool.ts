@@ -115,14 +115,11 @@ export class FileSpool implements Input, ReadableSpool {
     const stored = options.resume ? found : undefined
     const state = stored === undefined ? beginning(options.paths) : await continued(stored, options)
     const { follow, paths: patterns, missing, lost, clock, stats } = options
-    const from = {
-      from: state.at,
-      progress: (bytes: number) => void (stats.inputBytes += bytes),
-      damaged: (path: string, message: string) => stats.damage(path, message),
-    }
+    const from = { from: state.at, progress: (bytes: number) => void (stats.inputBytes += bytes) }
+    const damaged = (path: string, message: string) => stats.damage(path, message)
     const trail = follow
       ? await FollowTrail.open({ ...from, patterns, missing, lost, clock }, stored?.trail as FollowState | undefined)
-      : new FileTrail(state.trail as readonly TrailFile[], from)
+      : new FileTrail(state.trail as readonly TrailFile[], { ...from, damaged })
     return new FileSpool(options, trail, state)
   }
 

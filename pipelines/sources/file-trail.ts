@@ -40,13 +40,16 @@ export interface TrailOptions {
   readonly from: FilePlace
   /** Called with bytes on disk as they are read. */
   readonly progress: (bytes: number) => void
+}
+
+interface FileTrailOptions extends TrailOptions {
   /** Called once with each file that is damaged, when its readable part has been returned. */
   readonly damaged: (path: string, message: string) => void
 }
 
 export class FileTrail implements Trail<readonly TrailFile[]> {
   readonly #progress: (bytes: number) => void
-  readonly #damaged: TrailOptions['damaged']
+  readonly #damaged: FileTrailOptions['damaged']
   readonly #files: TrailFile[]
   /** Numbers of the files whose damage was reported. */
   readonly #reported = new Set<number>()
@@ -59,7 +62,7 @@ export class FileTrail implements Trail<readonly TrailFile[]> {
   /** End of the last line that was returned. */
   #through = 0
 
-  constructor(files: readonly TrailFile[], { from, progress, damaged }: TrailOptions) {
+  constructor(files: readonly TrailFile[], { from, progress, damaged }: FileTrailOptions) {
     this.#files = [...files]
     this.#progress = progress
     this.#damaged = damaged
