@@ -356,7 +356,7 @@ class ValidRecords {
   #add(frame: FileFrame, { bytes, starts, ends }: TrailBlock, at: number): string | undefined {
     try {
       if (ends[at]! < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
-      const record = this.#scanner.scan(bytes, starts[at]!, ends[at]!)
+      const record = this.#scanner.scan(bytes, starts[at], ends[at])
       this.#check(record)
       this.#keep(frame.count++, record, at)
       return undefined
