@@ -50,7 +50,10 @@ t.test('s3', { skip: NO_SWIFT }, async (t) => {
     const first = sourceRun(folder, source())
     t.match(await first.run(), { end: 'done' })
     t.strictSame(lines(folder), ['"a",200', '"b",200', '"c",200', '"d",200'])
-    t.match(first.rejected, [/^a\/1\.ndjson:2: /, /^a\/3\.gz: is damaged behind line 0, byte 0 of its text: unexpected end of file/])
+    t.match(first.rejected, [
+      /^a\/1\.ndjson:2: /,
+      /^a\/3\.gz: is damaged behind line 0, byte 0 of its text: unexpected end of file/,
+    ])
 
     // An object with another content is read again, one that is the same is not.
     await put('a/1.ndjson', `${recordOf('e')}\n`)
