@@ -9,27 +9,24 @@ export const Cache = Type.Object(
       '256MB',
       'Cached responses in memory: bodies, header fields and their index. 0B: no response is cached.',
     ),
-    disk: Type.Union(
-      [
-        Type.Null(),
-        Type.Object(
-          {
-            folder: Type.String({
-              minLength: 1,
-              description:
-                'Folder of the files, relative to the configuration file. It must belong to this daemon alone.',
-            }),
-            bytes: Size('10GB', 'Maximum bytes of the files, including those that are being written.'),
-          },
-          strict,
-        ),
-      ],
-      {
-        default: null,
-        description:
-          'Second tier on disk: responses survive a restart, and larger ones than memory has space for are stored. ' +
-          'null: responses are cached in memory only. folder changes with the next start.',
-      },
+    disk: Type.Optional(
+      Type.Object(
+        {
+          folder: Type.String({
+            minLength: 1,
+            description:
+              'Folder of the files, relative to the configuration file. It must belong to this daemon alone.',
+            examples: ['./cache'],
+          }),
+          bytes: Size('10GB', 'Maximum bytes of the files, including those that are being written.'),
+        },
+        {
+          ...strict,
+          description:
+            'Second tier on disk: responses survive a restart, and larger ones than memory has space for are stored. ' +
+            'null or absent: responses are cached in memory only. folder changes with the next start.',
+        },
+      ),
     ),
     max_object: Size('512MB', 'Maximum body of a cached response; larger ones are passed through.'),
   },

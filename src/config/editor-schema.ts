@@ -8,7 +8,8 @@ interface Shape {
 }
 
 /**
- * Returns the schema of a file for its author: options with a default can be omitted, and a section can be empty.
+ * Returns the schema of a file for its author: options with a default can be omitted, and optional
+ * ones and sections can be null.
  * The schema for validation describes the value with every default filled in.
  */
 export function forEditors(schema: object): object {
@@ -23,12 +24,16 @@ function written(schema: Shape): Shape {
     ...(oneOf && { oneOf: oneOf.map(written) }),
     ...(properties && {
       required: required.filter((name) => properties[name]?.default === undefined),
-      properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, section(member)])),
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, member]) => {
+          const isOptional = member.default !== undefined || !required.includes(name)
+          return [name, isOptional ? orNull(written(member)) : written(member)]
+        }),
+      ),
     }),
   }
 }
 
-function section(member: Shape): Shape {
-  const shape = written(member)
-  return shape.properties && shape.default !== undefined ? { ...shape, type: ['object', 'null'] } : shape
-}
+/** An option without a value, as in `access_log: null`, counts as absent. */
+const orNull = (shape: Shape): Shape =>
+  shape.type === 'object' || shape.type === 'string' ? { ...shape, type: [shape.type, 'null'] } : shape

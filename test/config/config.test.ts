@@ -179,6 +179,27 @@ t.test('all issues are reported together', async (t) => {
   t.equal(faults('foo: 1\nbar: 2\nproxy: { listen: x }').length, 3)
 })
 
+t.test('the limit of cached files is a number of bytes, and has a default', async (t) => {
+  const disk = (text: string) => readConfig(`cache: ${text}`, '/etc/edged/f.yaml', {}).cache.disk
+  t.strictSame(disk('{ disk: { folder: ./files, bytes: 1GB } }'), { folder: '/etc/edged/files', bytes: 1e9 })
+  t.strictSame(disk('{ disk: { folder: ./files } }'), { folder: '/etc/edged/files', bytes: 1e10 })
+  t.equal(disk('{ disk: null }'), undefined)
+})
+
+// Units and defaults of an object in a union would not be applied.
+t.test('no duration, size or default of an object is part of a union', async (t) => {
+  const found: string[] = []
+  const visit = (schema: unknown, path: string, isInUnion: boolean): void => {
+    if (schema === null || typeof schema !== 'object') return
+    if (isInUnion && ('x-unit' in schema || 'default' in schema)) found.push(path)
+    for (const [key, value] of Object.entries(schema))
+      if (key !== 'default' && key !== 'examples')
+        visit(value, `${path}/${key}`, isInUnion || key === 'anyOf' || key === 'oneOf')
+  }
+  visit(ConfigFile, '', false)
+  t.strictSame(found, [])
+})
+
 t.test('an issue in one section does not hide those of others', async (t) => {
   const text = zone(`
     plan: free
@@ -271,6 +292,8 @@ t.test('the schemas for editors accept the bundled files, and reject what edged 
   }
   const zone = { id: ZONE, account: ACCOUNT, name: 'a.test', origin: 'demo' }
   t.ok(config({ zones: [zone] }))
+  const absent = { access_log: null, cache: { disk: null }, control: { tls: null }, egress: { ca_file: null } }
+  t.ok(config(absent), 'null is the absence of an option')
   for (const wrong of [{ proxi: {} }, { zones: [{ ...zone, account: undefined }] }, { proxy: { drain_timeout: 30 } }])
     t.notOk(config(JSON.parse(JSON.stringify(wrong))), JSON.stringify(wrong))
   const whole = { source: 'stdin', dataset: 'dns_logs', destination_conf: 'stdout://' }

@@ -81,7 +81,7 @@ export async function startCachedSite(
   const owner = disk && (await DiskOwner.open(disk, { identity: disk.identity ?? 'store', clock, log }))
   if (owner) t.teardown(async () => await owner.close())
   const cache = new ResponseCache(
-    { memory, max_object: maxObject, disk: null },
+    { memory, max_object: maxObject },
     { facts, clock, metrics, ...(owner && { disk: { start: owner.start, owner, counts: owner } }) },
   )
   t.teardown(async () => await cache.close())
