@@ -9,6 +9,7 @@ import type { Metrics } from '../core/metrics.js'
 import { tracer } from '../edge/rules/trace.js'
 import { PACKAGE_ROOT, VERSION } from '../package.js'
 import type { Webhooks } from '../webhooks/index.js'
+import { BUSY_API_RESPONSES, BusyHeap } from './busy-heap.js'
 import { originIssue } from './dial-guard.js'
 import type { Edge } from './edge.js'
 import type { Foundation } from './foundation.js'
@@ -45,6 +46,8 @@ export async function startApi(parts: ApiParts): Promise<Control> {
   const { foundation, config, edge, tails, webhooks, scripts, traffic, state, clock, log } = parts
   const { store, keys, egress, logpush, effective } = foundation
   const { zones, geo } = edge
+  const observe = observeApi(parts.metrics, edge.tracer)
+  let responses = 0
   const deps = {
     bind: parts.activated.bind,
     config: effective,
@@ -59,7 +62,10 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     log,
     trace: tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config().proxy.rules_body.bytes }),
     upgrades: [logpush.engine.live, tails],
-    observe: observeApi(parts.metrics, edge.tracer),
+    observe: (request: Parameters<typeof observe>[0]) => {
+      responses += 1
+      return observe(request)
+    },
   }
   const posture = {
     vault: keys,
@@ -82,5 +88,13 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     workers: () => scripts.services,
     overview: () => overview,
   })
-  return await startControl(areas, deps, join(PACKAGE_ROOT, 'dist'))
+  const control = await startControl(areas, deps, join(PACKAGE_ROOT, 'dist'))
+  const busyHeap = new BusyHeap(() => responses, BUSY_API_RESPONSES)
+  return {
+    ...control,
+    async close(drainMs) {
+      busyHeap.close()
+      await control.close(drainMs)
+    },
+  }
 }
