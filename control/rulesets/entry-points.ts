@@ -50,11 +50,11 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
     if (!stored || !old) {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, repository.making())
       const hints = await rulesHints(made.rules, made.phase, repository.pause)
-      return { ...repository.created(actor, made), hints }
+      return { ...(await repository.created(actor, made)), hints }
     }
     const next = replaceRuleset(old, given, repository.making())
     const hints = rules ? await rulesHints(next.rules, next.phase, repository.pause) : []
-    return { ...repository.changed(actor, stored, next), hints }
+    return { ...(await repository.changed(actor, stored, next)), hints }
   }
   return { existing, repository, check, put }
 }

@@ -50,7 +50,7 @@ function createRule({ repository, check }: Context): Endpoint {
         const rule = checked(position, () => check.rule(call, old, members))
         const next = addRule(old, rule, position.value, repository.making())
         const added = next.rules.find(({ id }) => !ruleIn(old, id))
-        return { ...repository.changed(call, stored, next), hints: ownHints(next, added?.id) }
+        return { ...(await repository.changed(call, stored, next)), hints: ownHints(next, added?.id) }
       }),
   })
 }
@@ -82,7 +82,7 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
         const hints = ownHints(next, rule.id)
         return next === old
           ? { ...UNCHANGED, result: old, hints }
-          : { ...repository.changed(call, stored, next), hints }
+          : { ...(await repository.changed(call, stored, next)), hints }
       }),
   })
 }
@@ -97,11 +97,11 @@ function removeRulesetRule({ repository }: Context): Endpoint {
     query: DryRun,
     result: WrittenRuleset,
     handle: async (call) =>
-      await repository.write(call, call.query.dry_run, () => {
+      await repository.write(call, call.query.dry_run, async () => {
         const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
         const { id } = known(old, call.params.rule_id)
-        return repository.changed(call, stored, removeRule(old, id, repository.making()))
+        return await repository.changed(call, stored, removeRule(old, id, repository.making()))
       }),
   })
 }

@@ -90,7 +90,7 @@ function postRuleset({ repository, check }: Context): Endpoint {
         const rules = await check.rules(call, body, body.rules, misplaced)
         const made = createRuleset({ ...body, rules: rules ?? [] }, repository.making())
         const hints = await rulesHints(made.rules, made.phase, repository.pause)
-        return { ...repository.created(call, made), hints }
+        return { ...(await repository.created(call, made)), hints }
       }),
   })
 }
@@ -133,7 +133,7 @@ function putRuleset({ repository, check }: Context): Endpoint {
         const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
         const next = replaceRuleset(old, change, repository.making())
         const hints = rules ? await rulesHints(next.rules, next.phase, repository.pause) : []
-        return { ...repository.changed(call, stored, next), hints }
+        return { ...(await repository.changed(call, stored, next)), hints }
       }),
   })
 }
@@ -148,8 +148,10 @@ function removeRuleset({ repository }: Context): Endpoint {
     query: DryRun,
     status: 204,
     handle: async (call) =>
-      await repository.write(call, call.query.dry_run, () =>
-        repository.removed(call, repository.get(call.scope, call.params.ruleset_id)),
+      await repository.write(
+        call,
+        call.query.dry_run,
+        async () => await repository.removed(call, repository.get(call.scope, call.params.ruleset_id)),
       ),
   })
 }

@@ -41,12 +41,15 @@ export function versions(repository: RulesetRepository): Endpoint[] {
       query: DryRun,
       status: 204,
       handle: async (call) =>
-        await repository.write(call, call.query.dry_run, () =>
-          repository.versionRemoved(
-            call,
-            repository.get(call.scope, call.params.ruleset_id),
-            call.params.ruleset_version,
-          ),
+        await repository.write(
+          call,
+          call.query.dry_run,
+          async () =>
+            await repository.versionRemoved(
+              call,
+              repository.get(call.scope, call.params.ruleset_id),
+              call.params.ruleset_version,
+            ),
         ),
     }),
     endpoint({

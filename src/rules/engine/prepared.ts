@@ -157,12 +157,19 @@ export function* preparation(
   }
 }
 
-/** Returns the number of steps of {@link preparation}: rules that are not in the previous version, and tables. */
-export function stepsToPrepare({ rules }: Ruleset, previous: PreparedRuleset | undefined): number {
+/**
+ * Returns the number of steps of {@link preparation}: rules that are not in the previous version, and tables. Counts to
+ * `max` and not much further.
+ */
+export function stepsToPrepare({ rules }: Ruleset, previous: PreparedRuleset | undefined, max: number): number {
   const known = new Map(previous?.rules.map((prepared) => [prepared.rule.id, prepared]))
-  return rules
-    .filter((rule) => !isReady(known.get(rule.id), rule))
-    .reduce((steps, rule) => steps + (unicodeTables(JSON.stringify(rule)).next().done === true ? 1 : SLOW_STEPS), 0)
+  let steps = 0
+  for (const rule of rules) {
+    if (steps >= max) break
+    if (isReady(known.get(rule.id), rule)) continue
+    steps += unicodeTables(JSON.stringify(rule)).next().done === true ? 1 : SLOW_STEPS
+  }
+  return steps
 }
 
 /** A table takes as long as this many rules. */

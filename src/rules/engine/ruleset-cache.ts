@@ -121,7 +121,7 @@ export class RulesetCache {
     forgetExpressions()
   }
 
-  /** Returns the changed rulesets that zones run and that are not compiled, with their number of steps. */
+  /** Returns the changed rulesets that zones run and that are not compiled, with their steps as far as they matter. */
   #unprepared(): { ruleset: Ruleset; level: Level; accountId: string; steps: number }[] {
     const found = new Map<string, { ruleset: Ruleset; level: Level; accountId: string; steps: number }>()
     const visit = (scope: Scope, id: string): void => {
@@ -132,7 +132,7 @@ export class RulesetCache {
       if (stored === undefined) return level === 'zone' ? visit(account(accountId), id) : undefined
       const known = this.#prepared.get(id)
       if (known?.version === stored.version) return
-      found.set(id, { ruleset: stored, level, accountId, steps: stepsToPrepare(stored, known) })
+      found.set(id, { ruleset: stored, level, accountId, steps: stepsToPrepare(stored, known, MAX_AT_ONCE) })
       for (const { action, action_parameters: params } of stored.rules)
         if (action === 'execute') visit(scope, String(params?.['id']))
     }
