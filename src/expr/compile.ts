@@ -18,6 +18,8 @@ type Elements = (context: Context) => readonly Value[] | undefined
 type Results = (context: Context) => readonly boolean[]
 
 const NOTHING: readonly never[] = []
+/** Cost of a call of a function besides that of its arguments, in steps of the budget. */
+const CALL_STEPS = 16
 
 /** Compiles a tree to a function. Constant parts are evaluated now; no code is generated as text. */
 export class Compiler {
@@ -169,8 +171,9 @@ export class Compiler {
     }
     const elements = call.mapped ? this.elements(head as Path) : undefined
     const first = elements === undefined ? this.#arg(head) : undefined
+    const steps = definition.callSteps ?? CALL_STEPS
     const evaluated = (callee: Callee): Evaluate =>
-      first === undefined ? mapped(callee, elements as Elements, others) : applied(callee, first, others)
+      first === undefined ? mapped(callee, elements as Elements, others, steps) : applied(callee, first, others, steps)
     const within = definition.prepareWithin?.(infos)
     if (within === undefined) return evaluated(definition.prepare(infos))
     return (context) => evaluated(within(context))(context)
@@ -208,28 +211,37 @@ function spread(value: Value, accesses: readonly Access[]): readonly Value[] {
   return next === -1 ? found : found.flatMap((element) => spread(element, accesses.slice(next)))
 }
 
-function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[]): Evaluate {
+function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[], steps: number): Evaluate {
   const [second, third] = others
-  if (second === undefined) return (context) => callee(charged(head(context), context))
-  if (third === undefined) return (context) => callee(charged(head(context), context), second(context))
+  if (second === undefined) return (context) => callee(charged(head(context), context, steps))
+  if (third === undefined)
+    return (context) => callee(charged(head(context), context, steps), charged(second(context), context))
   return (context) =>
-    callee(charged(head(context), context), ...others.map((other) => charged(other(context), context)))
+    callee(charged(head(context), context, steps), ...others.map((other) => charged(other(context), context)))
 }
 
-/** Charges the work of a function on a byte string. All functions take time linear in its length. */
-function charged(value: Value | undefined, context: Context): Value | undefined {
-  if (typeof value === 'string') context.spend(value.length)
+/** Charges the work of a function on one argument, and `further` steps. */
+function charged(value: Value | undefined, context: Context, further = 0): Value | undefined {
+  context.spend(further + sizeOf(value))
   return value
 }
 
+/** Returns the bytes of a string, or the members of an array or a map. */
+function sizeOf(value: Value | undefined): number {
+  if (typeof value === 'string') return value.length
+  return typeof value === 'object' ? ('size' in value ? value.size : value.length) : 0
+}
+
 /** Calls the function for each element of its first argument. Undefined results are omitted. */
-function mapped(callee: Callee, head: Elements, others: readonly Evaluate[]): Evaluate {
+function mapped(callee: Callee, head: Elements, others: readonly Evaluate[], steps: number): Evaluate {
   return (context) => {
     const elements = head(context)
     if (elements === undefined) return undefined
     const rest = others.map((other) => other(context))
+    // Each call works on the other arguments too.
+    const further = rest.reduce<number>((sum, value) => sum + sizeOf(value), steps)
     return elements.flatMap((element) => {
-      const result = callee(charged(element, context), ...rest)
+      const result = callee(charged(element, context, further), ...rest)
       // Wrapped in an array, because flatMap would flatten a result that is an array.
       return result === undefined ? [] : [result]
     })

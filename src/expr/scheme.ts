@@ -57,7 +57,9 @@ export interface FunctionDef {
   returns(first: Type): Type
   /** Creates the function for one position in an expression. Work that depends on literals is done here, once. */
   prepare(args: readonly ArgInfo[]): Callee
-  /** The same for a function whose work is not linear in its arguments: it charges the budget itself. */
+  /** Cost of a call besides that of its arguments, in steps of the budget. Default: 16. */
+  readonly callSteps?: number
+  /** The same for a function that works longer than one step per byte of its arguments: it charges the budget for that. */
   prepareWithin?(args: readonly ArgInfo[]): (budget: Budget) => Callee
 }
 

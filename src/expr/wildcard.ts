@@ -51,9 +51,25 @@ export function parseWildcard(pattern: Bytes, strict: boolean): Wildcard | strin
 export function lowerAscii(text: Bytes): Bytes {
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
-    if (char > 127) return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+    if (char > 127) return withCase(text, 0x41)
   }
   return text.toLowerCase()
+}
+
+/** Returns a byte string with a-z in upper case; other bytes are unchanged. */
+export function upperAscii(text: Bytes): Bytes {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 127) return withCase(text, 0x61)
+  return text.toUpperCase()
+}
+
+/** Returns a byte string with the other case of the 26 letters that begin with `first`. */
+function withCase(text: Bytes, first: number): Bytes {
+  const bytes = Buffer.from(text, 'latin1')
+  for (let at = 0; at < bytes.length; at++) {
+    const letter = (bytes[at] as number) - first
+    if (letter >= 0 && letter < 26) bytes[at] = (first ^ 0x20) + letter
+  }
+  return bytes.toString('latin1')
 }
 
 /** Matches greedily from the left, which is right for a search that need not return the stars. */

@@ -5,7 +5,16 @@ import { compileKey } from '../../src/rules/limits/key.js'
 import { Limiter, type Exceeded } from '../../src/rules/limits/limiter.js'
 import { RuleLimit } from '../../src/rules/limits/rule-limit.js'
 import type { ExchangeObserver } from '../../src/rules/types.js'
-import { contextOf, NO_LISTS, parseIp, SCHEME, type Value } from '../../src/expr/index.js'
+import {
+  BUDGET_EXCEEDED,
+  contextOf,
+  Getters,
+  NO_LISTS,
+  parseIp,
+  REQUEST_STEPS,
+  SCHEME,
+  type Value,
+} from '../../src/expr/index.js'
 
 const PLACE = { phase: 'http_ratelimit', lists: NO_LISTS } as const
 
@@ -323,6 +332,15 @@ t.test('characteristics are any values: calls, lookups, and those that are not f
   t.not(key('http.host'), key('lower(http.host)'))
   for (const wrong of ['http.response.code', 'no.such.field', 'http.host eq "a"', ''])
     t.throws(() => key(wrong), { name: 'ExprError' }, wrong)
+})
+
+t.test('the values of a key are charged to the budget of the request', async (t) => {
+  const { keyOf } = compileKey(['http.request.body.raw'], PLACE)
+  const getters = new Getters(SCHEME, { 'http.request.body.raw': () => 'a'.repeat(100_000) })
+  const context = getters.context(undefined, REQUEST_STEPS)
+  t.throws(() => {
+    for (let rule = 0; rule < 100; rule++) keyOf(context)
+  }, BUDGET_EXCEEDED)
 })
 
 t.test('a million hostile keys remain short and within the cap', async (t) => {

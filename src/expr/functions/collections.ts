@@ -1,5 +1,6 @@
+import { UNLIMITED, type Budget } from '../budget.js'
 import { TRANSFORM_PHASES } from '../fields/info.js'
-import type { FunctionDef } from '../scheme.js'
+import type { Callee, FunctionDef } from '../scheme.js'
 import { arrayOf, BOOL, BYTES, type Type } from '../types.js'
 import type { Value } from '../value.js'
 import { bytes, int, of, oneOf } from './params.js'
@@ -37,9 +38,18 @@ export const join: FunctionDef = {
   optional: [],
   phases: [...TRANSFORM_PHASES, 'http_request_firewall_custom', 'http_custom_errors'],
   returns: () => BYTES,
-  prepare: () => (items, separator) =>
-    Array.isArray(items) && typeof separator === 'string' ? items.join(separator) : undefined,
+  prepare: () => joining(UNLIMITED),
+  prepareWithin: () => joining,
 }
+
+/** Charges each byte of the result: the separator is in it once per item. */
+const joining =
+  (budget: Budget): Callee =>
+  (items, separator) => {
+    if (!Array.isArray(items) || typeof separator !== 'string') return undefined
+    budget.spend((items as readonly string[]).reduce((sum, item) => sum + item.length + separator.length, 0))
+    return items.join(separator)
+  }
 
 export const hasKey: FunctionDef = {
   name: 'has_key',

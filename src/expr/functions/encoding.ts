@@ -44,9 +44,9 @@ export const encodeBase64: FunctionDef = {
     const letters = String(options?.literal ?? '')
     return (text) => {
       if (typeof text !== 'string') return undefined
-      const padded = Buffer.from(text, 'latin1').toString('base64')
-      const alphabet = letters.includes('u') ? padded.replace(/\+/g, '-').replace(/\//g, '_') : padded
-      return letters.includes('p') ? alphabet : alphabet.replace(/=+$/, '')
+      const encoded = Buffer.from(text, 'latin1').toString(letters.includes('u') ? 'base64url' : 'base64')
+      const bare = encoded.replace(/=+$/, '')
+      return letters.includes('p') ? bare.padEnd(Math.ceil(bare.length / 4) * 4, '=') : bare
     }
   },
 }
@@ -56,6 +56,7 @@ export const sha256: FunctionDef = {
   name: 'sha256',
   params: [bytes('any')],
   optional: [],
+  callSteps: 250,
   returns: () => BYTES,
   prepare: () => (text) =>
     typeof text === 'string' ? createHash('sha256').update(text, 'latin1').digest('binary') : undefined,
@@ -68,6 +69,7 @@ export const uuidv4: FunctionDef = {
   optional: [],
   phases: TRANSFORM_PHASES,
   valueOnly: true,
+  callSteps: 150,
   returns: () => BYTES,
   prepare: () => (random) => {
     if (typeof random !== 'string' || random.length < 16) return undefined

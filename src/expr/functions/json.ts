@@ -1,3 +1,4 @@
+import { UNLIMITED, type Budget } from '../budget.js'
 import type { Callee, FunctionDef } from '../scheme.js'
 import { BYTES, INT } from '../types.js'
 import { toBytes, toText, type Bytes, type Value } from '../value.js'
@@ -8,15 +9,22 @@ const key = oneOf('Bytes or Int', (type) => type === BYTES || type === INT, 'any
 /** Strings, so that digits inside of them are not changed, and numbers. Only applied to valid JSON. */
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g
 
+/** Cost of parsing, in steps of the budget per byte. Numbers are searched besides. */
+const PARSE_STEPS = 3
+const PARSE_INTEGERS_STEPS = 8
+
+type Parse = (document: Bytes, budget: Budget) => unknown
+
 /**
  * Caches the last parsed document. Rules read the same document, the body of a request, repeatedly: parsing it each
  * time would block the process for seconds with a few hundred rules.
  */
-function remembered(parse: (text: string) => unknown): (document: Bytes) => unknown {
+function remembered(parse: (text: string) => unknown, steps: number): Parse {
   let last: Bytes | undefined
   let value: unknown
-  return (document) => {
+  return (document, budget) => {
     if (document !== last) {
+      budget.spend(document.length * steps)
       value = parse(toText(document))
       last = document
     }
@@ -24,12 +32,15 @@ function remembered(parse: (text: string) => unknown): (document: Bytes) => unkn
   }
 }
 
-const parsed = remembered(parseJson)
+const parsed = remembered(parseJson, PARSE_STEPS)
 
 const parsedIntegers = remembered((text) => {
   if (parseJson(text) === undefined) return undefined
   return parseJson(text.replace(STRING_OR_NUMBER, (found) => (/^"|^-?[0-9]+$/.test(found) ? found : 'null')))
-})
+}, PARSE_INTEGERS_STEPS)
+
+const readString = (found: unknown) => (typeof found === 'string' ? toBytes(found) : undefined)
+const readInteger = (found: unknown) => (typeof found === 'number' && Math.abs(found) < 2 ** 63 ? found : undefined)
 
 /** Returns the string at a path of member names and positions. Missing if there is no value or one of another type. */
 export const lookupJsonString: FunctionDef = {
@@ -38,7 +49,8 @@ export const lookupJsonString: FunctionDef = {
   optional: [],
   rest: key,
   returns: () => BYTES,
-  prepare: () => lookup(parsed, (found) => (typeof found === 'string' ? toBytes(found) : undefined)),
+  prepare: () => lookup(parsed, readString)(UNLIMITED),
+  prepareWithin: () => lookup(parsed, readString),
 }
 
 /** Returns the integer at a path; `42.0` and `4e1` are not integers. */
@@ -48,8 +60,8 @@ export const lookupJsonInteger: FunctionDef = {
   optional: [],
   rest: key,
   returns: () => INT,
-  prepare: () =>
-    lookup(parsedIntegers, (found) => (typeof found === 'number' && Math.abs(found) < 2 ** 63 ? found : undefined)),
+  prepare: () => lookup(parsedIntegers, readInteger)(UNLIMITED),
+  prepareWithin: () => lookup(parsedIntegers, readInteger),
 }
 
 function parseJson(text: string): unknown {
@@ -60,10 +72,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-function lookup(parse: (document: Bytes) => unknown, read: (found: unknown) => Value | undefined): Callee {
-  return (document, ...path) => {
+function lookup(parse: Parse, read: (found: unknown) => Value | undefined): (budget: Budget) => Callee {
+  return (budget) => (document, ...path) => {
     if (typeof document !== 'string') return undefined
-    let found = parse(document)
+    let found = parse(document, budget)
     for (const step of path) {
       if (typeof step === 'number') found = Array.isArray(found) ? (found as unknown[])[step] : undefined
       else if (typeof step === 'string' && typeof found === 'object' && found !== null && !Array.isArray(found)) {

@@ -32,16 +32,26 @@ export const flags = (letters: string): Param =>
     return wrong === undefined ? undefined : `flags are ${Array.from(letters).join(', ')}, each once; found "${wrong}"`
   })
 
+const MAX_REFERENCES = 8
+
+const referencesIn = (template: string): number => (template.match(/\$\{[0-9]+\}/g) ?? []).length
+
 /** Returns a parameter for text with at most eight `${n}` references. */
 export const replacement = (): Param =>
   bytes('any', ({ literal }) => {
-    const references = typeof literal === 'string' ? (literal.match(/\$\{[0-9]+\}/g) ?? []).length : 0
-    return references > 8 ? `a replacement has at most 8 references, found ${references}` : undefined
+    const references = typeof literal === 'string' ? referencesIn(literal) : 0
+    return references > MAX_REFERENCES
+      ? `a replacement has at most ${MAX_REFERENCES} references, found ${references}`
+      : undefined
   })
 
-/** Returns `template` with `${n}` replaced by group n ("" if it does not exist) and `$$` by `$`. */
-export function expand(template: string, group: (index: number) => string): string {
+/**
+ * Returns `template` with `${n}` replaced by group n ("" if it does not exist) and `$$` by `$`. Undefined if it has more
+ * references than are allowed: a client can send the template, and each reference repeats a text of the client.
+ */
+export function expand(template: string, group: (index: number) => string): string | undefined {
   if (!template.includes('$')) return template
+  if (referencesIn(template) > MAX_REFERENCES) return undefined
   return template.replace(/\$\$|\$\{([0-9]+)\}/g, (_, index?: string) =>
     index === undefined ? '$' : group(Number(index)),
   )

@@ -30,7 +30,8 @@ function replacing([, pattern]: readonly ArgInfo[]): (budget: Budget) => Callee 
       const start = match[index * 2] ?? -1
       return start === -1 ? '' : text.slice(start, match[index * 2 + 1])
     }
-    return text.slice(0, match[0]) + expand(template, group) + text.slice(match[1])
+    const replaced = expand(template, group)
+    return replaced === undefined ? undefined : text.slice(0, match[0]) + replaced + text.slice(match[1])
   }
 }
 
@@ -96,12 +97,19 @@ export const removeQueryArgs: FunctionDef = {
   phases: TRANSFORM_PHASES,
   valueOnly: true,
   returns: () => BYTES,
-  prepare: ([, ...names]) => {
-    const unwanted = new Set(names.map(({ literal }) => literal))
-    return (query) => {
-      if (typeof query !== 'string') return undefined
-      const kept = query.split('&').filter((arg) => !unwanted.has(arg.split('=', 1)[0] ?? ''))
-      return kept.join('&')
-    }
-  },
+  prepare: (args) => removing(args)(UNLIMITED),
+  prepareWithin: removing,
+}
+
+/** Cost of one argument of a query, in steps of the budget. */
+const ARGUMENT_STEPS = 16
+
+function removing([, ...names]: readonly ArgInfo[]): (budget: Budget) => Callee {
+  const unwanted = new Set(names.map(({ literal }) => literal))
+  return (budget) => (query) => {
+    if (typeof query !== 'string') return undefined
+    const args = query.split('&')
+    budget.spend(args.length * ARGUMENT_STEPS)
+    return args.filter((arg) => !unwanted.has(arg.split('=', 1)[0] ?? '')).join('&')
+  }
 }

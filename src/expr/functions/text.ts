@@ -3,7 +3,7 @@ import { TRANSFORM_PHASES } from '../fields/info.js'
 import type { FunctionDef } from '../scheme.js'
 import { BOOL, BYTES, INT, IP } from '../types.js'
 import type { Value } from '../value.js'
-import { lowerAscii } from '../wildcard.js'
+import { lowerAscii, upperAscii } from '../wildcard.js'
 import { bytes, int, oneOf } from './params.js'
 
 /** Converts A-Z to a-z; other bytes are unchanged. */
@@ -21,8 +21,7 @@ export const upper: FunctionDef = {
   params: [bytes()],
   optional: [],
   returns: () => BYTES,
-  prepare: () => (text) =>
-    typeof text === 'string' ? text.replace(/[a-z]+/g, (letters) => letters.toUpperCase()) : undefined,
+  prepare: () => (text) => (typeof text === 'string' ? upperAscii(text) : undefined),
 }
 
 /** Returns the number of bytes of a text, or of members of an array or a map. */
@@ -85,7 +84,7 @@ export const concat: FunctionDef = {
       if (present.length === 0) return undefined
       return first?.type === BYTES
         ? (present as string[]).join('')
-        : present.flatMap((part) => part as readonly Value[])
+        : ([] as Value[]).concat(...(present as (readonly Value[])[]))
     },
 }
 

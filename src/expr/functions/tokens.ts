@@ -13,6 +13,7 @@ export const isTimedHmacValidV0: FunctionDef = {
   name: 'is_timed_hmac_valid_v0',
   params: [bytes('literal'), bytes(), int('literal', 0), of(INT)],
   optional: [int('literal', 0, 255), flags('s')],
+  callSteps: 1000,
   returns: () => BOOL,
   prepare: ([key, , ttl, , separator, options]) => {
     const secret = Buffer.from(String(key?.literal), 'latin1')

@@ -17,6 +17,9 @@ import type { PhaseName } from '../phases.js'
 /** Maximum length of a key; a longer one is replaced by its SHA-256. */
 const MAX_CHUNK_BYTES = 64
 
+/** Cost of encoding and hashing a value, in steps of the budget per character. */
+const KEY_STEPS = 2
+
 /**
  * Characteristics that are not fields of expressions. There is one site, so its id does not distinguish requests.
  * Clients behind one address differ only in values that they can change at will, so they count as one.
@@ -52,7 +55,11 @@ export function compileKey(
   const values = parsed.map((value) => compileValue(value, lists))
   const keyOf: KeyOf = (context) => {
     let key = ''
-    for (const value of values) key += part(value(context))
+    for (const value of values) {
+      const text = part(value(context))
+      context.spend(text.length * KEY_STEPS)
+      key += text
+    }
     return key.length <= MAX_CHUNK_BYTES ? key : `#${createHash('sha256').update(key, 'latin1').digest('base64url')}`
   }
   return { keyOf, uses: parsed.map(({ uses }) => uses) }
