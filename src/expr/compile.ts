@@ -20,6 +20,8 @@ type Results = (context: Context) => readonly boolean[]
 const NOTHING: readonly never[] = []
 /** Cost of a call of a function besides that of its arguments, in steps of the budget. */
 const CALL_STEPS = 16
+/** Cost of an element that `[*]` selects, with its comparison, in steps of the budget. */
+const ELEMENT_STEPS = 2
 
 /** Compiles a tree to a function. Constant parts are evaluated now; no code is generated as text. */
 export class Compiler {
@@ -141,7 +143,7 @@ export class Compiler {
       const found = before(context)
       if (found === undefined) return undefined
       const elements = spread(found, rest)
-      context.spend(elements.length)
+      context.spend(elements.length * ELEMENT_STEPS)
       return elements
     }
   }
@@ -198,17 +200,23 @@ function accessed(base: Evaluate, accesses: readonly Access[]): Evaluate {
 
 /** Returns the elements that `[*]` and the accesses after it select. */
 function spread(value: Value, accesses: readonly Access[]): readonly Value[] {
-  const all = value instanceof Map ? [...(value as ReadonlyMap<string, Value>).values()] : (value as readonly Value[])
-  const next = accesses.findIndex(({ kind }, at) => at > 0 && kind === 'each')
-  const plain = accesses.slice(1, next === -1 ? undefined : next)
-  const found =
-    plain.length === 0
-      ? all
-      : all.flatMap((element) => {
-          const inner = plain.reduce<Value | undefined>(access, element)
-          return inner === undefined ? [] : [inner]
-        })
-  return next === -1 ? found : found.flatMap((element) => spread(element, accesses.slice(next)))
+  if (accesses.length === 1 && !(value instanceof Map)) return value as readonly Value[]
+  const found: Value[] = []
+  collect(value, accesses, 1, found)
+  return found
+}
+
+/** Appends what the accesses from `from` on select in the members of a value. */
+function collect(value: Value, accesses: readonly Access[], from: number, found: Value[]): void {
+  const members = value instanceof Map ? (value as ReadonlyMap<string, Value>).values() : (value as readonly Value[])
+  for (const member of members) {
+    let inner: Value | undefined = member
+    let at = from
+    for (; at < accesses.length && accesses[at]!.kind !== 'each'; at++) inner = access(inner, accesses[at]!)
+    if (inner === undefined) continue
+    if (at === accesses.length) found.push(inner)
+    else collect(inner, accesses, at + 1, found)
+  }
 }
 
 function applied(callee: Callee, head: Evaluate, others: readonly Evaluate[], steps: number): Evaluate {
@@ -281,10 +289,16 @@ function zipped(kind: Combination['kind'], items: readonly Results[]): Results {
   return (context) => {
     const columns = items.map((item) => item(context))
     const length = Math.min(...columns.map((column) => column.length))
-    return Array.from({ length }, (_, at) => {
-      if (kind === 'and') return columns.every((column) => column[at])
-      if (kind === 'or') return columns.some((column) => column[at])
-      return columns.reduce((parity, column) => parity !== column[at], false)
-    })
+    context.spend(length * columns.length)
+    const results: boolean[] = []
+    for (let at = 0; at < length; at++) {
+      let result = kind === 'and'
+      for (const column of columns) {
+        const cell = column[at] === true
+        result = kind === 'and' ? result && cell : kind === 'or' ? result || cell : result !== cell
+      }
+      results.push(result)
+    }
+    return results
   }
 }

@@ -73,16 +73,17 @@ function parseJson(text: string): unknown {
 }
 
 function lookup(parse: Parse, read: (found: unknown) => Value | undefined): (budget: Budget) => Callee {
-  return (budget) => (document, ...path) => {
-    if (typeof document !== 'string') return undefined
-    let found = parse(document, budget)
-    for (const step of path) {
-      if (typeof step === 'number') found = Array.isArray(found) ? (found as unknown[])[step] : undefined
-      else if (typeof step === 'string' && typeof found === 'object' && found !== null && !Array.isArray(found)) {
-        const name = toText(step)
-        found = Object.hasOwn(found, name) ? (found as Record<string, unknown>)[name] : undefined
-      } else return undefined
+  return (budget) =>
+    (document, ...path) => {
+      if (typeof document !== 'string') return undefined
+      let found = parse(document, budget)
+      for (const step of path) {
+        if (typeof step === 'number') found = Array.isArray(found) ? (found as unknown[])[step] : undefined
+        else if (typeof step === 'string' && typeof found === 'object' && found !== null && !Array.isArray(found)) {
+          const name = toText(step)
+          found = Object.hasOwn(found, name) ? (found as Record<string, unknown>)[name] : undefined
+        } else return undefined
+      }
+      return read(found)
     }
-    return read(found)
-  }
 }
