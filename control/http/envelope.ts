@@ -5,6 +5,7 @@ import { ApiError, ApiErrors, ERRORS, type ErrorKind } from './errors.js'
 import { InvalidQuery } from './query.js'
 import type { ApiMiddleware } from './context.js'
 import { notOffered } from './not-offered.js'
+import { discardRest } from './unread-body.js'
 
 const MAX_ERRORS = 100
 const MAX_POINTER_LENGTH = 2048
@@ -23,8 +24,7 @@ export function envelope(log: Log): ApiMiddleware {
       if (first?.kind === 'internal') log.error({ event: 'internal_error', id: ctx.state.requestId, err: error })
       ctx.status = first?.status ?? 500
       ctx.set({ ...first?.detail.headers })
-      // The rest of the body is not read.
-      if (!ctx.req.complete) ctx.set('connection', 'close')
+      if (!ctx.req.complete) discardRest(ctx.req, ctx.res)
       ctx.body = failure(errors)
     }
   }

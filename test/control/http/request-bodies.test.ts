@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -132,3 +133,27 @@ t.test('a body with very many issues gets a fast response with a few of them', a
 })
 
 /** Returns endpoints that fail in each possible way. */
+
+// The connection was closed before: the official client reported EPIPE instead of the error.
+t.test('a client that sends its body after an early response keeps its connection', async (t) => {
+  const { url } = await client(t)
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('latin1')
+  t.teardown(() => socket.destroy())
+  const size = 4 * 1024 * 1024
+  const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<string>
+  let received = ''
+  const responses = async (count: number) => {
+    while (received.split('HTTP/1.1 ').length - 1 < count) {
+      const { value, done } = await chunks.next()
+      if (done === true) throw new Error(`closed after: ${received}`)
+      received += value
+    }
+  }
+  socket.write(`POST /client/v4/zones?nope=1 HTTP/1.1\r\nhost: a\r\ncontent-length: ${size}\r\n\r\n`)
+  await responses(1)
+  socket.write(Buffer.alloc(size, 'x'))
+  socket.write('GET /client/v4/zones HTTP/1.1\r\nhost: a\r\n\r\n')
+  await responses(2)
+  t.match(received, /^HTTP\/1\.1 4\d\d /)
+  t.notMatch(received, /connection: close/i)
+})
