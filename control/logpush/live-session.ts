@@ -2,10 +2,12 @@ import type { WebSocket } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
+import type { FollowedMachines, OtherMachines } from '../../src/core/machine-streams.js'
 import type { Scope } from '../../src/core/scope.js'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { LiveClients } from '../http/websocket-clients.js'
 import { pointed } from './json-pointers.js'
+import type { TailInput } from './tail-input.js'
 
 /** What a session of a zone shows; texts as they were given. */
 export interface LiveJob {
@@ -35,8 +37,15 @@ interface Reading {
   readonly ended: Promise<void>
 }
 
+/** What other machines need to know of a session: the input of one of the two endpoints. */
+export interface LiveElsewhere {
+  readonly edge?: LiveJob
+  readonly tail?: TailInput
+}
+
 /** What a session reads. */
 export interface LiveSource {
+  readonly elsewhere: LiveElsewhere
   /** Compiles what it shows. Throws InvalidInput if it does not fit. */
   compile(seed: string): CompiledJob
   /** Reads the records; undefined: those of the scope that the daemon accepts. */
@@ -45,6 +54,7 @@ export interface LiveSource {
 
 /** Returns what a session of a zone reads. */
 export const zoneSource = ({ fields, filter, sample = 1 }: LiveJob): LiveSource => ({
+  elsewhere: { edge: { ...(fields !== undefined && { fields }), ...(filter !== undefined && { filter }), sample } },
   compile: (seed) => {
     const settings = {
       dataset: 'http_requests',
@@ -68,8 +78,10 @@ interface Made {
   readonly counts: LiveCounts
   readonly lines: LiveLines
   readonly log: Log
-  /** Tells clients of records that they missed. */
+  /** Tells clients of records that they missed, and of machines that do not respond. */
   readonly tellsMissed: boolean
+  /** Undefined: no other machine uses the store. */
+  readonly machines: OtherMachines | undefined
 }
 
 const ofSession = (pointer: string): string => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
@@ -118,6 +130,7 @@ export class LiveSession {
   async #read(signal: AbortSignal): Promise<void> {
     const { scope, requestId, log } = this.#made
     const lines = this.#source.lines ?? ((job, stop) => this.#made.lines(scope, job, stop))
+    const elsewhere = this.#follow()
     try {
       for await (const text of lines(this.#compiled, signal)) this.#send(text)
     } catch (error) {
@@ -126,9 +139,29 @@ export class LiveSession {
         this.clients.close(UNEXPECTED, 'the records cannot be read')
         this.clients.clear()
       }
+    } finally {
+      elsewhere?.close()
     }
     // Somebody may have come while it was ending.
     this.#reading = this.clients.size > 0 ? this.#start() : undefined
+  }
+
+  /** Reads what the other machines have. */
+  #follow(): FollowedMachines | undefined {
+    const { scope, machines, counts, tellsMissed } = this.#made
+    return machines?.follow(
+      { type: 'log_records', scope, input: this.#source.elsewhere },
+      {
+        text: (text) => this.#send(text),
+        missed: (records) => {
+          counts.dropped += records * this.clients.size
+          this.clients.miss(records)
+        },
+        machine: (machine, state) => {
+          if (tellsMissed) this.clients.notify({ text: JSON.stringify({ machine, state }), binary: true })
+        },
+      },
+    )
   }
 
   /** One message, a record a line. */
@@ -145,7 +178,7 @@ export class LiveSession {
 const missedNotice = (missed: number) => ({ text: JSON.stringify({ missed }), binary: true })
 
 /** Returns the number of lines. */
-function recordsIn(text: Uint8Array): number {
+export function recordsIn(text: Uint8Array): number {
   let records = 0
   for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) records++
   return records

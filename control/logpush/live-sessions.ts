@@ -1,5 +1,5 @@
 /**
- * Live records over WebSockets: what "edge jobs" are to the public API, and what `edged tail` shows. A session lives in memory, for an hour at
+ * Live records of all machines over WebSockets: what "edge jobs" are to the public API, and what `edged tail` shows. A session lives in memory, for an hour at
  * most; its URL is its secret. A client that reads too slowly misses records, which are counted, and delays no other.
  */
 import { randomBytes } from 'node:crypto'
@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
+import type { OtherMachines } from '../../src/core/machine-streams.js'
 import type { Scope } from '../../src/core/scope.js'
 import { PREFIX } from '../http/prefix.js'
 import {
@@ -48,6 +49,8 @@ export class LiveSessions {
   readonly #jobs = new Map<LiveSession, LiveJob>()
   readonly #sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: 1024 })
   #timer: NodeJS.Timeout | undefined
+  /** Undefined: no other machine uses the store. */
+  machines: OtherMachines | undefined
 
   constructor(deps: LiveDeps) {
     this.#deps = deps
@@ -76,7 +79,14 @@ export class LiveSessions {
 
   #made(scope: Scope, source: LiveSource, made: { requestId: string; tellsMissed: boolean }): LiveSession {
     const id = randomBytes(16).toString('hex')
-    const session = new LiveSession(source, { ...this.#deps, ...made, id, scope, counts: this.counts })
+    const session = new LiveSession(source, {
+      ...this.#deps,
+      ...made,
+      id,
+      scope,
+      counts: this.counts,
+      machines: this.machines,
+    })
     this.#sessions.set(id, session)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
     return session

@@ -4,7 +4,6 @@ import { compileJob, type CompiledJob, type JobSettings } from '../../pipelines/
 import type { Watched } from '../../pipelines/logpush/monitor.js'
 import { readFilter } from '../../pipelines/records/index.js'
 import { InvalidInput } from '../../src/core/errors.js'
-import { strict } from '../../src/core/schema.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -12,32 +11,8 @@ import { socketAddress } from '../http/websocket-url.js'
 import { sessionPath } from './live-sessions.js'
 import type { LiveSource } from './live-session.js'
 import { isVisible } from './pipelines.js'
+import { TailInput } from './tail-input.js'
 import type { LogpushDeps } from './services.js'
-
-const TailInput = Type.Object(
-  {
-    job: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Id of a job: its records, written as it writes them.' }),
-    ),
-    pipeline: Type.Optional(Type.String({ maxLength: 100, description: 'Name of a pipeline: the same of this.' })),
-    route: Type.Optional(Type.String({ maxLength: 50, description: 'Route of the pipeline. Default: the first one.' })),
-    dataset: Type.Optional(
-      Type.String({
-        maxLength: 100,
-        description: 'Without job and pipeline: records of this dataset. Default: http_requests of zones.',
-      }),
-    ),
-    fields: Type.Optional(
-      Type.String({ maxLength: 16_384, description: 'Names of fields with commas between them; JSON is written.' }),
-    ),
-    filter: Type.Optional(
-      Type.String({ maxLength: 65_536, description: 'JSON text, as in the filter of a job; beside that of the job.' }),
-    ),
-    sample: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: '10 shows one record of 10.' })),
-  },
-  strict,
-)
-type TailInput = Type.Static<typeof TailInput>
 
 const TailResult = Type.Object({
   destination_conf: Type.String({ description: 'WebSocket URL; anyone who has it can listen.' }),
@@ -58,17 +33,21 @@ export const tail = ({ logpush }: LogpushDeps): Endpoint[] => [
     handle({ scope, caller, body, request, requestId }) {
       const { live, running } = logpush()
       const visible = (running?.() ?? []).filter((each) => isVisible(each, { scope, caller }))
-      const session = live.tail(scope, sourceOf(body, visible), requestId)
+      const session = live.tail(scope, tailSource(body, visible), requestId)
       if (!session) throw new ApiError('tooManySessions')
       return { destination_conf: socketAddress(request) + sessionPath(session.id), session_id: session.id }
     },
   }),
 ]
 
-function sourceOf(input: TailInput, running: readonly Watched[]): LiveSource {
+/** Returns what a session reads. Throws InvalidInput if it names a job or pipeline that is not among `running`. */
+export function tailSource(input: TailInput, running: readonly Watched[]): LiveSource {
   const { job, pipeline, route, dataset = 'http_requests' } = input
   if (job === undefined && pipeline === undefined)
-    return { compile: (seed) => compiled({ dataset, output_options: { timestamp_format: 'rfc3339' } }, input, seed) }
+    return {
+      elsewhere: { tail: input },
+      compile: (seed) => compiled({ dataset, output_options: { timestamp_format: 'rfc3339' } }, input, seed),
+    }
   const found = running.find(
     (each) =>
       (job === undefined ? each.kind === 'pipeline' && each.name === pipeline : each.name === String(job)) &&
@@ -80,6 +59,7 @@ function sourceOf(input: TailInput, running: readonly Watched[]): LiveSource {
   }
   const { tap, settings } = found
   return {
+    elsewhere: { tail: input },
     compile: (seed) => compiled(settings, input, seed),
     lines: tap && ((own, signal) => tap.watch(own, signal)),
   }

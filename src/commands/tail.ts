@@ -65,8 +65,7 @@ async function listen(url: string, signal: AbortSignal): Promise<void> {
   const terminal = process.stdout.isTTY
   socket.on('message', (data: Buffer, isBinary) => {
     if (isBinary) {
-      const { missed } = JSON.parse(data.toString()) as { missed: number }
-      return void process.stderr.write(`edged: ${missed} records were left out; the output is too slow\n`)
+      return void process.stderr.write(`edged: ${noticeOf(JSON.parse(data.toString()) as Notice)}\n`)
     }
     if (process.stdout.write(terminal ? printable(data.toString()) : data)) return
     socket.pause()
@@ -87,6 +86,17 @@ async function listen(url: string, signal: AbortSignal): Promise<void> {
   } finally {
     signal.removeEventListener('abort', close)
   }
+}
+
+/** A binary message: records that were left out, or a machine whose records do not arrive. */
+type Notice = { readonly missed: number } | { readonly machine: string; readonly state: 'away' | 'back' }
+
+function noticeOf(notice: Notice): string {
+  if ('missed' in notice) return `${notice.missed} records were left out; the output is too slow`
+  const { machine, state } = notice
+  return state === 'away'
+    ? `the machine ${printable(machine)} does not respond; its records are not shown`
+    : `the records of the machine ${printable(machine)} are shown again`
 }
 
 interface Target {

@@ -9,7 +9,7 @@ export const Machines = Type.Object(
       pattern: '^(auto|(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5})$',
       default: 'auto',
       description:
-        'Where other machines with the same Redis reach this one, for Durable Objects, D1 and tails. auto: a free port of the address that this machine uses towards Redis; name an address and a port if Redis is on this machine, or behind a firewall. Connections are encrypted with a key derived from the secret key.',
+        'Where other machines with the same Redis reach this one, for Durable Objects, D1, tails and live log records. auto: a free port of the address that this machine uses towards Redis; name an address and a port if Redis is on this machine, or behind a firewall. Connections are encrypted with a key derived from the secret key.',
       'x-message': 'must be auto, or an address and a port, as in 10.0.0.5:7946',
     }),
     advertise: Type.Union([Type.String({ pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\s]+):\\d{1,5}$' }), Type.Null()], {

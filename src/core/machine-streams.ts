@@ -32,6 +32,8 @@ export interface OtherMachines {
 /** Sends to the machine that asked. What is sent while 1 MiB waits is dropped and counted. */
 export interface StreamSender {
   send(text: string | Uint8Array, records: number): void
+  /** Ends the stream after a failure. The other machine asks again. */
+  end(): void
 }
 
 /** Starts to send what a request asks for. Resolves when it does; the signal ends it. */

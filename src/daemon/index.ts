@@ -131,7 +131,6 @@ async function start(
       metrics,
     }),
   )
-  const { emitter } = logpush
   const scripts = await openWorkerScripts(stack, {
     config,
     store,
@@ -140,7 +139,7 @@ async function start(
     egress,
     edge,
     tails,
-    emitter,
+    logpush,
     ...common,
   })
   const traffic = stack.use(new TrafficHistory(() => scrape.metrics(), { clock, log }))

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Counter } from 'prom-client'
 import type { LogpushServices } from '../../control/logpush/services.js'
+import { liveRecords } from '../../control/logpush/live-elsewhere.js'
 import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
 import { startLogpush, type JobTarget } from '../../pipelines/logpush/job-manager.js'
@@ -12,6 +13,7 @@ import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
+import type { StreamSource } from '../core/machine-streams.js'
 import type { OutgoingTraces } from '../core/outgoing-traces.js'
 import { collectedMetrics } from '../core/collected-metrics.js'
 import type { Metrics } from '../core/metrics.js'
@@ -36,6 +38,8 @@ export interface LogPush {
   /** Also calls `want` with the log records that jobs read, now and with each change, before they run. */
   follow(want: (wanted: readonly JobTarget[]) => Promise<void>): Promise<void>
   readonly engine: LogpushServices
+  /** Sends records of this machine to live sessions of others. */
+  readonly liveSource: StreamSource
   /** Name of this machine, the same after a restart. */
   readonly machine: string
   /** The reason why no log records are taken now, if there is one. */
@@ -107,6 +111,12 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
       },
       follow: async (want) => await targets.follow(want),
       monitor,
+      liveSource: liveRecords({
+        lines,
+        running: () => monitor.list(),
+        isSpoolShared: logpush.spool !== 'embedded',
+        log,
+      }),
       engine: {
         running: () => monitor.list(),
         vault: keys,

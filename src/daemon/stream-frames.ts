@@ -42,6 +42,10 @@ export class FrameSender implements StreamSender {
     this.#to.uncork()
   }
 
+  end(): void {
+    this.#to.destroy()
+  }
+
   #sendMissed(): void {
     if (this.#missed === 0 || !this.#to.writable) return
     this.#to.write(head(MISSED, Math.min(this.#missed, MAX_COUNT)))

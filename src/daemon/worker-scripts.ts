@@ -4,7 +4,6 @@ import type { Config } from '../config/schema.js'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { ClosingStack } from '../core/closing-stack.js'
-import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
@@ -16,6 +15,7 @@ import { CodeReader } from '../workers/code/reader.js'
 import { startCollector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
 import type { Edge } from './edge.js'
+import type { LogPush } from './logpush.js'
 import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './worker-runtime.js'
 import { MachineStreams } from './machine-streams.js'
 import { WorkerHomeServer } from './worker-home-server.js'
@@ -30,7 +30,7 @@ export interface WorkerScriptsDeps {
   readonly egress: Egress
   readonly edge: Edge
   readonly tails: Tails
-  readonly emitter: Emitter
+  readonly logpush: Pick<LogPush, 'emitter' | 'engine' | 'liveSource'>
   /** Name of this machine if others use the same store. */
   readonly machine: string | undefined
   /** Ports that Workers do not reach. */
@@ -51,7 +51,7 @@ export interface WorkerScripts {
 
 /** Opens the repository of scripts and starts the deployed ones. */
 export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScriptsDeps): Promise<WorkerScripts> {
-  const { config, store, keys, blobs, egress, edge, tails, emitter, machine, ports, clock, log, metrics } = deps
+  const { config, store, keys, blobs, egress, edge, tails, logpush, machine, ports, clock, log, metrics } = deps
   stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config().workers.retention.orphans }))
   const repository = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
   const assets = new AssetUploads({
@@ -73,12 +73,14 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
     link &&
     server &&
     stack.use(new WorkerHomes({ ...link, store, metrics, folder: workerData(config()), address: server.address }))
+  const { emitter } = logpush
   const shared = { store, repository, vault: keys, blobs, egress, zones, workers, tails, emitter, homes, clock, log }
   const running = await openRuntime(config(), shared)
   if (running) {
     stack.use(running)
     if (link && server) {
-      tails.machines = stack.use(new MachineStreams({ ...link, store }))
+      tails.machines = logpush.engine.live.machines = stack.use(new MachineStreams({ ...link, store }))
+      server.sources.set('log_records', logpush.liveSource)
       const { runtime } = running
       server.sources.set(
         'worker_tail',

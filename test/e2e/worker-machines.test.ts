@@ -227,6 +227,24 @@ t.test('two machines share Durable Objects and databases', { skip, timeout: 300_
         }
     })
 
+    await t.test('a live session of log push shows the records of both', async (t) => {
+      const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ fields: 'ClientRequestURI' })
+      const opened = await fetch(`${one.control}/zones/${ZONE}/edged/tail`, { method: 'POST', headers, body })
+      const { result } = (await opened.json()) as { result: { destination_conf: string } }
+      let seen = ''
+      const socket = new WebSocket(result.destination_conf)
+      t.teardown(() => socket.terminate())
+      socket.on('message', (data: Buffer) => (seen += data.toString()))
+      await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+      // Until both read, records pass unseen.
+      await until(async () => {
+        for (const [n, daemon] of [one, two].entries()) await get(daemon, 'caller', `/stateless?live-${n}`)
+        return [0, 1].every((n) => seen.includes(`{"ClientRequestURI":"/stateless?live-${n}"}\n`))
+      })
+      t.notMatch(seen, /machine|missed/)
+    })
+
     await t.test('the end of the machine without the data harms nothing', async (t) => {
       two.signal('SIGKILL')
       await two.ended
