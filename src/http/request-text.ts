@@ -1,4 +1,5 @@
 import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from './framing-fields.js'
+import { NameTable } from './name-table.js'
 
 /** The parts of a request that its head contains. */
 export interface RequestParts {
@@ -30,16 +31,14 @@ const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 /** Returns the head of a request (RFC 9112, 3). Throws a TypeError if a part could be read as something else. */
 export function requestText({ method, target, headers, body, upgrade, bare = false }: RequestParts): RequestText {
   let text = ''
-  let names = method
   let values = ''
   let host = ''
   let given: string | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
     const value = headers[i + 1]!
-    names += name
     values += value
-    switch (kindOf(name)) {
+    switch (KINDS.get(name)) {
       case 'host':
         if (host !== '') throw new TypeError('the request has several hosts')
         host = `host: ${value}\r\n`
@@ -53,8 +52,8 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
         text += `${name}: ${value}\r\n`
     }
   }
-  if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')
-    throw new TypeError('the request has a part that is not safe')
+  if (UNSAFE_NAME.test(method) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')
+    throw unsafePart()
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
     throw new TypeError('the request has another length than its body')
   const length = body !== null ? given : (given ?? (WITH_BODY.has(method) ? '0' : undefined))
@@ -72,9 +71,12 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
   }
 }
 
-function kindOf(name: string): 'host' | 'length' | 'connection' | undefined {
-  if (name.length === 4) return name.toLowerCase() === 'host' ? 'host' : undefined
-  if (name.length !== 7) return framingKind(name)
+const unsafePart = (): TypeError => new TypeError('the request has a part that is not safe')
+
+/** What fields are in a request, by their names. */
+const KINDS = new NameTable((name): 'host' | 'length' | 'connection' | 'other' => {
+  if (UNSAFE_NAME.test(name)) throw unsafePart()
   const lower = name.toLowerCase()
-  return lower === 'upgrade' || lower === 'trailer' ? 'connection' : undefined
-}
+  if (lower === 'host') return 'host'
+  return lower === 'upgrade' || lower === 'trailer' ? 'connection' : (framingKind(lower) ?? 'other')
+})

@@ -157,7 +157,7 @@ export class Http2Connection implements OpenConnection, StreamOwner {
 
   #arrived(stream: ServerHttp2Stream, raw: readonly string[]): void {
     // An error is followed by the end of the stream.
-    stream.on('error', () => undefined)
+    stream.on('error', ignored)
     this.#waiting.push({ stream, raw })
     // Requests that are cancelled in the same read never begin.
     if (this.#waiting.length === 1) setImmediate(() => this.#begin())
@@ -229,3 +229,5 @@ export class Http2Connection implements OpenConnection, StreamOwner {
     return this.#clock.isLate(now, this.limits)
   }
 }
+
+const ignored = (): void => undefined

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http'
 import { IN_TARGET, KINDS, trimmed } from '../../core/bytes.js'
 import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
+import { NameTable } from '../../http/name-table.js'
 import type { FramingLimits, HttpParseError, RequestHead } from './framing.js'
 
 /** A request head, and the bytes of the field section that it was read from. */
@@ -27,7 +28,7 @@ export function readHttp2Head(
   const cookies: string[] = []
   let host: string | undefined
   let length: string | undefined
-  let names = ''
+  let isUnsafe = false
   let values = ''
   let bytes = 0
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -41,23 +42,36 @@ export function readHttp2Head(
       else if (name === ':authority') authority = value
       continue
     }
-    names += name
     values += value
-    if (name === 'host') {
-      if (host !== undefined) return malformed('there are several Host fields')
-      host = value
-    } else if (name === 'cookie') cookies.push(value)
-    else if (name === 'content-length') {
-      if (length !== undefined) return malformed('there are several Content-Length fields')
-      length = value
-      fields.push(name, value)
-    } else if (name === 'te' ? value.toLowerCase() !== 'trailers' : isForbidden(name))
-      return malformed(`HTTP/2 has no field ${name}`)
-    else fields.push(name, value)
+    switch (KINDS_OF_FIELDS.get(name)) {
+      case 'host':
+        if (host !== undefined) return malformed('there are several Host fields')
+        host = value
+        break
+      case 'cookie':
+        cookies.push(value)
+        break
+      case 'length':
+        if (length !== undefined) return malformed('there are several Content-Length fields')
+        length = value
+        fields.push(name, value)
+        break
+      case 'te':
+        if (value.toLowerCase() !== 'trailers') return malformed(noField(name))
+        fields.push(name, value)
+        break
+      case 'forbidden':
+        return malformed(noField(name))
+      case 'unsafe':
+        isUnsafe = true
+        break
+      case 'other':
+        fields.push(name, value)
+    }
   }
   if (bytes > header_bytes) return { status: 431, detail: 'the header fields of the request are too large' }
   if (raw.length / 2 > header_count) return { status: 431, detail: 'the request has too many header fields' }
-  if (UNSAFE_NAME.test(names) || /[A-Z]/.test(names)) return malformed('a header name has a character that no name has')
+  if (isUnsafe) return malformed('a header name has a character that no name has')
   if (UNSAFE_VALUE.test(values)) return malformed('a header value has a control character')
   if (!KNOWN_METHODS.has(method)) return { status: 501, detail: 'the method is not known' }
   if (!isTarget(path) && method !== 'CONNECT') return malformed('the path has a character that no path has')
@@ -73,9 +87,16 @@ export function readHttp2Head(
   return { request: { method, target: path, httpVersion: '2', rawHeaders }, bytes }
 }
 
-/** RFC 9113, 8.2.2: fields about a connection make a request malformed. */
-const isForbidden = (name: string): boolean =>
-  framingKind(name) === 'connection' || name === 'upgrade' || name === 'proxy-connection'
+/** How fields of a request are read, by their names. */
+const KINDS_OF_FIELDS = new NameTable((name) => {
+  if (name === 'host' || name === 'cookie' || name === 'te') return name
+  if (name === 'content-length') return 'length'
+  // RFC 9113, 8.2.2: fields about a connection make a request malformed.
+  if (framingKind(name) === 'connection' || name === 'upgrade' || name === 'proxy-connection') return 'forbidden'
+  return UNSAFE_NAME.test(name) || /[A-Z]/.test(name) ? 'unsafe' : 'other'
+})
+
+const noField = (name: string): string => `HTTP/2 has no field ${name}`
 
 function isTarget(path: string): boolean {
   for (let i = 0; i < path.length; i++) {

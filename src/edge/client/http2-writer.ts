@@ -1,6 +1,8 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { BlockPool } from '../../core/block-pool.js'
 import { UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
 import type { RawHeaders } from '../../http/headers.js'
+import { NameTable } from '../../http/name-table.js'
 import { httpDate, type Asked, type HeadExtras, type MessageWriter } from './message-writer.js'
 
 /** Bytes that wait in a stream before its source has to wait. */
@@ -17,6 +19,13 @@ const CONNECTION_FIELDS = new Set([
   'upgrade',
 ])
 
+/** Memory for last chunks of responses, of which most are small; at most one megabyte is retained. */
+const BLOCKS = new BlockPool(16_384, 64)
+/** Smaller chunks do not take a block: clients that do not read could make the proxy hold many of them. */
+const MIN_BLOCK_USE = 4096
+
+const TRAILERS_FOLLOW = { waitForTrailers: true }
+
 /** Writes the response of one HTTP/2 stream (RFC 9113, 8.1). */
 export class Http2Writer implements MessageWriter {
   begun = false
@@ -28,6 +37,8 @@ export class Http2Writer implements MessageWriter {
   /** Bytes of the body that the length announced and that have not arrived; undefined: no length is announced. */
   #remaining: number | undefined
 
+  /** Memory of the last chunk until it was sent. */
+  #block: Buffer | undefined
   #trailers: RawHeaders = []
 
   /** `delivered` is called when the whole response has been sent. */
@@ -56,16 +67,15 @@ export class Http2Writer implements MessageWriter {
     if (this.bare || chunk.length === 0 || stream.destroyed) return true
     this.bytes += chunk.length
     // The stream uses the bytes after `write` has returned.
-    const copy = Buffer.from(chunk)
     if (this.#remaining !== undefined) {
       this.#remaining -= chunk.length
       // The last frame of the body ends the stream too.
       if (this.#remaining === 0) {
-        stream.end(copy, this.#settle)
+        stream.end(this.#lastCopy(chunk), this.#settle)
         return true
       }
     }
-    return stream.write(copy) || stream.writableLength < HIGH_WATER
+    return stream.write(Buffer.from(chunk)) || stream.writableLength < HIGH_WATER
   }
 
   end(trailers: RawHeaders = []): boolean {
@@ -79,12 +89,21 @@ export class Http2Writer implements MessageWriter {
     return true
   }
 
+  /** Copies the last chunk, if possible into a block that is free again when the response was sent. */
+  #lastCopy(chunk: Buffer): Buffer {
+    if (chunk.length < MIN_BLOCK_USE || chunk.length > BLOCKS.bytes) return Buffer.from(chunk)
+    const block = BLOCKS.take()
+    this.#block = block
+    block.set(chunk)
+    return block.subarray(0, chunk.length)
+  }
+
   /** Trailers have to be announced before the body (RFC 9110, 6.6.2). */
   #respond(headers: OutgoingHttpHeaders): void {
     const stream = this.#stream
     const waitForTrailers = headers['trailer'] !== undefined && !this.bare
     if (waitForTrailers) stream.once('wantTrailers', () => stream.sendTrailers(trailersOf(this.#trailers)))
-    stream.respond(headers, { waitForTrailers })
+    stream.respond(headers, waitForTrailers ? TRAILERS_FOLLOW : undefined)
   }
 
   reset(): void {
@@ -93,6 +112,9 @@ export class Http2Writer implements MessageWriter {
 
   /** Called when the last byte was sent, or when the stream was closed before. */
   readonly #settle = (error?: Error | null): void => {
+    // The bytes of a stream that ended earlier may still be queued.
+    if (this.#block && !error && !this.#stream.destroyed) BLOCKS.give(this.#block)
+    this.#block = undefined
     if (!error && this.ended) this.#delivered()
   }
 }
@@ -109,18 +131,18 @@ export function responseHeaders(
   fields: RawHeaders,
 ): { headers: OutgoingHttpHeaders; bytes: number; length: number | undefined } {
   const headers: OutgoingHttpHeaders = { [constants.HTTP2_HEADER_STATUS]: status }
-  let names = ''
+  let names = 0
   let values = ''
   let length: number | undefined
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    const name = fields[i]!.toLowerCase()
+    const name = NAMES.get(fields[i]!)
     const value = fields[i + 1]!
-    if (CONNECTION_FIELDS.has(name)) continue
+    if (name === '') continue
     if (name === 'content-length') {
       if (status === 205) continue
       length = Number(value)
     }
-    names += name
+    names += name.length
     values += value
     const present = headers[name]
     if (present === undefined) headers[name] = name === 'set-cookie' ? [value] : value
@@ -128,6 +150,15 @@ export function responseHeaders(
     // RFC 9110, 5.3: other fields may be combined; Node rejects some of them twice.
     else headers[name] = `${String(present)}, ${value}`
   }
-  if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the response is not safe')
-  return { headers, bytes: names.length + values.length, length }
+  if (UNSAFE_VALUE.test(values)) throw unsafeField()
+  return { headers, bytes: names + values.length, length }
 }
+
+const unsafeField = (): TypeError => new TypeError('a field of the response is not safe')
+
+/** Names of fields in lower case; empty: HTTP/2 does not have the field. */
+const NAMES = new NameTable((name) => {
+  if (UNSAFE_NAME.test(name)) throw unsafeField()
+  const lower = name.toLowerCase()
+  return CONNECTION_FIELDS.has(lower) ? '' : lower
+})

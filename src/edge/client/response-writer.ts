@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
 import { SocketWriter } from '../../http/socket-writer.js'
 import type { RawHeaders } from '../../http/headers.js'
+import { NameTable } from '../../http/name-table.js'
 import { httpDate, type Asked, type HeadExtras, type MessageWriter } from './message-writer.js'
 
 // How the end of the body is marked (RFC 9112, 6.3).
@@ -128,32 +129,33 @@ function linesOf(fields: RawHeaders): Lines {
 
 function render(fields: RawHeaders, withoutLength: boolean): Lines {
   let text = ''
-  let names = ''
   let values = ''
   let isDated = false
   let length: number | undefined
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i]!
     const value = fields[i + 1]!
-    const kind = kindOf(name)
+    const kind = KINDS.get(name)
     if (kind === 'connection') continue
     if (kind === 'date') isDated = true
     else if (kind === 'length') {
       if (withoutLength) continue
       length = Number(value)
     }
-    names += name
     values += value
     text += `${name}: ${value}\r\n`
   }
-  if (UNSAFE_NAME.test(names) || UNSAFE_VALUE.test(values)) throw new TypeError('a field of the answer is not safe')
+  if (UNSAFE_VALUE.test(values)) throw unsafeField()
   return { text, isDated, length }
 }
 
-function kindOf(name: string): 'connection' | 'date' | 'length' | undefined {
-  if (name.length === 4) return name.toLowerCase() === 'date' ? 'date' : undefined
-  return framingKind(name)
-}
+const unsafeField = (): TypeError => new TypeError('a field of the answer is not safe')
+
+/** What fields are in a response, by their names. */
+const KINDS = new NameTable((name): 'connection' | 'date' | 'length' | 'other' => {
+  if (UNSAFE_NAME.test(name)) throw unsafeField()
+  return name.toLowerCase() === 'date' ? 'date' : (framingKind(name) ?? 'other')
+})
 
 const STATUS_LINES = new Map(
   Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `HTTP/1.1 ${status} ${reason}\r\n`]),

@@ -1,5 +1,5 @@
 import { members } from '../../http/accept.js'
-import type { RawHeaders } from '../../http/headers.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { codingsToUndo } from '../content-coding.js'
 
 /** An HTML page as its header fields describe it. */
@@ -32,6 +32,7 @@ export function pageOf(status: number, headers: RawHeaders, xml = false): Page |
 
 /** Returns whether a media type is XHTML; undefined if it is not HTML at all. */
 function isXhtml(contentType: string, xml = false): boolean | undefined {
+  if (contentType === 'text/html') return false
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
   if (type === 'text/html') return false
   if (xml && (type === 'text/xml' || type === 'application/xml')) return true
@@ -109,21 +110,20 @@ const markdownDisposition = (value: string): string | undefined =>
 
 /** Returns the fields with `accept` in Vary. Existing values remain; `*` already includes it. */
 export function variesByAccept(headers: RawHeaders): string[] {
-  const fields = [...headers]
   let first: number | undefined
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    if (fields[i]!.toLowerCase() !== 'vary') continue
-    if (/(?:^|,)[ \t]*(?:\*|accept)[ \t]*(?:,|$)/i.test(fields[i + 1]!)) return fields
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (headers[i]!.length !== 4 || headers[i]!.toLowerCase() !== 'vary') continue
+    if (/(?:^|,)[ \t]*(?:\*|accept)[ \t]*(?:,|$)/i.test(headers[i + 1]!)) return [...headers]
     first ??= i
   }
-  if (first === undefined) fields.push('vary', 'accept')
-  else fields[first + 1] = fields[first + 1]!.trim() === '' ? 'accept' : `${fields[first + 1]!}, accept`
-  return fields
+  if (first === undefined) return [...headers, 'vary', 'accept']
+  const present = headers[first + 1]!
+  return headers.with(first + 1, present.trim() === '' ? 'accept' : `${present}, accept`)
 }
 
 /** Returns whether a response to an ordinary request is the HTML variant of a page that also has a Markdown one. */
 export function isHtmlVariant(status: number, headers: RawHeaders): boolean {
-  const [contentType] = values(headers, 'content-type')
+  const contentType = headerOf(headers, 'content-type')
   // RFC 9110, 15.4.5: a 304 carries the Vary of the response that it represents, and rarely a content type.
   return contentType === undefined ? status === 304 : isXhtml(contentType) !== undefined
 }

@@ -87,6 +87,30 @@ t.test('bodies pass in both directions, also beside uploads that wait', async (t
   t.equal(known.body.equals(body), true)
 })
 
+t.test('responses keep their own bytes while other streams of the client are reset', async (t) => {
+  // Around the size of the memory that responses share one after the other.
+  const SIZES = [1, 4096, 5000, 16_383, 16_384, 16_385, 40_000]
+  const { url } = await startOrigin(t, (request, response) => {
+    const number = Number(request.url!.slice(1))
+    response.end(Buffer.alloc(SIZES[number % SIZES.length]!, number))
+  })
+  const proxy = await startProxy(t, url, { yaml: YAML() })
+  const client = await session(t, proxy.tls!.port)
+  for (let round = 0; round < 5; round++) {
+    const numbers = Array.from({ length: 40 }, (_, i) => round * 40 + i)
+    for (let i = 0; i < 5; i++) {
+      const cancelled = client.request({ ':path': `/${200 + i}`, ':authority': 'example.test' })
+      cancelled.on('error', () => undefined)
+      cancelled.once('response', () => cancelled.destroy())
+    }
+    const responses = await Promise.all(numbers.map(async (number) => await get(client, { ':path': `/${number}` })))
+    t.ok(
+      responses.every(({ body }, i) => body.equals(Buffer.alloc(SIZES[numbers[i]! % SIZES.length]!, numbers[i]!))),
+      `round ${round}`,
+    )
+  }
+})
+
 t.test('HEAD, 204 and 304 end with their head', async (t) => {
   const { url } = await startOrigin(t, (request, response) => {
     if (request.method === 'HEAD') response.setHeader('content-length', 5)
