@@ -9,7 +9,7 @@ import type { Trust } from './client/client-address.js'
 import type { FieldDeps } from '../rules/fields/source.js'
 import type { TrustedFields } from '../rules/fields/trusted.js'
 import type { MemoryBudget } from '../core/memory-budget.js'
-import type { TransferTurns } from '../core/transfer-turns.js'
+import type { TurnQueue } from '../core/turn-queue.js'
 import type { IssuedCertificates } from '../tls/acme/issued.js'
 import type { ProxyMetrics } from './metrics.js'
 import type { AccessLog } from './records/access-log.js'
@@ -41,7 +41,7 @@ export interface ProxyContext {
   readonly workers: WorkerSites | undefined
   readonly origins: Origins
   /** Shares the event loop between connections that transfer much data. */
-  readonly turns: TransferTurns
+  readonly turns: TurnQueue
   /** Undefined: nothing is cached. */
   readonly cache: ResponseCache | undefined
   readonly stages: readonly Stage[]

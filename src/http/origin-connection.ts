@@ -1,7 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { LARGE_READ_BYTES, type TransferTurns } from '../core/transfer-turns.js'
+import { LARGE_READ_BYTES, type TurnQueue } from '../core/turn-queue.js'
 import { ResponseReader } from './response-reader.js'
 import type { Connector } from './connector.js'
 import { drainReads } from './drain-reads.js'
@@ -63,7 +63,7 @@ export interface OriginPeer {
 /** The owner of the connection. */
 export interface ConnectionOwner {
   readonly limits: OriginLimits
-  readonly turns: TransferTurns
+  readonly turns: TurnQueue
   /** The response is complete and the connection accepts another request; with `quarantine` not immediately. */
   released(connection: OriginConnection, quarantine: boolean): void
   /** The connection accepts no more requests. Called once. */
@@ -178,7 +178,7 @@ export class OriginConnection {
   #yield(): void {
     if (this.#paused || this.#state !== RESPONDING) return
     this.#yielding = true
-    this.#home.turns.wait(this.#turn)
+    this.#home.turns.add(this.#turn)
     this.#socket.pause()
   }
 
@@ -272,7 +272,7 @@ export class OriginConnection {
       if (this.#request === request) this.#fail(error as Error)
       else request.fail(error as Error)
     }
-    if (end >= LARGE_READ_BYTES && !this.#home.turns.count()) this.#yield()
+    if (end >= LARGE_READ_BYTES && !this.#home.turns.spend(1)) this.#yield()
   }
 
   /** Passes on the data that was read. The receiver may cancel the request. */

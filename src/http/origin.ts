@@ -1,4 +1,4 @@
-import { TransferTurns } from '../core/transfer-turns.js'
+import { LARGE_READS, TurnQueue } from '../core/turn-queue.js'
 import { ClientShares } from './client-shares.js'
 import type { Connector } from './connector.js'
 import { OriginConnection, type ConnectionOwner, type OriginLimits, type OriginRequest } from './origin-connection.js'
@@ -18,7 +18,7 @@ export class Origin implements ConnectionOwner {
   /** Milliseconds since the last request. */
   idleMs = 0
   readonly limits: OriginLimits
-  readonly turns: TransferTurns
+  readonly turns: TurnQueue
   readonly #connector: Connector
   /** Connections that requests may be sent on, including those being opened. */
   readonly #connections = new Set<OriginConnection>()
@@ -32,7 +32,7 @@ export class Origin implements ConnectionOwner {
   /** Called when no request is left; set if no more are accepted. */
   #finished: (() => void) | undefined
 
-  constructor(connector: Connector, limits: OriginLimits, turns = new TransferTurns()) {
+  constructor(connector: Connector, limits: OriginLimits, turns = new TurnQueue(LARGE_READS)) {
     this.#connector = connector
     this.limits = limits
     this.turns = turns

@@ -1,4 +1,4 @@
-import { TransferTurns } from '../core/transfer-turns.js'
+import { LARGE_READS, TurnQueue } from '../core/turn-queue.js'
 import { Connector, type ConnectorDeps, type OriginTarget } from './connector.js'
 import type { OriginLimits } from './origin-connection.js'
 import { Origin } from './origin.js'
@@ -26,7 +26,7 @@ interface ZoneOrigin {
 export class Origins {
   #limits: OriginLimits
   readonly #deps: ConnectorDeps
-  readonly #turns: TransferTurns
+  readonly #turns: TurnQueue
   readonly #byZone = new Map<string, Map<string, ZoneOrigin>>()
   /** The same origins. The iterator goes round, so that an eviction looks at other ones than the last. */
   readonly #places = new Set<ZoneOrigin>()
@@ -34,7 +34,7 @@ export class Origins {
   readonly #closing = new Set<Origin>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(limits: OriginLimits, deps: ConnectorDeps, turns = new TransferTurns()) {
+  constructor(limits: OriginLimits, deps: ConnectorDeps, turns = new TurnQueue(LARGE_READS)) {
     this.#limits = limits
     this.#deps = deps
     this.#turns = turns

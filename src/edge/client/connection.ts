@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
-import { LARGE_READ_BYTES, type TransferTurns } from '../../core/transfer-turns.js'
+import { LARGE_READ_BYTES, type TurnQueue } from '../../core/turn-queue.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
@@ -35,7 +35,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
   body: BodyReader | undefined
   readonly #events: ConnectionEvents
   readonly #monotonic: () => number
-  readonly #turns: TransferTurns
+  readonly #turns: TurnQueue
   #limits: ConnectionLimits
   /** Time of the first byte of the request or, between requests, of the end of the last response. */
   #since: number
@@ -58,7 +58,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
       secure,
       ends = socket,
       turns,
-    }: { secure: SecureConnection | undefined; ends: ConnectionEnds | undefined; turns: TransferTurns },
+    }: { secure: SecureConnection | undefined; ends: ConnectionEnds | undefined; turns: TurnQueue },
   ) {
     this.#turns = turns
     this.#limits = limits
@@ -218,7 +218,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     else if (this.framing.complete) this.#hold(chunk)
     else {
       this.#scan(chunk)
-      if (chunk.length >= LARGE_READ_BYTES && !this.#turns.count()) this.#yield()
+      if (chunk.length >= LARGE_READ_BYTES && !this.#turns.spend(1)) this.#yield()
     }
   }
 
@@ -227,7 +227,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     const { socket } = this
     if (this.#done || this.framing.complete || socket.isPaused() || socket.destroyed) return
     this.#yielding = true
-    this.#turns.wait(this.#turn)
+    this.#turns.add(this.#turn)
     socket.pause()
   }
 

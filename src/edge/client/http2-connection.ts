@@ -1,5 +1,6 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { TurnQueue } from '../../core/turn-queue.js'
 import { plainAddress } from '../../expr/index.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
@@ -26,12 +27,16 @@ const CONTROL_BURST = 500
 const CONTROL_PER_SECOND = 20
 /** Fields of a head within the limits of `node:http2`: above the ones of the configuration, which get a response. */
 const HEADROOM = 2
+/** Streams that begin between two looks at the clock. */
+const PIECE = 8
 /** Time for a client to end its connection after it was asked to. */
 const GOODBYE_MS = 2000
 
 /** Dependencies of the HTTP/2 connections of one proxy. */
 export interface Http2Deps {
   readonly events: ConnectionEvents
+  /** Bounds the requests that begin in one turn of the event loop, in milliseconds. */
+  readonly turns: TurnQueue
   monotonic(): number
   /** Counts a request. Returns false if its client has too many in progress. */
   admit(address: string): boolean
@@ -112,10 +117,10 @@ export class Http2Connection implements OpenConnection, StreamOwner {
     if (this.#session.destroyed) return this.cut()
     if (this.#stalled(now) || this.#probe.isLost(now, this.limits.write_timeout)) return this.cut()
     if (this.#closingSince !== undefined) {
-      if (this.#streams.size === 0 && now - this.#closingSince > GOODBYE_MS) this.cut()
+      if (!this.#isBusy && now - this.#closingSince > GOODBYE_MS) this.cut()
       return
     }
-    if (this.#streams.size > 0) return
+    if (this.#isBusy) return
     const { keep_alive_timeout, header_timeout } = this.limits
     const limit = this.#served ? keep_alive_timeout : header_timeout
     if (limit > 0 && now - this.#idleSince > limit) this.endIdle()
@@ -125,6 +130,10 @@ export class Http2Connection implements OpenConnection, StreamOwner {
     if (this.#closingSince !== undefined) return
     this.#closingSince = this.#deps.monotonic()
     this.#later(() => this.#session.close())
+  }
+
+  get #isBusy(): boolean {
+    return this.#streams.size > 0 || this.#waiting.length > 0
   }
 
   cut(): void {
@@ -158,18 +167,40 @@ export class Http2Connection implements OpenConnection, StreamOwner {
   #arrived(stream: ServerHttp2Stream, raw: readonly string[]): void {
     // An error is followed by the end of the stream.
     stream.on('error', ignored)
+    // A client can cancel streams that wait, and open others instead.
+    if (this.#waiting.length >= 2 * MAX_STREAMS) this.#waiting = this.#waiting.filter((one) => !this.#isOver(one))
     this.#waiting.push({ stream, raw })
     // Requests that are cancelled in the same read never begin.
-    if (this.#waiting.length === 1) setImmediate(() => this.#begin())
+    if (this.#waiting.length === 1) setImmediate(this.#begin)
   }
 
-  #begin(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const { stream, raw } of waiting) {
-      if (stream.destroyed || stream.closed) this.#cancelled()
-      else if (!this.#session.destroyed) this.#request(stream, raw)
+  /** Begins requests that wait. Those beyond the limit of a turn begin in a later one. */
+  readonly #begin = (): void => {
+    const { turns } = this.#deps
+    if (!turns.open) {
+      turns.add(this.#begin)
+      return
     }
+    let since = performance.now()
+    let begun = 0
+    for (const one of this.#waiting) {
+      if (!this.#isOver(one) && !this.#session.destroyed) this.#request(one.stream, one.raw)
+      if (++begun % PIECE > 0) continue
+      const now = performance.now()
+      const mayGoOn = turns.spend(now - since)
+      since = now
+      if (!mayGoOn) break
+    }
+    this.#waiting = this.#waiting.slice(begun)
+    turns.spend(performance.now() - since)
+    if (this.#waiting.length > 0) turns.add(this.#begin)
+  }
+
+  /** Returns whether a stream has ended before it began, and counts it. */
+  #isOver({ stream }: Waiting): boolean {
+    if (!stream.destroyed && !stream.closed) return false
+    this.#cancelled()
+    return true
   }
 
   #request(stream: ServerHttp2Stream, raw: readonly string[]): void {

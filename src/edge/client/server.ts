@@ -28,8 +28,7 @@ import { TrustedFields } from '../../rules/fields/trusted.js'
 import type { HttpParseError, RequestHead } from './framing.js'
 import { newRayId } from '../../core/ids.js'
 import { MemoryBudget } from '../../core/memory-budget.js'
-import { TransferTurns } from '../../core/transfer-turns.js'
-import type { Arrivals } from '../../core/turn-queue.js'
+import { BEGINNINGS, LARGE_READS, TurnQueue, type Arrivals } from '../../core/turn-queue.js'
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
 import { ProxyMetrics } from '../metrics.js'
@@ -120,6 +119,8 @@ class ReverseProxy implements Proxy {
   readonly #admitted = new Admission()
   readonly #streams = new Admission()
   readonly #resets: ResetLimit
+  /** Streams of HTTP/2 that begin. */
+  readonly #beginnings = new TurnQueue(BEGINNINGS)
   readonly #proxyHeaders = new ProxyHeaderReader()
   /** Addresses that load balancers have reported. */
   readonly #reported = new WeakMap<Socket, ConnectionEnds>()
@@ -165,7 +166,7 @@ class ReverseProxy implements Proxy {
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     this.#bind = parts.bind ?? bind
     this.#arrivals = parts.arrivals
-    const turns = new TransferTurns(parts.arrivals)
+    const turns = new TurnQueue(LARGE_READS, parts.arrivals)
     const bodyMemory = new MemoryBudget(config.rules_body.memory)
     const bufferMemory = new MemoryBudget(config.buffer_memory)
     this.#context = {
@@ -397,6 +398,7 @@ class ReverseProxy implements Proxy {
     const { clock, log, metrics } = this.#context
     return {
       events: this.#events,
+      turns: this.#beginnings,
       monotonic: () => clock.monotonic(),
       admit: (address) => this.#streams.take(address, this.#context.trusted, this.#context.config.limits),
       release: (address) => this.#streams.release(address),

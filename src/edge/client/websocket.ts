@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { LARGE_READ_BYTES, type TransferTurns } from '../../core/transfer-turns.js'
+import { LARGE_READ_BYTES, type TurnQueue } from '../../core/turn-queue.js'
 import { InvalidResponse } from '../../http/origin-errors.js'
 import { fieldLines } from '../response-fields.js'
 import type { ClientResponse } from './client-response.js'
@@ -87,11 +87,11 @@ export function openTunnel(
 class TunnelFlow {
   readonly #from: Duplex
   readonly #to: Duplex
-  readonly #turns: TransferTurns
+  readonly #turns: TurnQueue
   #blocked = false
   #yielding = false
 
-  constructor(from: Duplex, to: Duplex, turns: TransferTurns) {
+  constructor(from: Duplex, to: Duplex, turns: TurnQueue) {
     this.#from = from
     this.#to = to
     this.#turns = turns
@@ -103,9 +103,9 @@ class TunnelFlow {
 
   send(chunk: Buffer): void {
     if (!this.#to.write(chunk)) this.#blocked = true
-    else if (chunk.length >= LARGE_READ_BYTES && !this.#turns.count()) {
+    else if (chunk.length >= LARGE_READ_BYTES && !this.#turns.spend(1)) {
       this.#yielding = true
-      this.#turns.wait(this.#turn)
+      this.#turns.add(this.#turn)
     } else return
     this.#from.pause()
   }

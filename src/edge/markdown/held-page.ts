@@ -88,7 +88,7 @@ export class HeldPage implements PageSink {
     }
     const started = performance.now()
     const open = this.#convert(html)
-    turns.spent(started)
+    turns.spend(performance.now() - started)
     return open
   }
 

@@ -25,7 +25,7 @@ import {
   type PageSink,
   type ReportOutcome,
 } from './page-sink.js'
-import { TurnQueue, type Arrivals } from '../../core/turn-queue.js'
+import { CONVERSIONS, TurnQueue, type Arrivals } from '../../core/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
 import { StreamedPage } from './streamed-page.js'
 
@@ -46,7 +46,7 @@ export interface MarkdownOptions {
  */
 export function markdownStage({ memory, converter = toMarkdown, arrivals, metrics, log }: MarkdownOptions): Stage {
   const reportOutcome = pageCounter(metrics, memory)
-  const turns = new TurnQueue(arrivals)
+  const turns = new TurnQueue(CONVERSIONS, arrivals)
   return (exchange, next) => {
     const { method, settings, zone, rawHeaders, rawTarget } = exchange
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
@@ -276,7 +276,7 @@ class MarkdownResponse implements ResponseSink {
     } catch (error) {
       this.#broken(error)
     }
-    this.#context.turns.spent(started)
+    this.#context.turns.spend(performance.now() - started)
   }
 
   /** Continues: the page, or the client, accepts more. */

@@ -10,7 +10,7 @@ import { requestText } from '../../http/request-text.js'
 import { messageOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
-import { TransferTurns } from '../../core/transfer-turns.js'
+import { LARGE_READS, TurnQueue } from '../../core/turn-queue.js'
 import type { Zone, Zones } from '../zones.js'
 import type { HealthOptions } from './balancer.js'
 import type { Peer } from './peer.js'
@@ -90,7 +90,7 @@ class HealthRequest implements OriginRequest, ConnectionOwner {
   readonly client = undefined
   readonly preamble: Buffer | undefined
   readonly limits: OriginLimits
-  readonly turns = new TransferTurns()
+  readonly turns = new TurnQueue(LARGE_READS)
   connection: OriginConnection | undefined
   readonly #options: HealthOptions
   #done: ((problem: string | undefined) => void) | undefined
