@@ -1,4 +1,4 @@
-import { holds } from './characters.js'
+import { codeAt, holds, indexIn, lengthOf, part } from './characters.js'
 import type { Writer } from './writer.js'
 
 /** From here on a table's rows are written as they come. */
@@ -13,6 +13,9 @@ const MAX_LISTS = 64
 
 /** Cells of one row that stand side by side as text up to this length; longer ones are paragraphs. */
 export const SHORT_CELL = 60
+
+const LF = 0x0a
+const SPACE = 0x20
 
 interface Row {
   readonly cells: string[]
@@ -245,8 +248,23 @@ function rowOf(cells: readonly string[], columns: number): string {
 }
 
 function cellOf(markdown: string): string {
-  const line = holds(markdown, '\n') ? markdown.replace(/ *\n+/g, '<br>') : markdown
+  const line = joinedByBreaks(markdown)
   return holds(line, '|') ? line.replaceAll('|', '\\|') : line
+}
+
+/** Returns Markdown on one line, with a `<br>` for each run of line breaks and the spaces before it. */
+function joinedByBreaks(markdown: string): string {
+  const length = lengthOf(markdown)
+  let joined = ''
+  let from = 0
+  for (let at = indexIn(markdown, '\n', 0); at >= 0; at = indexIn(markdown, '\n', from)) {
+    let end = at
+    while (end > from && codeAt(markdown, end - 1) === SPACE) end--
+    joined += part(markdown, from, end) + '<br>'
+    from = at + 1
+    while (from < length && codeAt(markdown, from) === LF) from++
+  }
+  return from === 0 ? markdown : joined + part(markdown, from, length)
 }
 
 /** Short cells of a row side by side, all others as blocks of their own. */

@@ -199,6 +199,17 @@ export class OpenTag implements Tag {
     return from < (this.#offsets[index + 3] as number) ? (this.#units[from] as number) : 0
   }
 
+  attributeIncludes(name: string, text: string): boolean {
+    const index = this.#find(name)
+    if (index < 0) return false
+    const last = (this.#offsets[index + 3] as number) - text.length
+    const first = text.charCodeAt(0)
+    for (let at = (this.#offsets[index + 2] as number) | 0; at <= last; at++) {
+      if (this.#units[at] === first && part(this.#html, at, at + text.length) === text) return true
+    }
+    return false
+  }
+
   attributeKey(name: string): number {
     const index = this.#find(name)
     return index < 0 ? 0 : keyOf(this.#units, this.#offsets[index + 2] as number, this.#offsets[index + 3] as number)

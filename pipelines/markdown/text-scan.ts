@@ -10,6 +10,7 @@ import {
   SPACE_BEFORE,
   SPECIALS,
 } from './text-traits.js'
+import { codePointAt } from './utf8-text.js'
 
 const SPACE = 0x20
 const LESS = 0x3c
@@ -103,23 +104,33 @@ export class TextScan {
     return (this.from > this.start ? SPACE_BEFORE : NOTHING) | (this.to < this.end ? SPACE_AFTER : NOTHING)
   }
 
-  /** What is left of the text in `html`, whose code units these are, with one space for each run of white space. */
-  collapsed(html: string, units: Uint16Array): string {
+  /**
+   * Returns what is left of the text in `html`, whose code units these are, with one space for each run of white space.
+   * `foreign` is FOREIGN if the text is UTF-8 that has to be decoded; undefined: some of it is malformed.
+   */
+  collapsed(html: string, units: Uint16Array, foreign: number): string | undefined {
     const { from, to } = this
-    if ((this.traits & INNER_SPACE) === 0) return part(html, from, to)
+    if ((this.traits & (INNER_SPACE | foreign)) === 0) return part(html, from, to)
     const table = TRAITS
-    const inner = INNER_SPACE | 0
+    const notable = INNER_SPACE | foreign
     let text = ''
     let start = from | 0
     let before = 0
     for (let at = start; at < to; at++) {
       const traits = table[units[at] as number] as number
-      if ((traits & (inner | before)) === 0) {
+      if ((traits & (notable | before)) === 0) {
         before = traits & SINGLE_SPACE
         continue
       }
-      text += part(html, start, before === 0 ? at : at - 1) + ' '
-      while (isWhite(units[at + 1] as number)) at++
+      if ((traits & foreign) === 0) {
+        text += part(html, start, before === 0 ? at : at - 1) + ' '
+        while (isWhite(units[at + 1] as number)) at++
+      } else {
+        const char = codePointAt(units, at)
+        if (char < 0) return undefined
+        text += part(html, start, at) + String.fromCodePoint(char)
+        at += char < 0x800 ? 1 : char < 0x10000 ? 2 : 3
+      }
       start = at + 1
       before = 0
     }

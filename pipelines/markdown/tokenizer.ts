@@ -9,7 +9,7 @@ import { OpenElements } from './open-elements.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
 import { FOREIGN, TextScan } from './text-scan.js'
-import { AMPERSAND, BLANK, INNER_SPACE, NUL, OUTER_SPACE, traitsOf } from './text-traits.js'
+import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, OUTER_SPACE, traitsOf } from './text-traits.js'
 import { decodeUtf8Text, startOfCharacter } from './utf8-text.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
@@ -398,14 +398,19 @@ export class HtmlTokenizer implements Tokenizer {
     }
     const events = this.#events
     if (events.collapses !== true) {
-      const text = withLineFeeds(part(html, start, end))
-      events.text(this.#decoded(text), (scan.traits & ~FOREIGN) | scan.outerSpace)
+      const { outerSpace } = scan
+      const raw = part(html, start, end)
+      const text = outerSpace === NOTHING && (scan.traits & INNER_SPACE) === 0 ? raw : withLineFeeds(raw)
+      events.text(this.#decoded(text), (scan.traits & ~FOREIGN) | outerSpace)
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)
     } else {
-      const collapsed = scan.collapsed(html, this.#units)
-      const text = (scan.traits & (AMPERSAND | FOREIGN)) === 0 ? collapsed : this.#decoded(collapsed)
-      events.text(text, (scan.traits & ~(INNER_SPACE | FOREIGN)) | scan.spaces)
+      const { traits } = scan
+      const collapsed =
+        scan.collapsed(html, this.#units, this.#isUtf8 ? FOREIGN : NOTHING) ??
+        decodeUtf8Text(scan.collapsed(html, this.#units, NOTHING) as string)
+      const text = (traits & AMPERSAND) === 0 ? collapsed : decodeText(collapsed)
+      events.text(text, (traits & ~(INNER_SPACE | FOREIGN)) | scan.spaces)
     }
   }
 

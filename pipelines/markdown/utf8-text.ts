@@ -21,6 +21,24 @@ export function decodeUtf8Text(text: string): string {
 
 const isContinuation = (byte: number): boolean => byte >= 0x80 && byte < 0xc0
 
+/** Returns the character whose bytes of UTF-8 begin at `at`, which is not ASCII; -1 if they are malformed. */
+export function codePointAt(bytes: Uint16Array, at: number): number {
+  const first = bytes[at] as number
+  const second = (bytes[at + 1] as number) ^ 0x80
+  if (first < 0xc2 || first > 0xf4 || second > 0x3f) return -1
+  if (first < 0xe0) return ((first & 0x1f) << 6) | second
+  const third = (bytes[at + 2] as number) ^ 0x80
+  if (third > 0x3f) return -1
+  if (first < 0xf0) {
+    const char = ((first & 0xf) << 12) | (second << 6) | third
+    return char < 0x800 || (char >= 0xd800 && char < 0xe000) ? -1 : char
+  }
+  const fourth = (bytes[at + 3] as number) ^ 0x80
+  if (fourth > 0x3f) return -1
+  const char = ((first & 7) << 18) | (second << 12) | (third << 6) | fourth
+  return char < 0x10000 || char > 0x10ffff ? -1 : char
+}
+
 /**
  * Returns the start of the character of UTF-8 that the position `at` may be inside of, or `at`. Malformed bytes are decoded
  * to the same text on both sides of it.
@@ -31,10 +49,10 @@ export function startOfCharacter(text: string, at: number): number {
   return isContinuation(text.charCodeAt(start)) ? at : start
 }
 
-/** Of every 16 bytes one is looked at, to estimate how many are not ASCII. */
-const STEP = 16
+/** Of so many bytes one is looked at, to estimate how many are not ASCII. */
+const STEP = 61
 /** Minimum number of such bytes that are not ASCII, and their minimum share, in a page that is decoded as a whole. */
-const MIN_FOREIGN = 32
+const MIN_FOREIGN = 8
 const MIN_FOREIGN_SHARE = 0.04
 
 /** Estimates whether nearly all bytes of a page are ASCII. */

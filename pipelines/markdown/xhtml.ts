@@ -57,6 +57,10 @@ class XmlTag implements Tag {
     return value ? value.charCodeAt(0) : 0
   }
 
+  attributeIncludes(name: string, text: string): boolean {
+    return this.attribute(name)?.includes(text) === true
+  }
+
   attributeKey(): number {
     return 0
   }

@@ -1,4 +1,3 @@
-import { codeAt } from '../characters.js'
 import { languageOf } from '../language.js'
 import { words, type Family } from './element.js'
 import { openFormula } from './tex.js'
@@ -15,10 +14,9 @@ export const divisions: Family = {
   names: ['div'],
   open(page, tag) {
     page.boundary()
-    const classes = tag.attribute('class')
-    if (openFormula(page, tag, classes ? codeAt(classes, 0) : 0) === 'skip') return 'skip'
+    if (openFormula(page, tag, tag.attributeFirst('class')) === 'skip') return 'skip'
     // Highlighters name the language of a `pre` on an element around it.
-    if (classes !== undefined && classes.includes('highlight-')) page.language = languageOf(tag)
+    if (tag.attributeIncludes('class', 'highlight-')) page.language = languageOf(tag)
     return undefined
   },
   close: (page) => page.boundary(),

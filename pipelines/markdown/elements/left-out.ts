@@ -84,7 +84,7 @@ function hiddenBy(tag: Tag): Way | undefined {
   if (hidden !== undefined && hidden !== 'until-found') return 'hidden'
   if (tag.attribute('aria-hidden') === 'true') return 'aria-hidden'
   const style = tag.attribute('style')
-  if (style === undefined) return undefined
+  if (style === undefined || !/none|hidden/i.test(style)) return undefined
   if (/display\s*:\s*none/i.test(style)) return 'display'
   return /visibility\s*:\s*hidden/i.test(style) ? 'visibility' : undefined
 }

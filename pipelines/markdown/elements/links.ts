@@ -1,5 +1,5 @@
 import { isReachable } from '../address.js'
-import { codeAt, holds } from '../characters.js'
+import { codeAt, lengthOf } from '../characters.js'
 import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
 import { openFormula } from './tex.js'
@@ -21,7 +21,7 @@ export const links: Family = {
     const href = tag.attribute('href')
     const plain = tag.valueIsPlain
     const mail =
-      hiddenMail(tag) ?? (href !== undefined && holds(href, '#') ? decodeMail(HIDDEN_MAIL.exec(href)?.[1]) : undefined)
+      hiddenMail(tag) ?? (href !== undefined && endsInHex(href) ? decodeMail(HIDDEN_MAIL.exec(href)?.[1]) : undefined)
     const url = mail !== undefined ? `mailto:${mail}` : href && page.addresses.resolve(href, plain)
     if (url === undefined || !isReachable(url)) {
       line.open('plain', 'a')
@@ -77,6 +77,15 @@ function drawsBox(tag: Tag): boolean {
 }
 
 const hiddenMail = (tag: Tag): string | undefined => decodeMail(tag.attribute('data-cfemail'))
+
+/** Returns whether the last two characters are hexadecimal digits: few addresses get a longer look. */
+function endsInHex(text: string): boolean {
+  const length = lengthOf(text)
+  return length > 1 && isHex(codeAt(text, length - 1)) && isHex(codeAt(text, length - 2))
+}
+
+const isHex = (char: number): boolean =>
+  (char >= 0x30 && char <= 0x39) || ((char | 0x20) >= 0x61 && (char | 0x20) <= 0x66)
 
 /** Decodes a mail address in hexadecimal digits. The first two are the key of the others. */
 function decodeMail(hex: string | undefined): string | undefined {

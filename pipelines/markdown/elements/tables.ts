@@ -91,12 +91,13 @@ export const cells: Family = {
 }
 
 function cellTag(tag: Tag): CellTag {
-  const align = tag.attribute('align') ?? /text-align\s*:\s*(\w+)/i.exec(tag.attribute('style') ?? '')?.[1]
+  const style = tag.attribute('style')
+  const align = tag.attribute('align') ?? (style === undefined ? undefined : /text-align\s*:\s*(\w+)/i.exec(style)?.[1])
   return {
     isHeader: tag.name === 'th',
     columns: spanOf(tag.attribute('colspan'), 1000),
     rows: spanOf(tag.attribute('rowspan'), 65_534),
-    align: ALIGNS.get(align?.toLowerCase() ?? '') ?? '',
+    align: (align === undefined ? undefined : ALIGNS.get(align.toLowerCase())) ?? '',
   }
 }
 

@@ -211,6 +211,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       attribute: (name: string) => attributes.get(name),
       attributeFirst: () => 0,
       attributeKey: () => 0,
+      attributeIncludes: () => false,
       attributeStarts: () => false,
       attributes: () => attributes,
     }

@@ -35,6 +35,8 @@ const PARTS = [
   '<em>ä</em><b>ö</b>ü',
   '<svg><title>é</title><![CDATA[ é ]]></svg>',
   '\u00e9\u0000\ufeff',
+  'é  –\n\té 日本\r\n 😀',
+  '\u007f\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}',
   'слово '.repeat(200),
   'a'.repeat(300),
 ]
