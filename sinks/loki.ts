@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { linesSinkType } from './http/lines-sink.js'
+import type { Lines } from './http/linewise.js'
 import { objectOf, recordTime } from './http/record-time.js'
 import { TLS } from './http/target.js'
 import { reject, text } from './params.js'
@@ -44,18 +45,62 @@ export const loki = linesSinkType({
     }
   },
 
-  message({ from, lines }, { labels, time, metadata }) {
-    const start = BigInt(from.getTime()) * 1_000_000n
-    const values = lines.map((line, index) => {
+  message(batch, { labels, time, metadata }) {
+    const values = batch.lines.map((line, index) => {
       const record = time === 'batch' && metadata.length === 0 ? undefined : objectOf(line)
-      const at = (time === 'batch' ? undefined : recordTime(line, record, time)) ?? start + BigInt(index)
+      const at = timeOf(batch, index, time, record)
       const facts = metadata.flatMap((name) => factOf(record, name))
       const more = facts.length === 0 ? '' : `,${JSON.stringify(Object.fromEntries(facts))}`
       return `["${at}",${JSON.stringify(line)}${more}]`
     })
     return { text: `{"streams":[{"stream":${labels},"values":[${values.join(',')}]}]}`, type: 'application/json' }
   },
+
+  // Loki stores the other lines of such a request, and recognizes them when they are sent again.
+  unfit({ status, text }, { time }, batch) {
+    if (status !== 400) return []
+    const { before, from, bytes } = boundsOf(text)
+    const unfit = (before: bigint) =>
+      batch.lines.flatMap((line, index) => {
+        const at = timeOf(batch, index, time, objectOf(line))
+        return at < before || at >= from || Buffer.byteLength(line) > bytes ? [index] : []
+      })
+    const found = unfit(before)
+    // The time in the text is cut to a second: the lines of that second count as rejected, though Loki may have stored some.
+    return found.length > 0 || before === 0n ? found : unfit(before + SECOND)
+  },
 })
+
+const SECOND = 1_000_000_000n
+
+/** Returns the time of a line in nanoseconds since 1970: the same in each attempt, also among other lines. */
+const timeOf = (
+  { from, lines, numbers }: Lines,
+  index: number,
+  field: string | undefined,
+  record: ReturnType<typeof objectOf>,
+): bigint =>
+  (field === 'batch' ? undefined : recordTime(lines[index]!, record, field)) ??
+  BigInt(from.getTime()) * 1_000_000n + BigInt(numbers[index]!)
+
+const TOO_OLD = /oldest acceptable timestamp is: (\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\d+)?Z)/g
+const TOO_NEW = /has timestamp too new: (\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\d+)?Z)/g
+const TOO_LONG = /Max entry size '(\d+)' bytes exceeded/g
+
+/** Returns what Loki says of the lines that it rejects: those before a time, from a time on, and of more bytes. */
+function boundsOf(text: string): { before: bigint; from: bigint; bytes: number } {
+  const found = (pattern: RegExp) => Array.from(text.matchAll(pattern), ([, value = '']) => value)
+  const seconds = (pattern: RegExp) => found(pattern).map((value) => Math.floor(Date.parse(value) / 1000))
+  const nanos = (value: number) => BigInt(value) * SECOND
+  return {
+    before: nanos(Math.max(0, ...seconds(TOO_OLD))),
+    from: nanos(Math.min(END, ...seconds(TOO_NEW))),
+    bytes: Math.min(Infinity, ...found(TOO_LONG).map(Number)),
+  }
+}
+
+/** A time that no line has, in seconds: 64 bits hold no later one in nanoseconds. */
+const END = 2 ** 34
 
 /** Loki takes texts only. */
 function factOf(record: Readonly<Record<string, unknown>> | undefined, name: string): [name: string, value: string][] {

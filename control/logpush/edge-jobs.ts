@@ -29,6 +29,9 @@ const LiveInput = Type.Object(
         description: 'Shows one record out of this number: 1 shows all, 10 shows 10%.',
       }),
     ),
+    kind: Type.Optional(
+      Type.Literal('instant-logs', { description: 'Has no effect; commands of the hosted service send it.' }),
+    ),
   },
   strict,
 )

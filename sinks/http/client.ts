@@ -19,6 +19,9 @@ export interface Response {
   readonly complete: boolean
 }
 
+/** Whether a response says that the destination has what was sent. */
+export const isSuccess = ({ status }: Response): boolean => status >= 200 && status <= 299
+
 export interface Post {
   /** POST by default. */
   readonly method?: 'POST' | 'PUT'
@@ -45,7 +48,7 @@ export class HttpClient {
   /** Resolves with the response if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */
   async post(what: Post, signal: AbortSignal): Promise<Response> {
     const result = await this.request(what, signal)
-    if (result.status < 200 || result.status > 299) throw this.failure(what.url, result)
+    if (!isSuccess(result)) throw this.failure(what.url, result)
     return result
   }
 

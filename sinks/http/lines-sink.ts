@@ -3,7 +3,7 @@ import { gzip } from 'node:zlib'
 import { SinkError, type Sink, type SinkLimits } from '../../src/core/sink.js'
 import type { ParamSchema } from '../params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
-import { HttpClient, type Response } from './client.js'
+import { HttpClient, isSuccess, type Response } from './client.js'
 import { NONE, SHOWN } from './http-sink.js'
 import { linewise, type Lines, type Verdict } from './linewise.js'
 import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
@@ -32,6 +32,11 @@ export interface LinesSinkOptions<S extends ParamSchema, P extends Target> exten
   readonly message: (batch: Lines, place: P) => Message
   /** Reads a 2xx response to a number of lines. Throws a SinkError if it does not report on them. */
   readonly judge?: (response: Response, place: P, lines: number) => Verdict | undefined
+  /**
+   * Returns the places of the lines that a response which is not a success rejects for what is in them; the others are sent
+   * again without them. None: the response rejects all, for another reason.
+   */
+  readonly unfit?: (response: Response, place: P, batch: Lines) => readonly number[]
   /** Bytes of a response that {@link judge} wants to see. */
   readonly maxResponse?: number
   /** The line that a check sends. */
@@ -46,6 +51,7 @@ export function linesSinkType<const S extends ParamSchema, P extends Target>({
   prepare,
   message,
   judge = () => undefined,
+  unfit = () => [],
   maxResponse = 16_384,
   test = () => TEST_TEXT,
   ...type
@@ -62,11 +68,28 @@ export function linesSinkType<const S extends ParamSchema, P extends Target>({
       const place = placeOf(destination, deps)
       const { url, verify } = place
       const client = new HttpClient(deps, { verify })
-      const send = async (batch: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
+      const post = async (batch: Lines, signal: AbortSignal): Promise<Response> => {
         const { text, type } = message(batch, place)
         const headers = { 'content-type': type, ...place.headers, 'content-encoding': 'gzip' }
-        const response = await client.post({ url, headers, body: await zip(text), maxResponse }, signal)
-        return judge(response, place, batch.lines.length)
+        return await client.request({ url, headers, body: await zip(text), maxResponse }, signal)
+      }
+      const send = async (batch: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
+        const refused: number[] = []
+        let left = batch.lines.map((_line, at) => at)
+        while (left.length > 0) {
+          const rest = partOf(batch, left)
+          const response = await post(rest, signal)
+          if (isSuccess(response)) {
+            const verdict = judge(response, place, left.length)
+            if (verdict !== undefined) return verdict
+            break
+          }
+          const places = new Set(unfit(response, place, rest))
+          if (places.size === 0) throw client.failure(url, response)
+          refused.push(...left.filter((_line, at) => places.has(at)))
+          left = left.filter((_line, at) => !places.has(at))
+        }
+        return refused.length === 0 ? undefined : rejected(url.host, refused, batch.lines.length)
       }
       return {
         encoding: 'identity',
@@ -84,6 +107,19 @@ export function linesSinkType<const S extends ParamSchema, P extends Target>({
     },
   }
 }
+
+const partOf = ({ lines, numbers, ...batch }: Lines, places: readonly number[]): Lines => ({
+  ...batch,
+  lines: places.map((at) => lines[at]!),
+  numbers: places.map((at) => numbers[at]!),
+})
+
+const rejected = (host: string, refused: readonly number[], lines: number): Verdict => ({
+  message: `${host} rejected ${refused.length} of ${lines} lines for their time or length`,
+  again: [],
+  failure: 'refused',
+  refused,
+})
 
 /** Whether a line may be an object in JSON; what else it holds is for the destination to judge. */
 export const isObject = (line: string): boolean => line.startsWith('{') && line.endsWith('}')

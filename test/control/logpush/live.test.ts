@@ -133,6 +133,7 @@ t.test('a session that makes no sense is refused', async (t) => {
   t.match(await call('POST', `/accounts/${ACCOUNT}/logpush/edge/jobs`, {}), { status: 404 })
   t.strictSame((await call('GET', EDGE)).body.result, [])
   t.equal((await call('POST', EDGE, {})).status, 200, 'everything has a default')
+  t.equal((await call('POST', EDGE, { kind: 'instant-logs' })).status, 200, 'the commands of the hosted service work')
 })
 
 t.test('a zone has ten sessions, a session ten clients', async (t) => {
