@@ -119,6 +119,10 @@ function scalar(reader: Reader, wire: number, type: ScalarType): unknown {
   }
 }
 
+/** Field numbers have 1 to 29 bits and are not 0, the type has 3 more. */
+const MIN_TAG = 8
+const MAX_TAG = 2 ** 32 - 1
+
 class Reader {
   readonly #bytes: Buffer
   #at = 0
@@ -133,6 +137,7 @@ class Reader {
 
   tag(): { number: number; wire: number } {
     const tag = Number(this.varint())
+    if (tag < MIN_TAG || tag > MAX_TAG) throw new MalformedProtobuf('a field has an invalid number')
     return { number: Math.floor(tag / 8), wire: tag % 8 }
   }
 

@@ -97,7 +97,8 @@ t.test('errors of Loki about a whole request refuse no line', async (t) => {
     [500, 'entry too far behind, oldest acceptable timestamp is: 2027-01-01T00:00:00Z', 'transient'],
   ] as const) {
     const { write, requests } = await destination(t, { response: () => ({ status, body }) }, (host) => `loki://${host}`)
-    await t.rejects(write(['a', 'b']), { failure, lines: undefined })
+    const whole = { failure, lines: undefined, message: `responded with ${status}` }
+    await t.rejects(write(['a', 'b']), whole)
     t.equal(requests(), 1)
   }
 })

@@ -85,6 +85,10 @@ t.test('malformed protobuf is rejected, wherever it is cut', async (t) => {
   let deep = part(1)
   for (let level = 0; level < 200; level++) deep = part(5, part(1, deep))
   t.throws(() => decodeRequest(request(part(2, part(5, deep)))), { message: /levels/ })
+  // Field number 0; a tag of 64 bits that is of a known field if it is rounded; one of 33 bits.
+  for (const hex of ['0200', 'ffffffffffffffff0a05', '8080808010'])
+    t.throws(() => decodeRequest(Buffer.from(hex, 'hex')), { message: 'a field has an invalid number' })
+  t.same(decodeRequest(Buffer.from('f8ffffff0f00', 'hex')), {}, 'unknown fields are skipped')
 })
 
 t.test('an OTLP listener responds when its records are durable', async (t) => {
