@@ -91,10 +91,9 @@ const TOO_LONG = /Max entry size '(\d+)' bytes exceeded/g
 function boundsOf(text: string): { before: bigint; from: bigint; bytes: number } {
   const found = (pattern: RegExp) => Array.from(text.matchAll(pattern), ([, value = '']) => value)
   const seconds = (pattern: RegExp) => found(pattern).map((value) => Math.floor(Date.parse(value) / 1000))
-  const nanos = (value: number) => BigInt(value) * SECOND
   return {
-    before: nanos(Math.max(0, ...seconds(TOO_OLD))),
-    from: nanos(Math.min(END, ...seconds(TOO_NEW))),
+    before: BigInt(Math.max(0, ...seconds(TOO_OLD))) * SECOND,
+    from: BigInt(Math.min(END, ...seconds(TOO_NEW))) * SECOND,
     bytes: Math.min(Infinity, ...found(TOO_LONG).map(Number)),
   }
 }

@@ -8,7 +8,7 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { setMaxListeners } from 'node:events'
 import { promisify } from 'node:util'
-import { createGunzip, gunzipSync, gzip } from 'node:zlib'
+import { gunzipSync, gzip } from 'node:zlib'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
@@ -18,6 +18,8 @@ import { bodyOf, type DeadLetter } from '../logpush/dead-letter.js'
 import { Delivery } from '../logpush/delivery.js'
 import { JobSignal } from '../logpush/job-signal.js'
 import { Uploads } from '../logpush/uploads.js'
+import { damageMessage, isDamage } from '../sources/damage.js'
+import { gunzipped } from '../sources/gunzipped.js'
 
 const gzipped = promisify(gzip)
 
@@ -66,8 +68,14 @@ interface State extends ReplayStats {
 /** The file with what failed again. */
 export const failedFile = (path: string): string => `${path}.failed`
 
-/** Sends what is left of a file. Resolves with what was done, and why it ended early if it did. */
-export async function replay(options: ReplayOptions): Promise<ReplayStats & { readonly ended?: string }> {
+/** What a run did, why it ended before its file did, and what is to be said about the content of a damaged file. */
+interface Replayed extends ReplayStats {
+  readonly ended?: string
+  readonly damage?: string
+}
+
+/** Sends what is left of a file, up to damage if there is any. */
+export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { path, sink, folder, stop, clock, log } = options
   const digest = await digestOf(path)
   const found = await readState(folder)
@@ -135,6 +143,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayStats & { re
     return true
   }
 
+  let damage: string | undefined
   try {
     let batch: Uint8Array[] = []
     let size = 0
@@ -145,7 +154,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayStats & { re
       size = 0
       return lines.length === 0 || (await send(lines, offset))
     }
-    for await (const line of linesOf(path, options.isLines)) {
+    for await (const line of linesOf(path, options.isLines, (message) => void (damage = message))) {
       const from = at
       at += line.length
       // A part of a batch that was split can be done.
@@ -165,7 +174,8 @@ export async function replay(options: ReplayOptions): Promise<ReplayStats & { re
     fate.close()
   }
   const { read, delivered, failed: failures, batches } = state
-  return { read, delivered, failed: failures, batches, ...(fate.ended !== undefined && { ended: fate.ended }) }
+  const outcome = { ...(fate.ended !== undefined && { ended: fate.ended }), ...(damage !== undefined && { damage }) }
+  return { read, delivered, failed: failures, batches, ...outcome }
 }
 
 async function readState(folder: string): Promise<State | undefined> {
@@ -199,26 +209,43 @@ async function appendDurably(path: string, text: Uint8Array): Promise<void> {
 const plain = (bytes: Uint8Array, encoding: Batch['body']['encoding']): Uint8Array =>
   encoding === 'gzip' ? gunzipSync(bytes) : bytes
 
-/** Lines of a file, gzip or not, with their line feeds; or the whole of it. */
-async function* linesOf(path: string, isLines: boolean): AsyncGenerator<Buffer> {
+/**
+ * Lines of a file, gzip or not, with their line feeds; or the whole of it. `damaged` is called if lines end at damage; a whole
+ * file with damage is an error.
+ */
+async function* linesOf(
+  path: string,
+  isLines: boolean,
+  damaged: (message: string) => void,
+): AsyncGenerator<Uint8Array> {
   const head = await fs.open(path)
   const { bytesRead, buffer } = await head.read(Buffer.alloc(2), 0, 2, 0)
   await head.close()
   const isGzip = bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b
-  const stream = isGzip ? createReadStream(path).pipe(createGunzip()) : createReadStream(path)
-  let rest: Buffer[] = []
+  const stream: AsyncIterable<Uint8Array> = isGzip ? gunzipped(createReadStream(path)) : createReadStream(path)
+  let rest: Uint8Array[] = []
   let size = 0
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    let from = 0
-    for (let at = isLines ? chunk.indexOf(LINE_FEED) : -1; at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
-      yield Buffer.concat([...rest, chunk.subarray(from, at + 1)])
-      rest = []
-      size = 0
-      from = at + 1
+  let through = 0
+  let lines = 0
+  try {
+    for await (const chunk of stream) {
+      let from = 0
+      for (let at = isLines ? chunk.indexOf(LINE_FEED) : -1; at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
+        const line = Buffer.concat([...rest, chunk.subarray(from, at + 1)])
+        rest = []
+        size = 0
+        from = at + 1
+        lines++
+        through += line.length
+        yield line
+      }
+      rest.push(chunk.subarray(from))
+      size += chunk.length - from
+      if (size > MAX_LINE_BYTES) throw new Error(`${path} has a record of more than ${MAX_LINE_BYTES} bytes`)
     }
-    rest.push(chunk.subarray(from))
-    size += chunk.length - from
-    if (size > MAX_LINE_BYTES) throw new Error(`${path} has a record of more than ${MAX_LINE_BYTES} bytes`)
+  } catch (error) {
+    if (!isLines || !isDamage(error)) throw error
+    return damaged(damageMessage(error, lines, through))
   }
   if (size > 0) yield Buffer.concat(isLines ? [...rest, Buffer.from('\n')] : rest)
 }

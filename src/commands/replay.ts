@@ -36,7 +36,7 @@ export const replay: DefineCommand = (command) => {
       'after',
       '\nRecords that are refused again are kept in FILE.failed. The place in the file is kept in the folder FILE.replay: the\n' +
         'same command continues there, and sends nothing again once all is done. Prints a summary as one line of JSON.\n' +
-        'Exit codes: 0 all delivered, 2 a file cannot be used, 5 records undelivered.',
+        'Exit codes: 0 all delivered, 2 a file cannot be used, 5 records undelivered, or the file is damaged.',
     )
     .action(async (file: string, options: Options) => await run(resolve(file), options))
 }
@@ -73,10 +73,11 @@ async function run(path: string, options: Options): Promise<void> {
     const retryForMs = Number(options.retryFor) * 1000
     const isLines = output === undefined || hasLines(output)
     const common = { path, isLines, sink, folder, retryForMs, failing, progress, clock, log }
-    const { ended, ...stats } = await send({ ...common, stop: stopping.signal })
+    const { ended, damage, ...stats } = await send({ ...common, stop: stopping.signal })
     if (terminal) process.stderr.write('\n')
     process.stdout.write(`${JSON.stringify(stats)}\n`)
     if (ended !== undefined) throw new Exit(5, `${ended}; the same command sends the rest`)
+    if (damage !== undefined) throw new Exit(5, `${path} ${damage}`)
     if (stats.failed > 0)
       throw new Exit(5, `${stats.failed} records were refused again; they are in ${failedFile(path)}`)
   } catch (error) {

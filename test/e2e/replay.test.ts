@@ -88,6 +88,20 @@ t.test('a dead letter file is sent again, once, and what is refused again is kep
   t.strictSame(rest.summary, { read: 2, delivered: 2, failed: 0, batches: 1 })
 })
 
+t.test('a damaged dead letter file is sent up to the damage', options, async (t) => {
+  const folder = testFolder(t)
+  const server = await elasticsearch(t, () => false)
+  const file = join(folder, 'a.log.gz')
+  writeFileSync(file, gzipSync(lines(ids(1500))).subarray(0, -8))
+  for (const _run of ['first', 'again']) {
+    const { code, errors, summary } = await replay([file, '--destination', server.to])
+    t.equal(code, 5)
+    t.match(errors, /a\.log\.gz is damaged behind line 1500, byte \d+ of its text: unexpected end of file; /)
+    t.match(summary, { read: 1500, delivered: 1500, failed: 0 })
+    t.equal(server.stored.length, 1500, 'each record is sent once')
+  }
+})
+
 t.test('replay says which file or option is missing', options, async (t) => {
   const folder = testFolder(t, { 'a.log': lines(['a']) })
   const file = join(folder, 'a.log')
