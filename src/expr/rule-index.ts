@@ -131,11 +131,12 @@ class Source {
   mark(context: Context, bits: Int32Array): void {
     const value = this.#evaluate(context)
     if (value === undefined) return
-    if (!this.#mapped) this.#markOne(value, bits)
-    else for (const element of value as readonly Value[]) this.#markOne(element, bits)
+    if (!this.#mapped) this.#markOne(value, context, bits)
+    else for (const element of value as readonly Value[]) this.#markOne(element, context, bits)
   }
 
-  #markOne(value: Value, bits: Int32Array): void {
+  #markOne(value: Value, context: Context, bits: Int32Array): void {
+    if (typeof value === 'string') context.spend(value.length)
     if (this.#equal !== undefined) {
       const rules = this.#equal.get(value)
       if (rules !== undefined) setBits(bits, rules)

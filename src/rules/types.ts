@@ -303,8 +303,11 @@ export interface RuleRun {
   follow(observer: ExchangeObserver): void
   /** Registers a check that is made if the request has to be sent to the origin. The rule acts if it returns a limit. */
   beforeOrigin(check: () => Exceeded | undefined): void
-  /** Registers a change that is made at the end of the phase, in the order of the rules. */
-  change(make: () => void): void
+  /**
+   * Registers a change that is made at the end of the phase, in the order of the rules. `fields`: how many header fields
+   * or tags it changes; their work is charged now, so that a rule beyond the budget changes nothing.
+   */
+  change(make: () => void, fields?: number): void
   /** Adds to the total of scores, which later rules of the same phase see. */
   addScore(increment: number): undefined
   /** Skips what the parameters of a skip rule name. */

@@ -162,6 +162,9 @@ function valueIssues(pointer: string, change: HeaderChange): Issue[] {
   )
 }
 
+/** Cost of escaping a path or a query, in steps of the budget per byte. */
+const ESCAPE_STEPS = 8
+
 function rewriteUri({ path, query }: Static<typeof Uri>, { value }: ActionContext): Effect {
   const newPath = path && textFrom(path, value)
   const newQuery = query && textFrom(query, value)
@@ -169,6 +172,7 @@ function rewriteUri({ path, query }: Static<typeof Uri>, { value }: ActionContex
     const { context, exchange } = run
     const pathText = newPath?.(context)
     const queryText = newQuery?.(context)
+    context.spend(((pathText ?? '').length + (queryText ?? '').length) * ESCAPE_STEPS)
     run.change(() => {
       const { target } = exchange
       const at = target.indexOf('?')
@@ -198,7 +202,9 @@ function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value
     const { context, exchange } = run
     const texts = changes.map(({ text }) => {
       const found = text?.(context)
-      return found === undefined ? '' : headerValue(found)
+      if (found === undefined) return ''
+      context.spend(found.length)
+      return headerValue(found)
     })
     const changed = (fields: RawHeaders): string[] =>
       changes.reduce((fields, change, i) => changedField(fields, change, texts[i] ?? ''), [...fields])
@@ -209,7 +215,7 @@ function rewriteHeaders(headers: Readonly<Record<string, HeaderChange>>, { value
         exchange.clientHeaders = changed(exchange.clientHeaders)
         exchange.headers = changed(exchange.headers)
       }
-    })
+    }, changes.length)
     return undefined
   }
 }

@@ -4,7 +4,7 @@ import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { members } from '../../http/accept.js'
 import { headerValues, withHeader, withoutHeader } from '../../http/headers.js'
-import { NotEmpty, Whole } from './shared.js'
+import { LIST_STEPS, listLength, NotEmpty, Whole } from './shared.js'
 
 const NAME = 'cache-control'
 
@@ -91,7 +91,8 @@ export const setCacheControl = action({
     const shared = changes.filter(({ isVendorOnly }) => !isVendorOnly)
     const isSplit = shared.length < changes.length
     return (run) => {
-      const { exchange } = run
+      const { context, exchange } = run
+      context.spend(listLength(exchange.response?.headers, NAME) * LIST_STEPS)
       run.change(() => {
         const { response } = exchange
         if (!response || changes.length === 0) return

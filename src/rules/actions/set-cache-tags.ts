@@ -5,7 +5,7 @@ import { toBytes, type Value } from '../../expr/index.js'
 import { members } from '../../http/accept.js'
 import { headerValues, withHeader, withoutHeader } from '../../http/headers.js'
 import { headerValue } from '../engine/text-values.js'
-import { Expression, oneOfTwo, Texts } from './shared.js'
+import { Expression, LIST_STEPS, listLength, oneOfTwo, Texts } from './shared.js'
 
 /** The header field that sends the tags to caches. */
 const NAME = 'cache-tag'
@@ -39,14 +39,16 @@ export const setCacheTags = action({
     return (run) => {
       const { context, exchange } = run
       const tags = evaluate ? tagsOf(evaluate(context)) : fixed
+      const unwanted = new Set(tags)
+      context.spend(listLength(exchange.response?.headers, NAME) * LIST_STEPS)
       run.change(() => {
         if (!exchange.response) return
         const { headers } = exchange.response
         const old = operation === 'set' ? [] : listed(headerValues(headers, NAME))
-        const left = operation === 'remove' ? old.filter((tag) => !tags.includes(tag)) : [...new Set([...old, ...tags])]
+        const left = operation === 'remove' ? old.filter((tag) => !unwanted.has(tag)) : [...new Set([...old, ...tags])]
         const changed = left.length > 0 ? withHeader(headers, NAME, left.join(',')) : withoutHeader(headers, NAME)
         exchange.response = { ...exchange.response, headers: changed }
-      })
+      }, tags.length)
       return undefined
     }
   },

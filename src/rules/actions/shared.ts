@@ -1,6 +1,7 @@
 import { Type, type TProperties } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
+import { headerValues, type RawHeaders } from '../../http/headers.js'
 
 /** An identifier of a ruleset or rule. */
 export const HexId = (description: string) =>
@@ -32,6 +33,13 @@ export const HeaderValue = (description: string) =>
     description,
     'x-message': 'must be a header value: 1 to 4,096 characters, none of them a control character',
   })
+
+/** Cost of changing a list in a header field, in steps of the budget per byte. */
+export const LIST_STEPS = 16
+
+/** Returns the length of all values of a field (lower-case name). */
+export const listLength = (headers: RawHeaders = [], name: string): number =>
+  headerValues(headers, name).reduce((sum, value) => sum + value.length, 0)
 
 type Members = Readonly<Record<string, unknown>>
 

@@ -76,6 +76,8 @@ export class Run implements RuleRun {
   #level: Level = 'account'
   #skips: SkipSet | undefined
   #changes: (() => void)[] = []
+  /** Header fields and tags that rules have changed so far. */
+  #changedFields = 0
   #followers: ExchangeObserver[] = []
   /** Checks that are made before the request is sent to the origin, with the rules that act then. */
   #gates: Gate[] = []
@@ -171,7 +173,13 @@ export class Run implements RuleRun {
   }
 
   /** For effects: registers a change that is made at the end of the phase, in the order of the rules. */
-  change(make: () => void): void {
+  change(make: () => void, fields = 0): void {
+    if (fields > 0) {
+      // Each change passes over all fields, and over those that the changes before it have added.
+      this.#changedFields += fields
+      const { headers, response } = this.exchange
+      this.context.spend(fields * ((response?.headers ?? headers).length + 2 * this.#changedFields))
+    }
     this.#changes.push(make)
   }
 

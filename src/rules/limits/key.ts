@@ -19,6 +19,8 @@ const MAX_CHUNK_BYTES = 64
 
 /** Cost of encoding and hashing a value, in steps of the budget per character. */
 const KEY_STEPS = 2
+/** The same for arrays and maps, which have many small members. */
+const LIST_STEPS = 16
 
 /**
  * Characteristics that are not fields of expressions. There is one site, so its id does not distinguish requests.
@@ -56,8 +58,9 @@ export function compileKey(
   const keyOf: KeyOf = (context) => {
     let key = ''
     for (const value of values) {
-      const text = part(value(context))
-      context.spend(text.length * KEY_STEPS)
+      const found = value(context)
+      const text = part(found)
+      context.spend(text.length * (typeof found === 'object' ? LIST_STEPS : KEY_STEPS))
       key += text
     }
     return key.length <= MAX_CHUNK_BYTES ? key : `#${createHash('sha256').update(key, 'latin1').digest('base64url')}`
