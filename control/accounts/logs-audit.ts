@@ -79,25 +79,21 @@ const Entry = Type.Object({
 
 const DAY_MS = 86_400_000
 
-/** The second version of the audit logs: more members, filters by each of them, and the history of one resource. */
-export function logsAudit({ config, store }: Pick<ControlDeps, 'config' | 'store'>): Endpoint[] {
-  const subjectOf = (entry: AuditEntry, accountId: string): Subject => {
-    const { accounts, zones } = config()
-    const { scope } = entry.resource
-    const zone = scope.type === 'zone' ? zones.find(({ id }) => id === scope.id) : undefined
-    return {
-      entry,
-      facts: auditFacts(entry),
-      account: { id: accountId, name: accounts.find(({ id }) => id === accountId)?.name ?? '' },
-      zone: zone && { id: zone.id, name: zone.name },
-    }
+/** Reads the entries of an account and of its zones as its callers see them. */
+class AuditLogs {
+  readonly #deps: LogsAuditDeps
+
+  constructor(deps: LogsAuditDeps) {
+    this.#deps = deps
   }
 
-  const found = async (
+  /** Returns one window of the entries that the caller may see and that are wanted. */
+  async list(
     call: Pick<Call, 'scope' | 'caller'>,
     { since, before, direction, limit, cursor }: Window,
     isWanted: (subject: Subject) => boolean,
-  ): Promise<AuditResult> => {
+  ): Promise<AuditResult> {
+    const { config, store } = this.#deps
     const visible = visibleTo(config(), call)
     return await searchAudit(store, {
       order: direction === 'asc' ? 'oldest_first' : 'newest_first',
@@ -105,13 +101,30 @@ export function logsAudit({ config, store }: Pick<ControlDeps, 'config' | 'store
       limit,
       since: auditTime(since, 'since'),
       before: auditTime(before, 'before'),
-      matches: (entry) => visible(entry) && isWanted(subjectOf(entry, call.scope.id)),
+      matches: (entry) => visible(entry) && isWanted(this.#subjectOf(entry, call.scope.id)),
     })
   }
 
-  const respond = ({ entries, cursor }: AuditResult, { scope, query: { limit } }: Searching, more = {}) =>
-    new ApiResponse(
-      entries.map((entry) => logResponse(subjectOf(entry, scope.id))),
+  /** Returns the entry with an id, within a day of a time. Throws `notFound`. */
+  async entry(call: Pick<Call, 'scope' | 'caller'>, id: string, actionTime: string): Promise<AuditEntry> {
+    const { config, store } = this.#deps
+    const around = auditTime(actionTime, 'action_time')
+    const visible = visibleTo(config(), call)
+    const { entries } = await searchAudit(store, {
+      order: 'newest_first',
+      limit: 1,
+      since: around - DAY_MS,
+      before: around + DAY_MS,
+      matches: (entry) => auditFacts(entry).id === id && visible(entry),
+    })
+    const [found] = entries
+    if (!found) throw new ApiError('notFound', undefined, 'no entry within a day of action_time has this id')
+    return found
+  }
+
+  response({ entries, cursor }: AuditResult, { scope, query: { limit } }: Searching, more = {}) {
+    return new ApiResponse(
+      entries.map((entry) => logResponse(this.#subjectOf(entry, scope.id))),
       {
         result_info: {
           count: entries.length,
@@ -122,7 +135,26 @@ export function logsAudit({ config, store }: Pick<ControlDeps, 'config' | 'store
         },
       },
     )
+  }
 
+  #subjectOf(entry: AuditEntry, accountId: string): Subject {
+    const { accounts, zones } = this.#deps.config()
+    const { scope } = entry.resource
+    const zone = scope.type === 'zone' ? zones.find(({ id }) => id === scope.id) : undefined
+    return {
+      entry,
+      facts: auditFacts(entry),
+      account: { id: accountId, name: accounts.find(({ id }) => id === accountId)?.name ?? '' },
+      zone: zone && { id: zone.id, name: zone.name },
+    }
+  }
+}
+
+type LogsAuditDeps = Pick<ControlDeps, 'config' | 'store'>
+
+/** The second version of the audit logs: more members, filters by each of them, and the history of one resource. */
+export function logsAudit(deps: LogsAuditDeps): Endpoint[] {
+  const logs = new AuditLogs(deps)
   const common = {
     method: 'get',
     scopes: ACCOUNT_ONLY,
@@ -137,7 +169,7 @@ export function logsAudit({ config, store }: Pick<ControlDeps, 'config' | 'store
       query: Query,
       async handle(call) {
         const query: Window & Readonly<Record<string, unknown>> = call.query
-        return respond(await found(call, query, filterOf(query)), { ...call, query })
+        return logs.response(await logs.list(call, query, filterOf(query)), { ...call, query })
       },
     }),
     endpoint({
@@ -147,32 +179,16 @@ export function logsAudit({ config, store }: Pick<ControlDeps, 'config' | 'store
       query: HistoryQuery,
       async handle(call) {
         const { params, query } = call
-        const around = auditTime(query.action_time, 'action_time')
-        const [source] = (
-          await searchAudit(store, {
-            order: 'newest_first',
-            limit: 1,
-            since: around - DAY_MS,
-            before: around + DAY_MS,
-            matches: (entry) => auditFacts(entry).id === params.id && visibleTo(config(), call)(entry),
-          })
-        ).entries
-        if (!source) throw new ApiError('notFound', undefined, 'no entry within a day of action_time has this id')
-        const { kind, id, scope: of } = source.resource
-        const result = await found(
-          call,
-          query,
-          ({ entry: { resource } }) =>
-            resource.kind === kind &&
-            resource.id === id &&
-            resource.scope.type === of.type &&
-            resource.scope.id === of.id,
-        )
-        return respond(result, call, { history_status: 'exact' })
+        const { resource } = await logs.entry(call, params.id, query.action_time)
+        const found = await logs.list(call, query, ({ entry }) => isSameResource(entry.resource, resource))
+        return logs.response(found, call, { history_status: 'exact' })
       },
     }),
   ]
 }
+
+const isSameResource = (a: AuditEntry['resource'], b: AuditEntry['resource']): boolean =>
+  a.kind === b.kind && a.id === b.id && a.scope.type === b.scope.type && a.scope.id === b.scope.id
 
 /** Returns the test for the filters of a query. */
 function filterOf(query: Readonly<Record<string, unknown>>): (subject: Subject) => boolean {

@@ -1,7 +1,7 @@
 /** Records of a zone that were retained: by time and by ray id, as the hosted service returns them. */
 import { Readable } from 'node:stream'
 import { randomUUID } from 'node:crypto'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { recordsBetween, recordsWith } from '../../pipelines/logpush/history.js'
 import { PULL_AGE_MS, PULLED } from '../../pipelines/logpush/retained.js'
@@ -13,7 +13,7 @@ import type { Scope } from '../../src/core/scope.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { endpoint, FileResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { audited } from '../resources/audit.js'
+import { audited, type Actor } from '../resources/audit.js'
 import type { LogpushDeps } from './services.js'
 
 const scopes = ['zone'] as const
@@ -58,26 +58,57 @@ const ReceivedQuery = Type.Object(
 const RayQuery = Type.Object(FORM, strict)
 const Flag = Type.Object({ flag: Type.Boolean({ description: 'Whether records of the zone are retained.' }) }, strict)
 
-/** Endpoints of retained records, and of the flag that retains them. */
-export function pull(deps: LogpushDeps): Endpoint[] {
-  const { logpush, store, clock } = deps
-  let inProgress = 0
-  const isRetained = (scope: Scope): boolean => store.get(LOG_RETENTION, scope, scope.id)?.value.flag === true
+type DatasetSpool = Awaited<ReturnType<ReturnType<LogpushDeps['logpush']>['spools']['open']>>
 
-  /** Streams texts. The slot is free again after the client has read them or has disconnected. */
-  async function respond(
-    scope: Scope,
-    read: (spool: Awaited<ReturnType<ReturnType<typeof logpush>['spools']['open']>>) => AsyncIterable<Uint8Array>,
-  ): Promise<FileResponse> {
-    if (!isRetained(scope)) throw new ApiError('logsNotRetained')
-    if (inProgress >= MAX_CONCURRENT) throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
-    const spool = await logpush().spools.open(PULLED, scope)
-    inProgress++
-    const body = Readable.from(read(spool), { objectMode: false })
-    body.once('close', () => inProgress--)
-    return new FileResponse(NDJSON, body)
+/** The retained records of zones, and the flag that retains them. */
+class RetainedRecords {
+  readonly #deps: LogpushDeps
+  #inProgress = 0
+
+  constructor(deps: LogpushDeps) {
+    this.#deps = deps
   }
 
+  /** Returns whether records of a zone are retained. */
+  isOn(scope: Scope): boolean {
+    return this.#deps.store.get(LOG_RETENTION, scope, scope.id)?.value.flag === true
+  }
+
+  /** Sets the flag. Resolves when the records are retained, or deleted. */
+  async set(call: Actor, after: Static<typeof Flag>): Promise<Static<typeof Flag>> {
+    const { store, clock, logpush } = this.#deps
+    const { scope } = call
+    const before = store.get(LOG_RETENTION, scope, scope.id)
+    const change = { kind: LOG_RETENTION, scope, id: scope.id, before: before?.value, after }
+    await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
+    await logpush().retentionSettled?.(scope)
+    return after
+  }
+
+  /** Streams texts. The slot is free again after the client has read them or has disconnected. */
+  async respond(scope: Scope, read: (spool: DatasetSpool) => AsyncIterable<Uint8Array>): Promise<FileResponse> {
+    if (!this.isOn(scope)) throw new ApiError('logsNotRetained')
+    if (this.#inProgress >= MAX_CONCURRENT)
+      throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
+    const spool = await this.#deps.logpush().spools.open(PULLED, scope)
+    this.#inProgress++
+    const body = Readable.from(read(spool), { objectMode: false })
+    body.once('close', () => this.#inProgress--)
+    return new FileResponse(NDJSON, body)
+  }
+}
+
+/** Returns the 16 digits of a ray id. Throws InvalidInput if it is not one. */
+function rayId(text: string): string {
+  if (!/^[0-9a-f]{16}(-[A-Z]{3})?$/i.test(text))
+    throw new InvalidInput([{ pointer: '/ray_id', message: 'must be 16 digits of 0-9 and a-f' }])
+  return text.slice(0, 16).toLowerCase()
+}
+
+/** Endpoints of retained records, and of the flag that retains them. */
+export function pull(deps: LogpushDeps): Endpoint[] {
+  const { clock } = deps
+  const retained = new RetainedRecords(deps)
   return [
     endpoint({
       method: 'get',
@@ -91,7 +122,9 @@ export function pull(deps: LogpushDeps): Endpoint[] {
       async handle({ scope, query }) {
         const range = rangeOf(query, clock.now())
         const job = compiled(query, query.sample)
-        return await respond(scope, (spool) => recordsBetween(spool, job, { ...range, count: query.count ?? Infinity }))
+        return await retained.respond(scope, (spool) =>
+          recordsBetween(spool, job, { ...range, count: query.count ?? Infinity }),
+        )
       },
     }),
     endpoint({
@@ -113,12 +146,9 @@ export function pull(deps: LogpushDeps): Endpoint[] {
       file: NDJSON,
       refusal: 'badLogpush',
       async handle({ scope, query, params }) {
-        const ray = params.ray_id
-        if (!/^[0-9a-f]{16}(-[A-Z]{3})?$/i.test(ray))
-          throw new InvalidInput([{ pointer: '/ray_id', message: 'must be 16 digits of 0-9 and a-f' }])
+        const value = rayId(params.ray_id)
         const job = compiled(query)
-        const value = ray.slice(0, 16).toLowerCase()
-        return await respond(scope, (spool) => recordsWith(spool, job, { field: 'RayID', value }))
+        return await retained.respond(scope, (spool) => recordsWith(spool, job, { field: 'RayID', value }))
       },
     }),
     endpoint({
@@ -128,7 +158,7 @@ export function pull(deps: LogpushDeps): Endpoint[] {
       permissions: ACCESS.logpush.read,
       summary: 'Return whether records of the zone are retained',
       result: Flag,
-      handle: ({ scope }) => ({ flag: isRetained(scope) }),
+      handle: ({ scope }) => ({ flag: retained.isOn(scope) }),
     }),
     endpoint({
       method: 'post',
@@ -138,14 +168,7 @@ export function pull(deps: LogpushDeps): Endpoint[] {
       summary: 'Retain the http_requests of the zone for seven days, or delete the retained ones',
       body: Flag,
       result: Flag,
-      async handle(call) {
-        const { scope, body } = call
-        const before = store.get(LOG_RETENTION, scope, scope.id)
-        const change = { kind: LOG_RETENTION, scope, id: scope.id, before: before?.value, after: body }
-        await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
-        await logpush().retentionSettled?.(scope)
-        return body
-      },
+      handle: async (call) => await retained.set(call, call.body),
     }),
   ]
 }

@@ -7,6 +7,7 @@ import { secretOf, type Vault } from '../../src/core/vault.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { page, paging } from '../http/paging.js'
+import type { Actor } from '../resources/audit.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import type { ControlDeps } from '../http/context.js'
 
@@ -71,8 +72,16 @@ const ConfigResponse = Type.Object({
 
 const shown = ({ password: _password, ...config }: StoredHyperdrive): Static<typeof ConfigResponse> => config
 
-/** Databases that Workers connect to through a binding. Passwords are encrypted, and never returned. */
-export function hyperdrive({ vault, ...deps }: ControlDeps & { readonly vault: () => Vault }): Endpoint[] {
+/** Returns a whole configuration. */
+const withDefaults = ({ origin, ...rest }: Static<typeof NewConfig>) => ({
+  caching: {},
+  origin_connection_limit: 60,
+  ...rest,
+  origin: { ...origin, port: origin.port ?? PORTS[origin.scheme]! },
+})
+
+/** Returns the operations on the stored connections. */
+function operations({ vault, ...deps }: HyperdriveDeps) {
   const configs = new NamedRepository<StoredHyperdrive>(deps, {
     kind: HYPERDRIVES,
     names: HYPERDRIVE_NAMES,
@@ -83,12 +92,11 @@ export function hyperdrive({ vault, ...deps }: ControlDeps & { readonly vault: (
     taken: 'hyperdriveExists',
     tooMany: 'tooManyHyperdrives',
   })
-  const row = { scopes: ACCOUNT_ONLY, refusal: 'badHyperdrive' } as const
   const seal = (scope: Scope, id: string, password: string) => ({
     sealed: vault().seal(password, secretOf(HYPERDRIVES, scope, id)),
   })
   const now = () => new Date(deps.clock.now()).toISOString()
-  const change = async (call: Parameters<typeof configs.change>[0], id: string, body: Static<typeof ConfigEdit>) => {
+  const change = async (call: Actor, id: string, body: Static<typeof ConfigEdit>) => {
     const { origin: { password, ...origin } = {}, ...rest } = body
     return shown(
       await configs.change(call, id, (old) => ({
@@ -100,86 +108,80 @@ export function hyperdrive({ vault, ...deps }: ControlDeps & { readonly vault: (
       })),
     )
   }
+  const create = async (call: Actor, body: Static<typeof NewConfig>) => {
+    const { origin, ...rest } = withDefaults(body)
+    const { password, ...target } = origin
+    const id = newId()
+    const sealed = seal(call.scope, id, password)
+    const times = { created_on: now(), modified_on: now() }
+    return shown(await configs.create(call, { id, ...rest, origin: target, password: sealed, ...times }))
+  }
+  const replace = async (call: Actor, id: string, body: Static<typeof NewConfig>) =>
+    await change(call, id, withDefaults(body))
+  return { configs, create, change, replace }
+}
+
+type HyperdriveDeps = ControlDeps & { readonly vault: () => Vault }
+
+const row = { scopes: ACCOUNT_ONLY, refusal: 'badHyperdrive' } as const
+const read = { ...row, permissions: ACCESS.hyperdrive.read } as const
+const write = { ...row, permissions: ACCESS.hyperdrive.write } as const
+
+/** Databases that Workers connect to through a binding. Passwords are encrypted, and never returned. */
+export function hyperdrive(deps: HyperdriveDeps): Endpoint[] {
+  const { configs, create, change, replace } = operations(deps)
   return [
     endpoint({
-      ...row,
+      ...read,
       method: 'get',
       path: PATH,
-      permissions: ACCESS.hyperdrive.read,
       summary: 'List the databases that Workers connect to',
       query: Type.Object(paging({ max: 1000 })),
       result: Type.Array(ConfigResponse),
       handle: ({ scope, query }) => page(configs.all(scope), query, shown),
     }),
     endpoint({
-      ...row,
+      ...write,
       method: 'post',
       path: PATH,
-      permissions: ACCESS.hyperdrive.write,
       summary: 'Create a connection to a database',
       body: NewConfig,
       result: ConfigResponse,
-      async handle(call) {
-        const { origin, caching: cached = {}, origin_connection_limit: connections = 60, name: own } = call.body
-        const { password, port = PORTS[origin.scheme]!, ...target } = origin
-        const id = newId()
-        return shown(
-          await configs.create(call, {
-            id,
-            name: own,
-            origin: { ...target, port },
-            password: seal(call.scope, id, password),
-            caching: cached,
-            origin_connection_limit: connections,
-            created_on: now(),
-            modified_on: now(),
-          }),
-        )
-      },
+      handle: async (call) => await create(call, call.body),
     }),
     endpoint({
-      ...row,
+      ...read,
       method: 'get',
       path: CONFIG,
-      permissions: ACCESS.hyperdrive.read,
       summary: 'Read a connection to a database, without its password',
       result: ConfigResponse,
       handle: ({ scope, params }) => shown(configs.get(scope, params.hyperdrive_id)),
     }),
     endpoint({
-      ...row,
+      ...write,
       method: 'put',
       path: CONFIG,
-      permissions: ACCESS.hyperdrive.write,
       summary: 'Replace a connection to a database',
       body: NewConfig,
       result: ConfigResponse,
-      async handle(call) {
-        const { origin, ...rest } = call.body
-        const port = origin.port ?? PORTS[origin.scheme]!
-        return await change(call, call.params.hyperdrive_id, { ...rest, origin: { ...origin, port } })
-      },
+      handle: async (call) => await replace(call, call.params.hyperdrive_id, call.body),
     }),
     endpoint({
-      ...row,
+      ...write,
       method: 'patch',
       path: CONFIG,
-      permissions: ACCESS.hyperdrive.write,
       summary: 'Change a connection to a database; what is left out stays',
       body: ConfigEdit,
       result: ConfigResponse,
       handle: async (call) => await change(call, call.params.hyperdrive_id, call.body),
     }),
     endpoint({
-      ...row,
+      ...write,
       method: 'delete',
       path: CONFIG,
-      permissions: ACCESS.hyperdrive.write,
       summary: 'Delete a connection to a database',
       bare: true,
-      async handle(call) {
-        await configs.remove(call, call.params.hyperdrive_id)
-      },
+      handle: async (call) => await configs.remove(call, call.params.hyperdrive_id),
     }),
   ]
 }

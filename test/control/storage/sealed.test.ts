@@ -89,12 +89,19 @@ t.test('the official client creates, changes and deletes Hyperdrive configuratio
     origin: { host: 'other.example.com', port: 6432 },
   })
   t.match(changed, { name: 'main', origin: { host: 'other.example.com', port: 6432, database: 'shop' } })
+  await configs.edit(made.id, { ...inAccount, caching: { disabled: true }, origin_connection_limit: 7 })
   const password = () => {
     const { sealed } = store.get(HYPERDRIVES, account(ACCOUNT), made.id)!.value.password
     return vault.open(sealed, secretOf(HYPERDRIVES, account(ACCOUNT), made.id))
   }
   t.equal(password(), 'hush', 'what is left out stays')
-  await configs.update(made.id, { ...inAccount, name: 'renamed', origin: { ...origin, port: 5432, password: 'new' } })
+  const whole = { name: 'renamed', origin: { ...origin, port: 5432, password: 'new' } }
+  const replaced = await configs.update(made.id, { ...inAccount, ...whole })
+  t.same(
+    [replaced.caching, replaced.origin_connection_limit],
+    [{}, 60],
+    'what a replacement leaves out has its default',
+  )
   t.equal(password(), 'new')
   t.match(await all(configs.list(inAccount)), { length: 2 })
   t.notMatch(JSON.stringify((await call('GET', path)).body), /hush|new"|sealed/)
