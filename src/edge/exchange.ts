@@ -4,20 +4,16 @@ import type { SecureConnection } from '../tls/terminator.js'
 import type { OriginPeer } from '../http/origin-connection.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { Run } from '../rules/engine/run.js'
+import type { CacheSettings, CompressionParams, LogFields, RouteParams, Settings } from '../rules/decisions.js'
 import type {
   ClientTls,
   BodyHead,
-  CacheSettings,
-  CompressionParams,
   EdgeError,
   ExchangeResponse,
   HttpVersion,
   LocalEnd,
-  LogFields,
-  RouteParams,
   RuleExchange,
   RuleMatch,
-  Settings,
 } from '../rules/types.js'
 import type { CachedResponse, CacheStatus } from './cache/types.js'
 import { normalTarget } from './normal-path.js'

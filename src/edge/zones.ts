@@ -5,7 +5,7 @@ import { Balancer, type BalancerOptions } from './origins/balancer.js'
 import { httpsSettings, type HttpsSettings } from './https-settings.js'
 import type { ProxyProtocol } from '../http/proxy-protocol.js'
 import type { ClientAuthority } from '../tls/client-authority.js'
-import type { Settings } from '../rules/types.js'
+import type { Settings } from '../rules/decisions.js'
 import type { CacheOptions } from './cache/types.js'
 import type { ZoneRules } from '../rules/engine/zone-rules.js'
 

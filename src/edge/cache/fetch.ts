@@ -1,5 +1,4 @@
-import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
-import { members } from '../../http/accept.js'
+import { headerOf, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
 import type { ResponseSink } from '../response.js'
 import { runCacheRules } from '../rules/cache-rules.js'
 import { Body } from './body.js'
@@ -8,6 +7,7 @@ import { FetchRequest } from './fetch-request.js'
 import { storedFields, updatedFields } from './fields.js'
 import { judge, type OriginResponse, type Refusal, type Verdict } from './policy.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
+import { tagsOf } from './tags.js'
 import { varyKey, varyNames } from './vary.js'
 
 /** Time after which requests that wait for the head of a response are sent to the origin themselves. */
@@ -463,19 +463,4 @@ const weakly = (tag: string): string => tag.replace(/^w\//i, '')
 const withoutAge = (headers: RawHeaders, received: RawHeaders): RawHeaders => {
   const age = headerOf(received, 'age')
   return age === undefined ? headers : withHeader(headers, 'age', age)
-}
-
-const MAX_TAG_BYTES = 16_384
-
-/** Returns the tags of a response in lower case. Tags beyond 16 KB are ignored. */
-function tagsOf(headers: RawHeaders): string[] {
-  const tags = new Set<string>()
-  let bytes = 0
-  for (const value of headerValues(headers, 'cache-tag'))
-    for (const tag of members(value)) {
-      bytes += tag.length
-      if (bytes > MAX_TAG_BYTES) return [...tags]
-      if (/^[\x20-\x7e]+$/.test(tag)) tags.add(tag.toLowerCase())
-    }
-  return [...tags]
 }

@@ -1,5 +1,5 @@
 import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
-import type { CacheSettings } from '../../rules/types.js'
+import type { CacheSettings } from '../../rules/decisions.js'
 import { cacheControl, seconds } from './directives.js'
 import { httpDate } from './http-date.js'
 import type { CacheStatus } from './types.js'

@@ -1,4 +1,4 @@
-import type { CacheKeySettings } from '../../rules/types.js'
+import type { CacheKeySettings } from '../../rules/decisions.js'
 import { members } from '../../http/accept.js'
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange.js'

@@ -1,6 +1,6 @@
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import { members } from '../../http/accept.js'
-import type { CacheSettings } from '../../rules/types.js'
+import type { CacheSettings } from '../../rules/decisions.js'
 import { cacheControl, seconds, targetedCacheControl, type Directives } from './directives.js'
 import { disagrees } from './extensions.js'
 import { httpDate } from './http-date.js'

@@ -1,6 +1,6 @@
 import { members } from '../../http/accept.js'
 import { headerValues, withHeader, withoutHeader, type RawHeaders } from '../../http/headers.js'
-import type { CacheSettings } from '../../rules/types.js'
+import type { CacheSettings } from '../../rules/decisions.js'
 
 /** The codings that an origin or this edge may choose between. */
 const CODINGS = ['br', 'deflate', 'gzip', 'zstd']

@@ -1,7 +1,7 @@
 import type { LogRecord } from '../../core/emit.js'
 import { toText } from '../../expr/index.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import type { LogFields } from '../../rules/types.js'
+import type { LogFields } from '../../rules/decisions.js'
 import type { Exchange } from '../exchange.js'
 import type { RequestSummary } from './request-summary.js'
 import type { SecurityMatch } from './security.js'

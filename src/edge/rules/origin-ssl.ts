@@ -1,5 +1,5 @@
 import type { OriginTarget } from '../../http/connector.js'
-import type { Settings } from '../../rules/types.js'
+import type { Settings } from '../../rules/decisions.js'
 
 /**
  * Returns the target with the TLS that the setting `ssl` asks for. A port in the URL of the origin stays; without one it

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
-import type { CompressionParams } from '../types.js'
+import type { CompressionParams } from '../decisions.js'
 import { repeats } from './shared.js'
 
 const LAST = new Set(['none', 'auto', 'default'])

@@ -5,7 +5,8 @@ import { strict } from '../../core/schema.js'
 import { toBytes } from '../../expr/index.js'
 import { action } from '../action.js'
 import { headerValues, type RawHeaders } from '../../http/headers.js'
-import type { LogFields, RuleExchange } from '../types.js'
+import type { LogFields } from '../decisions.js'
+import type { RuleExchange } from '../types.js'
 import { NotEmpty, repeats } from './shared.js'
 
 const HeaderName = Type.String({
