@@ -51,6 +51,29 @@ t.test('every import, types included, is in the table of rooms', async (t) => {
   t.strictSame(wrong, [])
 })
 
+t.test('the table of ARCHITECTURE.md names the same rooms', async (t) => {
+  const nearest = (name: string) =>
+    Object.keys(ROOMS).find((room) => name === room || isBelow(name, room)) ?? name.replace(/\.ts$/, '')
+  const rows = new Map<string, ReadonlySet<string>>()
+  for (const line of readFileSync('ARCHITECTURE.md', 'utf8').split('\n')) {
+    const [, rooms = [], targets = []] = line
+      .replaceAll(/\([^)]*\)/g, '')
+      .split('|')
+      .map((cell) => [...cell.matchAll(/`((?:src|control|pipelines|sinks)[^`]*)`/g)].map(([, name = '']) => name))
+    for (const room of rooms) rows.set(room, new Set(targets.map(nearest)))
+  }
+  // Every area of the API may import these.
+  const common = new Set(['control/http', 'control/resources', 'src/config'])
+  for (const [room, { may = [], files = [], types = [] }] of Object.entries(ROOMS)) {
+    const isArea = may.includes('control/resources')
+    const others = (names: Iterable<string>) =>
+      [...new Set(names)].filter((name) => name !== room && !(isArea && common.has(name))).sort()
+    const named = rows.get(room)
+    if (named === undefined) t.fail(`no row for ${room}`)
+    else t.strictSame(others(named), others([...may, ...[...files, ...types].map(nearest)]), room)
+  }
+})
+
 t.test('every folder is a room, and every room is a folder', async (t) => {
   const folders = FOLDERS.flatMap((top) =>
     top === 'sinks'
