@@ -23,17 +23,17 @@ const several = (value: string, before: readonly string[] = []): string[] => [..
 export const token: DefineCommand = (command) => {
   command
     .command('create')
-    .description('create an API token and print it; it is shown only once')
+    .description('create an API token and print it (shown only once)')
     .requiredOption('-c, --config <file>', 'the configuration file of the daemon')
-    .requiredOption('--name <name>', 'what to call it')
+    .requiredOption('--name <name>', 'name of the token')
     .requiredOption(
       '--permission <name>',
-      'a permission, as in "Zone Settings Write", or "*"; may be given again',
+      'permission to grant, for example "Zone Settings Write", or "*" for all (repeatable)',
       several,
     )
-    .option('--account <id>', 'an account it is good for; may be given again (default: all)', several)
-    .option('--zone <id>', 'a zone it is good for; may be given again (default: all)', several)
-    .option('--expires-on <time>', 'valid until then, as in 2027-01-01T00:00:00Z')
+    .option('--account <id>', 'account that it is valid for (repeatable; default: all)', several)
+    .option('--zone <id>', 'zone that it is valid for (repeatable; default: all)', several)
+    .option('--expires-on <time>', 'end of its validity, for example 2027-01-01T00:00:00Z')
     .option(
       '--token <token>',
       'token to call the API of a running daemon with (default: EDGED_TOKEN, else one of the configuration)',

@@ -55,7 +55,7 @@ export interface AssetUploadDeps {
   readonly limits: () => AssetLimits
 }
 
-/** Tokens, and what was uploaded for them, are good for this long. */
+/** Validity of tokens, and of what was uploaded for them. */
 const SESSION_MS = 3_600_000
 /** Maximum number of concurrent sessions of an account. Beyond it the oldest ends. */
 const MAX_SESSIONS = 100

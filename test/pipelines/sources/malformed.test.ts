@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { AckPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -12,7 +12,7 @@ import { testFolder } from '../../helpers/folder.js'
 import { committed, kafkaCluster, noKafka, produce } from '../../helpers/kafka-cluster.js'
 import { natsClient, natsServer, NO_NATS } from '../../helpers/nats.js'
 import { NO_REDIS, redisServer } from '../../helpers/redis.js'
-import { NO_SWIFT, swiftServer } from '../../helpers/swift.js'
+import { NO_SWIFT, swiftClient, swiftServer } from '../../helpers/swift.js'
 import { lines, recordOf, sourceRun } from './source-helper.js'
 
 /** A record in whose text one byte is not UTF-8. */
@@ -100,16 +100,10 @@ t.test('entries of a Redis stream, without the field and with long ones too', { 
 
 t.test('objects of S3: lines, damaged ones and binary data', { skip: NO_SWIFT }, async (t) => {
   const folder = testFolder(t)
-  const { port, id, secret } = await swiftServer(t)
+  const server = await swiftServer(t)
+  const { port, id, secret } = server
   const endpoint = `http://127.0.0.1:${port}`
-  const client = new S3Client({
-    region: 'us-east-1',
-    endpoint,
-    forcePathStyle: true,
-    credentials: { accessKeyId: id, secretAccessKey: secret },
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-  })
-  t.teardown(() => client.destroy())
+  const client = swiftClient(t, server)
   await client.send(new CreateBucketCommand({ Bucket: 'logs' }))
   const put = async (key: string, body: Uint8Array) =>
     await client.send(new PutObjectCommand({ Bucket: 'logs', Key: key, Body: body }))

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { CreateBucketCommand, DeleteObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { DATASETS } from '../../../pipelines/records/index.js'
 import { ObjectLedger } from '../../../pipelines/sources/object-ledger.js'
@@ -13,21 +13,15 @@ import { systemClock as clock } from '../../../src/core/clock.js'
 import { silentLog as log } from '../../../src/core/log.js'
 import { testFolder } from '../../helpers/folder.js'
 import { freePort } from '../../helpers/free-port.js'
-import { NO_SWIFT, swiftServer } from '../../helpers/swift.js'
+import { NO_SWIFT, swiftClient, swiftServer } from '../../helpers/swift.js'
 import { tcpGate } from '../../helpers/tcp-gate.js'
 import { lines, recordOf, sourceRun } from './source-helper.js'
 
 t.test('s3', { skip: NO_SWIFT }, async (t) => {
-  const { port, id, secret } = await swiftServer(t)
+  const server = await swiftServer(t)
+  const { port, id, secret } = server
   const endpoint = `http://127.0.0.1:${port}`
-  const client = new S3Client({
-    region: 'us-east-1',
-    endpoint,
-    forcePathStyle: true,
-    credentials: { accessKeyId: id, secretAccessKey: secret },
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-  })
-  t.teardown(() => client.destroy())
+  const client = swiftClient(t, server)
   let buckets = 0
   const begin = async (t: Test) => {
     const bucket = `logs${++buckets}`
