@@ -4,6 +4,7 @@ import { usePages, useRead, useSettled, useWork } from '../hooks.ts'
 import { Badge, Loaded, Panel, Problem, TextField, Time, Toggle } from '../parts.tsx'
 import { PagedTable, Table } from '../table.tsx'
 import { usePlace } from '../place.ts'
+import { SETTING_VALUES } from './setting-values.ts'
 
 interface Setting {
   readonly id: string
@@ -70,7 +71,7 @@ function Settings() {
   )
 }
 
-/** The value of a setting: a switch, or text that can be changed. What the API rejects stays in the field. */
+/** The value of a setting: a switch, a choice, or text that can be changed. What the API rejects stays in the field. */
 function Value({ setting: { id, value, editable }, onStored }: { setting: Setting; onStored: (text: string) => void }) {
   const { ofZone } = usePlace()
   const [text, setText] = useState<string>()
@@ -81,6 +82,23 @@ function Value({ setting: { id, value, editable }, onStored }: { setting: Settin
       setText(undefined)
       onStored([`${id} is stored`, ...messages.map(({ message }) => message)].join(': '))
     })
+  const values = SETTING_VALUES[id]
+  if (values !== undefined)
+    return (
+      <>
+        <select
+          aria-label={id}
+          value={String(value)}
+          disabled={!editable}
+          onChange={(event) => set(event.currentTarget.value)}
+        >
+          {values.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <Problem text={error} />
+      </>
+    )
   if (value === 'on' || value === 'off')
     return (
       <>
