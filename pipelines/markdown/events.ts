@@ -19,7 +19,7 @@ export interface Tag {
   attribute(name: string): string | undefined
   /** Returns whether the undecoded value of an attribute begins with `start`. Faster than reading the value. */
   attributeStarts(name: string, start: string): boolean
-  /** Returns whether the undecoded value of an attribute contains `text`, which is not empty. */
+  /** Returns whether the undecoded value of an attribute contains `text` (in lower case), in any case. */
   attributeIncludes(name: string, text: string): boolean
   /** Returns the first character of the undecoded value of an attribute, 0 without one. */
   attributeFirst(name: string): number

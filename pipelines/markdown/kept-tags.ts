@@ -81,7 +81,7 @@ export class HeldTag implements Tag {
   }
 
   attributeIncludes(name: string, text: string): boolean {
-    return this.attribute(name)?.includes(text) === true
+    return this.attribute(name)?.toLowerCase().includes(text) === true
   }
 
   attributeKey(): number {

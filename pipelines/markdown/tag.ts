@@ -203,10 +203,8 @@ export class OpenTag implements Tag {
     const index = this.#find(name)
     if (index < 0) return false
     const last = (this.#offsets[index + 3] as number) - text.length
-    const first = text.charCodeAt(0)
-    for (let at = (this.#offsets[index + 2] as number) | 0; at <= last; at++) {
-      if (this.#units[at] === first && part(this.#html, at, at + text.length) === text) return true
-    }
+    for (let at = (this.#offsets[index + 2] as number) | 0; at <= last; at++)
+      if (unitsMatch(this.#units, at, text)) return true
     return false
   }
 

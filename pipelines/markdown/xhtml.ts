@@ -58,7 +58,7 @@ class XmlTag implements Tag {
   }
 
   attributeIncludes(name: string, text: string): boolean {
-    return this.attribute(name)?.includes(text) === true
+    return this.attribute(name)?.toLowerCase().includes(text) === true
   }
 
   attributeKey(): number {

@@ -12,7 +12,7 @@ import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { aliasOf, markdownAddress } from './addresses.js'
 import { HeldPage } from './held-page.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
-import { AliasResponse, HtmlVariant, MarkdownHead, mayFit } from './variants.js'
+import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
 import type { MemoryBudget } from '../../core/memory-budget.js'
 import { CompressedResponse } from '../compressed-response.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
@@ -86,9 +86,6 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     return new StoredMarkdown(sink, exchange, stored)
   }
 }
-
-/** Shorter Markdown fits into one packet. */
-const MIN_COMPRESSED_BYTES = 1400
 
 /** Memory for the blocks of one page during the choice of its main content: two bytes per character. */
 const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED

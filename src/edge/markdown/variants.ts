@@ -46,13 +46,16 @@ export class HtmlVariant implements ResponseSink {
   }
 }
 
+/** Shorter Markdown fits into one packet and is not compressed. */
+export const MIN_COMPRESSED_BYTES = 1400
+
 /** Response fields that GET would return, as far as they are known without the page. */
 export class MarkdownHead extends HtmlVariant {
   readonly #isList: boolean
 
   readonly #compress: () => void
 
-  /** `compress` is called before the head if GET would return Markdown. */
+  /** `compress` is called before the head if GET would return Markdown, unless the page is short: so is its Markdown. */
   constructor(next: ResponseSink, { isList, compress }: { isList: boolean; compress: () => void }) {
     super(next)
     this.#isList = isList
@@ -62,7 +65,8 @@ export class MarkdownHead extends HtmlVariant {
   override head(status: number, headers: RawHeaders): void {
     const page = pageOf(status, headers, this.#isList)
     const isMarkdown = page !== undefined && mayFit(page)
-    if (isMarkdown) this.#compress()
+    const isShort = page?.codings.length === 0 && (page.length ?? Infinity) < MIN_COMPRESSED_BYTES
+    if (isMarkdown && !isShort) this.#compress()
     this.next.head(status, isMarkdown ? markdownHeaders(headers) : variesByAccept(headers))
   }
 }

@@ -198,6 +198,7 @@ t.test('HEAD gets the head of GET', async (t) => {
       vary: 'accept, accept-encoding',
     })
   }
+  t.match(await head(withLength(1000)), { 'content-type': /markdown/, vary: 'accept' }, 'too short to be compressed')
   t.match(await head(withLength(LIMIT + 1)), { 'content-type': /html/, 'content-length': '6291457', vary: 'accept' })
   t.match(await head([...encoded('br'), 'Content-Length', '9000000']), { 'content-type': /html/ })
   t.match(await head(['Content-Type', 'image/png']), { 'content-type': 'image/png' })
