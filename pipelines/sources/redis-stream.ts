@@ -175,9 +175,10 @@ async function claim(
     start,
     'COUNT',
     COUNT,
-  )) as readonly [Buffer, readonly (Entry | null)[]]
-  // Redis 6.2 returns null for entries that were deleted.
-  return { next: found[0].toString(), entries: found[1].filter((entry) => entry !== null) }
+  )) as readonly [Buffer, readonly (Entry | null)[], (readonly Buffer[])?]
+  // Redis 6.2 returns null for entries that were deleted; later ones list their ids, and forget them.
+  const deleted = (found[2] ?? []).map((id): Entry => [id, null])
+  return { next: found[0].toString(), entries: [...found[1].filter((entry) => entry !== null), ...deleted] }
 }
 
 async function makeGroup(redis: Redis, key: string, group: string): Promise<void> {
@@ -211,8 +212,7 @@ async function read(
 }
 
 function recordOf(fields: readonly Buffer[] | null, wanted: Buffer, name: string): Buffer {
-  // Of an entry that was deleted only its id is left.
-  const found = fields ?? []
-  for (let at = 0; at < found.length; at += 2) if (found[at]!.equals(wanted)) return found[at + 1]!
+  if (fields === null) throw new UnfitRecord('the entry was deleted from the stream before it was stored')
+  for (let at = 0; at < fields.length; at += 2) if (fields[at]!.equals(wanted)) return fields[at + 1]!
   throw new UnfitRecord(`the entry has no ${name}`)
 }

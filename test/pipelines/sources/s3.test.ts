@@ -17,6 +17,9 @@ import { NO_SWIFT, swiftClient, swiftServer } from '../../helpers/swift.js'
 import { tcpGate } from '../../helpers/tcp-gate.js'
 import { lines, recordOf, sourceRun } from './source-helper.js'
 
+/** A key with characters that are changed in paths, queries and XML. */
+const ODD = 'a/ +%2F?#&<é\'"=~.ndjson'
+
 t.test('s3', { skip: NO_SWIFT }, async (t) => {
   const server = await swiftServer(t)
   const { port, id, secret } = server
@@ -36,7 +39,7 @@ t.test('s3', { skip: NO_SWIFT }, async (t) => {
 
   t.test('objects of a prefix are read once each, compressed or not', async (t) => {
     const { folder, put, remove, source } = await begin(t)
-    await put('a/1.ndjson', `${recordOf('a')}\nnonsense\n${recordOf('b')}\n`)
+    await put(ODD, `${recordOf('a')}\nnonsense\n${recordOf('b')}\n`)
     await put('a/2.gz', gzipSync(`[${recordOf('c')},${recordOf('d')}]`))
     await put('a/3.gz', gzipSync(recordOf('lost').repeat(1000)).subarray(0, 40))
     await put('a/empty', '')
@@ -45,12 +48,12 @@ t.test('s3', { skip: NO_SWIFT }, async (t) => {
     t.match(await first.run(), { end: 'done' })
     t.strictSame(lines(folder), ['"a",200', '"b",200', '"c",200', '"d",200'])
     t.match(first.rejected, [
-      /^a\/1\.ndjson:2: /,
+      `${ODD}:2: `,
       /^a\/3\.gz: is damaged behind line 0, byte 0 of its text: unexpected end of file/,
     ])
 
     // An object with another content is read again, one that is the same is not.
-    await put('a/1.ndjson', `${recordOf('e')}\n`)
+    await put(ODD, `${recordOf('e')}\n`)
     await put('a/0', `${recordOf('f')}\n`)
     await remove('a/2.gz')
     const second = sourceRun(folder, source())
