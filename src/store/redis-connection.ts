@@ -30,13 +30,13 @@ const CONNECT_MS = 10_000
 export function redisConnection(url: string, more: RedisOptions = {}): Redis {
   const target = redisTarget(url)
   const { type, hosts, db, username, password, tls } = target
-  const redis = new Redis({
+  const redis: Redis = new Redis({
     ...OPTIONS,
     db,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls }),
-    ...(type === 'single' ? hosts[0]! : { Connector: ownerConnector(target) }),
+    ...(type === 'single' ? hosts[0]! : { Connector: ownerConnector(target, (error) => redis.emit('error', error)) }),
     ...(type === 'cluster' && { keyPrefix: CLUSTER_PREFIX }),
     ...more,
   })
@@ -103,6 +103,9 @@ export async function openLink(url: string, log: Log): Promise<Link> {
   let issue: unknown
   for (const connection of [redis, follower]) connection.on('error', (error) => (issue = error))
   try {
+    // As with one server, which is asked once; the caller decides what to do.
+    if (failsOver && !(await findOwner(target, target.hosts, (error) => (issue = error))))
+      throw new Error('no server was found')
     await connectRedis(redis)
     await connectRedis(follower)
     await warnOfLoss(redis, log)

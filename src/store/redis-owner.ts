@@ -23,24 +23,29 @@ export interface Owner {
   readonly seeds: readonly Node[]
 }
 
-/** Asks the sentinels or nodes sequentially. Returns undefined if none of them knows. */
+/** Asks the sentinels or nodes sequentially; after one that fails the next. Returns undefined if none of them knows. */
 export async function findOwner(
   target: RedisTarget,
   seeds: readonly Node[] = target.hosts,
   failed: (error: Error) => void = () => undefined,
 ): Promise<Owner | undefined> {
-  for (const seed of seeds) {
-    const found = await ownerAt(seed, target).catch(failed)
-    if (found) return found
-  }
+  for (const seed of seeds)
+    try {
+      return await ownerAt(seed, target)
+    } catch (error) {
+      failed(error as Error)
+    }
   return undefined
 }
 
 /**
  * Returns a connector of ioredis that looks for the owner each time it connects. That of ioredis for sentinels prints
- * errors and does not end.
+ * errors and does not end. `failed` is called for each server that was asked and does not know.
  */
-export function ownerConnector(target: RedisTarget): NonNullable<RedisOptions['Connector']> {
+export function ownerConnector(
+  target: RedisTarget,
+  failed: (error: Error) => void,
+): NonNullable<RedisOptions['Connector']> {
   let seeds = target.hosts
   return class extends AbstractConnector {
     constructor(options: unknown) {
@@ -51,7 +56,7 @@ export function ownerConnector(target: RedisTarget): NonNullable<RedisOptions['C
     async connect(): Promise<ReturnType<typeof connect>> {
       this.connecting = true
       for (;;) {
-        const found = await findOwner(target, seeds, (error) => (this.firstError = error))
+        const found = await findOwner(target, seeds, failed)
         if (!this.connecting) throw new Error(CLOSED)
         if (found) {
           const { host, port } = found.owner
@@ -92,9 +97,13 @@ async function ownerAt(
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
-  redis.on('error', () => undefined)
+  let cause: Error | undefined
+  redis.on('error', (error: Error) => (cause = error))
   try {
-    await redis.connect()
+    await redis.connect().catch((error: unknown) => {
+      // It says no more than that the connection is closed.
+      throw cause ?? error
+    })
     return type === 'sentinel' ? await masterOf(redis, master ?? '', seed) : await ownerOfSlot(redis, seed)
   } finally {
     redis.disconnect()

@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
@@ -141,14 +142,84 @@ for (const [name, start] of GROUPS)
     },
   )
 
-t.test('with TLS, the certificate is checked against ca_file', { skip: NO_REDIS }, async (t) => {
-  const port = await freePort()
-  const tls = ['--tls-port', String(port), '--tls-cert-file', tlsFile('cert.pem'), '--tls-key-file', tlsFile('key.pem')]
-  const server = await redisServer(testFolder(t), ...tls, '--tls-ca-cert-file', CA_FILE, '--tls-auth-clients', 'no')
-  t.teardown(async () => await server.kill())
-  const url = `rediss://127.0.0.1:${port}/0`
-  await t.rejects(openStore(url, { folder: '', log: silentLog }), /certificate/)
-  const store = await openStore(`${url}?ca_file=${encodeURIComponent(CA_FILE)}`, { folder: '', log: silentLog })
-  t.teardown(() => store.close())
-  t.equal(await store.batch([{ kind: THINGS, scope: A, id: 'a', value: { n: 1 } }]), 1)
-})
+/** Has characters that a URL escapes. */
+const PASSWORD = 'p@ss/w:rd'
+const tlsArguments = (port: number): string[] => {
+  const files = [
+    '--tls-cert-file',
+    tlsFile('cert.pem'),
+    '--tls-key-file',
+    tlsFile('key.pem'),
+    '--tls-ca-cert-file',
+    CA_FILE,
+  ]
+  return ['--tls-port', String(port), ...files, '--tls-auth-clients', 'no', '--requirepass', PASSWORD]
+}
+const CREDENTIALS = `:${encodeURIComponent(PASSWORD)}@`
+const CA = `ca_file=${encodeURIComponent(CA_FILE)}`
+
+/** Servers with TLS and passwords, by the form of their URL, to which options can be added. The first sentinel or node is down. */
+const SECURE: [form: string, start: (t: Test, folder: string, port: number) => Promise<string>][] = [
+  [
+    'rediss',
+    async (t, folder, port) => {
+      const server = await redisServer(folder, ...tlsArguments(port))
+      t.teardown(async () => await server.kill())
+      return `rediss://${CREDENTIALS}127.0.0.1:${port}/0?`
+    },
+  ],
+  [
+    'rediss+sentinel',
+    async (t, folder, port) => {
+      const server = await redisServer(folder, ...tlsArguments(port), '--tls-replication', 'yes')
+      t.teardown(async () => await server.kill())
+      const sentinelPort = await freePort()
+      const options = tlsArguments(sentinelPort).map((part) =>
+        part.startsWith('--') ? `\n${part.slice(2)}` : ` ${part}`,
+      )
+      const file = join(folder, 'sentinel.conf')
+      const watched = [`monitor main 127.0.0.1 ${port} 1`, `auth-pass main ${PASSWORD}`].map(
+        (line) => `\nsentinel ${line}`,
+      )
+      writeFileSync(file, `tls-replication yes${options.join('')}${watched.join('')}\n`)
+      const sentinel = await redisServer(folder, { sentinel: file })
+      t.teardown(async () => await sentinel.kill())
+      const secret = `sentinel_password=${encodeURIComponent(PASSWORD)}`
+      return `rediss+sentinel://${CREDENTIALS}127.0.0.1:${await freePort()},127.0.0.1:${sentinelPort}/main/0?${secret}&`
+    },
+  ],
+  [
+    'rediss+cluster',
+    async (t, folder, port) => {
+      const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes']
+      const server = await redisServer(folder, ...tlsArguments(port), ...cluster)
+      t.teardown(async () => await server.kill())
+      const redis = new Redis({ port: server.port, host: '127.0.0.1', password: PASSWORD })
+      await redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+      await until(async () => (await redis.cluster('INFO')).includes('cluster_state:ok'))
+      redis.disconnect()
+      return `rediss+cluster://${CREDENTIALS}127.0.0.1:${await freePort()},127.0.0.1:${port}?`
+    },
+  ],
+]
+for (const [form, start] of SECURE)
+  t.test(
+    `with ${form}, the certificate is checked against ca_file, and passwords are sent`,
+    { skip: NO_REDIS },
+    async (t) => {
+      const folder = testFolder(t)
+      const url = await start(t, folder, await freePort())
+      await t.rejects(openStore(url.slice(0, -1), { folder: '', log: silentLog }), /certificate/)
+      const wrong = url.replace(CREDENTIALS, ':wrong@')
+      await t.rejects(openStore(wrong + CA, { folder: '', log: silentLog }), /WRONGPASS|password/i)
+      const store = await openStore(url + CA, { folder: '', log: silentLog })
+      t.teardown(() => store.close())
+      t.equal(await store.batch([{ kind: THINGS, scope: A, id: 'a', value: { n: 1 } }]), 1)
+      const blobs = await openBlobs(url + CA, { folder: '', clock: systemClock })
+      t.teardown(() => blobs.close())
+      t.equal((await blobs.get(await blobs.put(Buffer.from('kept'))))?.toString(), 'kept')
+      const counters = await RedisCounters.open(url + CA)
+      t.teardown(() => counters.close())
+      t.same(await counters.add([{ limit: 'l', window: 1, key: 'k', amount: 2, periodMs: 60_000, anew: false }]), [2])
+    },
+  )
