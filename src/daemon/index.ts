@@ -112,6 +112,7 @@ async function start(
   // Undefined: no other machine uses the store.
   const machine = first.store.startsWith('redis') ? logpush.machine : undefined
   const ports = new Set([portOf(admin.url), ...pipelinePorts(first)])
+  egress.reserve(portOf(admin.url))
   const common = { machine, ports, clock, log, metrics }
   const serving = await Serving.open(first, stack, { foundation, activated, state, ...common })
   later.serving = serving
@@ -147,6 +148,7 @@ async function start(
   const shown = { foundation, edge, tails, webhooks, scripts, traffic, state, proxyUrl }
   const control = stack.use(await startApi({ config, activated, ...shown, ...common }))
   ports.add(portOf(control.url))
+  egress.reserve(portOf(control.url))
   stack.use(startPipelines(first, { clock, log, monitor: logpush.monitor }))
   await serving.startProcesses(first, stack, () => scripts.running?.forProcesses)
   const vault = keys.derivedRing(CERTIFICATES)

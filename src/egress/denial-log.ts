@@ -6,6 +6,12 @@ const REPEAT_MS = 60_000
 /** Maximum number of destinations that are remembered. */
 const MAX_DESTINATIONS = 1000
 
+interface Denied {
+  readonly address: string | undefined
+  /** It leads to a listener of this server, which no option allows. */
+  readonly isOwn: boolean
+}
+
 /** Logs destinations that are not allowed, with the option that allows them. API users see less. */
 export class DenialLog {
   readonly #log: Log
@@ -16,17 +22,19 @@ export class DenialLog {
   }
 
   /** `address`: the first address of the host that is not allowed; undefined if the host has none. */
-  denied(host: string, port: number, address: string | undefined): void {
+  denied(host: string, port: number, found: Denied): void {
+    const { address } = found
     const key = `${host} ${port} ${address ?? ''}`
     if (this.#logged.has(key)) return
     this.#logged.set(key, true)
-    this.#log.warn({ event: 'destination_denied', host, port, address }, described(host, port, address))
+    this.#log.warn({ event: 'destination_denied', host, port, address }, described(host, port, found))
   }
 }
 
-function described(host: string, port: number, address: string | undefined): string {
+function described(host: string, port: number, { address, isOwn }: Denied): string {
   if (address === undefined) return `${host} has no address; webhooks and log destinations cannot be sent there`
   const found = host === address ? host : `${host} resolves to ${address}, which`
+  if (isOwn) return `${found} is not allowed: port ${port} is a listener of this server`
   const cidr = address.includes(':') ? `[${address}/128]` : `${address}/32`
   return `${found} is not allowed; add ${cidr}:${port} to egress.allow_cidrs`
 }

@@ -11,6 +11,7 @@ import type { Metrics } from '../core/metrics.js'
 import { DenialLog } from './denial-log.js'
 import { isPublic, parseAllowedTarget, type AllowedTarget } from './addresses.js'
 import { fairResolve, systemResolve, type Resolve } from './fair-resolve.js'
+import { isOwnListener } from './own-listeners.js'
 import { NotPublic, type AgentOptions, type ConnectOptions, type Egress, type GuardedAgents } from './egress.js'
 import { guardedAgents, type Gate, type Guarded } from './guarded-agents.js'
 
@@ -70,6 +71,8 @@ export class GuardedEgress implements Egress {
   readonly #denials: DenialLog
   readonly #open: Gauge
   readonly #agents = new Set<Guarded>()
+  /** Ports of listeners of this process that no destination may lead to. */
+  readonly #reserved = new Set<number>()
   readonly #gate: Gate
 
   constructor(
@@ -95,7 +98,7 @@ export class GuardedEgress implements Egress {
       },
       mayDial: (host, port) => {
         const may = isIP(host) === 0 || this.allows(host, port)
-        if (!may) this.#denials.denied(host, port, host)
+        if (!may) this.#denied(host, port, host)
         return may
       },
       lookup: (port) => this.#lookup(port),
@@ -116,8 +119,14 @@ export class GuardedEgress implements Egress {
     return this.#rules
   }
 
+  /** Denies connections to a port of this machine, regardless of the configuration and of public addresses. */
+  reserve(port: number): void {
+    this.#reserved.add(port)
+  }
+
   /** Returns whether connections to an address and port are allowed. */
   allows(address: string, port: number): boolean {
+    if (isOwnListener(address, port, this.#reserved)) return false
     return isPublic(address) || this.#rules.allowedTargets.some((allowed) => allowed.has(address, port))
   }
 
@@ -206,8 +215,13 @@ export class GuardedEgress implements Egress {
     const addresses = isIP(host) > 0 ? [host] : await this.#resolved(host)
     const denied = addresses.find((address) => !this.allows(address, port))
     if (addresses.length > 0 && denied === undefined) return addresses
-    this.#denials.denied(host, port, denied)
+    this.#denied(host, port, denied)
     throw new NotPublic()
+  }
+
+  #denied(host: string, port: number, address: string | undefined): void {
+    const isOwn = address !== undefined && isOwnListener(address, port, this.#reserved)
+    this.#denials.denied(host, port, { address, isOwn })
   }
 
   /** Returns the addresses of a name, none if it does not exist. */

@@ -372,3 +372,24 @@ t.test('a name with a slow server delays only other slow names', async (t) => {
   await Promise.all(again)
   t.strictSame(asked, ['slow-1.test', 'a.test', 'slow-1.test', 'slow-2.test', 'b.test'])
 })
+
+t.test('listeners of this server are denied, on each of its addresses, regardless of the configuration', async (t) => {
+  const server = await listening(
+    t,
+    createPlain((_request, response) => response.end()),
+  )
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const egress = await openEgress([server], { log })
+  const agents = egress.agents()
+  t.equal(await status(`http://127.0.0.1:${server.port}/`, agents), 200)
+  egress.reserve(server.port)
+  for (const host of ['127.0.0.1', '127.0.0.2', '[::1]', '2130706433', 'receiver.test'])
+    t.type(await status(`http://${host}:${server.port}/`, egress.agents()), NotPublic, host)
+  await t.rejects(egress.check('127.0.0.1', server.port), NotPublic)
+  await t.rejects(egress.connect({ host: 'receiver.test', port: server.port, tls: false, timeoutMs: 5000 }))
+  t.match(
+    lines.join(''),
+    /receiver\.test resolves to 127\.0\.0\.1, which is not allowed: port \d+ is a listener of this server/,
+  )
+})
