@@ -297,8 +297,9 @@ function toOrigin(
     return () => forward.cancel()
   }
   const hasBody = body !== null || switched !== undefined
-  if (context.cache)
-    client.cancel = context.cache.serve(exchange, sink, send, { hasBody, isLimited, origin: originName(target) })
+  const { cache, turns } = context
+  if (cache)
+    client.cancel = cache.serve(exchange, sink, send, { hasBody, isLimited, origin: originName(target), turns })
   else if (!isLimited()) client.cancel = send(exchange, sink)
 }
 

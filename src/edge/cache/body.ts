@@ -95,6 +95,11 @@ export class Body {
     return true
   }
 
+  /** Whether several listen. */
+  get isShared(): boolean {
+    return this.#listeners.size > 1
+  }
+
   /** Whether somebody listens. */
   get isHeard(): boolean {
     return this.#listeners.size > 0

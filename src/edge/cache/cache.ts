@@ -1,6 +1,7 @@
 import type { CacheConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Metrics } from '../../core/metrics.js'
+import type { TurnQueue } from '../../core/turn-queue.js'
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange.js'
 import type { ResponseSink } from '../response.js'
@@ -28,6 +29,15 @@ export interface CacheDeps {
    * undefined: nobody has to wait. Never rejects.
    */
   readonly spread?: ((invalidated: Invalidated) => Promise<void> | undefined) | undefined
+}
+
+interface ServeOptions {
+  /** The request has a body or asks for another protocol. */
+  readonly hasBody: boolean
+  /** Called once before the request is sent; true: it has been responded to. */
+  readonly isLimited: () => boolean
+  readonly origin: string
+  readonly turns: TurnQueue
 }
 
 /** The disk tier: its files as they are at the start, and who counts them. */
@@ -89,15 +99,13 @@ export class ResponseCache {
   }
 
   /**
-   * Responds to a request from the cache, or sends it to its origin and stores the response. `hasBody`: the request has a
-   * body or asks for another protocol. `isLimited` is called once before the request is sent; true: it has been responded
-   * to. Returns how to cancel that.
+   * Responds to a request from the cache, or sends it to its origin and stores the response. Returns how to cancel that.
    */
   serve(
     exchange: Exchange,
     sink: ResponseSink,
     send: SendToOrigin,
-    { hasBody, isLimited, origin }: { hasBody: boolean; isLimited: () => boolean; origin: string },
+    { hasBody, isLimited, origin, turns }: ServeOptions,
   ): () => void {
     const { zone, method } = exchange
     const pass = (to: ResponseSink) => (isLimited() ? () => undefined : send(exchange, to))
@@ -114,7 +122,7 @@ export class ResponseCache {
     }
     const request = new CacheRequest(exchange.headers)
     const { key, url } = cacheKey(exchange, request, origin, this.#facts)
-    const lookup = new Lookup(this.#shared, { exchange, request, key, url, send, isLimited, sink })
+    const lookup = new Lookup(this.#shared, { exchange, request, key, url, send, isLimited, sink, turns })
     lookup.run()
     return () => lookup.cancel()
   }

@@ -1,3 +1,4 @@
+import { LARGE_READ_BYTES, type TurnQueue } from '../../core/turn-queue.js'
 import type { Body, BodyListener } from './body.js'
 import type { Span } from './conditions.js'
 import type { BodySink } from './types.js'
@@ -12,6 +13,8 @@ export interface DeliveryOptions {
   readonly done: (error?: unknown) => void
   /** Called after bytes were passed on. */
   readonly progressed: () => void
+  /** Bounds the bytes that are sent in one turn of the event loop, by all deliveries together. */
+  readonly turns?: TurnQueue
 }
 
 /** Sends a stored or growing body to one sink, as fast as the sink accepts it. */
@@ -23,6 +26,7 @@ export class Delivery implements BodyListener {
   readonly #progressed: () => void
   /** What follows the current span. */
   readonly #pieces: readonly Piece[]
+  readonly #turns: TurnQueue | undefined
   /** Bytes of the body that were passed on. */
   bytes = 0
   #next = 0
@@ -33,11 +37,12 @@ export class Delivery implements BodyListener {
   #over = false
 
   /** The head must have been sent. */
-  constructor(body: Body, sink: BodySink, { pieces, done, progressed }: DeliveryOptions) {
+  constructor(body: Body, sink: BodySink, { pieces, done, progressed, turns }: DeliveryOptions) {
     this.#body = body
     this.#sink = sink
     this.#done = done
     this.#progressed = progressed
+    this.#turns = turns
     this.#pieces = pieces ?? []
     this.#to = pieces ? 0 : Infinity
     body.retain()
@@ -96,6 +101,7 @@ export class Delivery implements BodyListener {
       const end = Math.min(this.#to, body.length)
       if (this.#at < end) {
         const slice = body.slice(this.#at, end)
+        if (slice.length >= LARGE_READ_BYTES && !this.#mayPass()) return
         this.#at += slice.length
         this.bytes += slice.length
         if (!this.#sink.data(slice)) this.#blocked = true
@@ -108,6 +114,21 @@ export class Delivery implements BodyListener {
     }
   }
 
+  /** Returns whether a large part may be sent in this turn. If not, the delivery continues in a later one. */
+  #mayPass(): boolean {
+    const turns = this.#turns
+    // The parts of a growing body were counted when they were read, but not for each of its receivers.
+    if (!turns || !(this.#body.complete || this.#body.isShared)) return true
+    if (turns.open) {
+      turns.spend(1)
+      return true
+    }
+    turns.add(this.#resume)
+    return false
+  }
+
+  readonly #resume = (): void => this.#pump()
+
   #begin(piece: Piece): void {
     if ('to' in piece) {
       this.#at = piece.from
@@ -117,6 +138,7 @@ export class Delivery implements BodyListener {
 
   #finish(error: unknown): void {
     this.#over = true
+    this.#turns?.delete(this.#resume)
     this.#body.unlisten(this)
     this.#body.release()
     this.#done(error)

@@ -1,3 +1,4 @@
+import type { TurnQueue } from '../../core/turn-queue.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange.js'
 import { CLIENT_LEFT } from '../origin-exchange.js'
@@ -31,6 +32,7 @@ export class Lookup implements CachedResponse, Waiter {
   /** Called before the request is sent to the origin; true: a rate limit ends it, and it has been responded to. */
   readonly #isLimited: () => boolean
   readonly #sink: ResponseSink
+  readonly #turns: TurnQueue
   #fetch: SharedFetch | undefined
   #delivery: Delivery | FileDelivery | undefined
   /** The body of a response that is on disk only; open until it is sent. */
@@ -51,6 +53,7 @@ export class Lookup implements CachedResponse, Waiter {
       send: SendToOrigin
       isLimited: () => boolean
       sink: ResponseSink
+      turns: TurnQueue
     },
   ) {
     this.#shared = shared
@@ -61,6 +64,7 @@ export class Lookup implements CachedResponse, Waiter {
     this.send = parts.send
     this.#isLimited = parts.isLimited
     this.#sink = parts.sink
+    this.#turns = parts.turns
   }
 
   /** Responds from the cache, or fetches the response. */
@@ -447,7 +451,12 @@ export class Lookup implements CachedResponse, Waiter {
     this.#file = undefined
     const delivery = file
       ? new FileDelivery(file, this.#sink, { pieces, done })
-      : new Delivery(entry.body, this.#sink, { pieces, done, progressed: () => fetch?.progressed() })
+      : new Delivery(entry.body, this.#sink, {
+          pieces,
+          done,
+          progressed: () => fetch?.progressed(),
+          turns: this.#turns,
+        })
     this.#delivery = delivery
     delivery.start()
   }
