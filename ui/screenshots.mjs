@@ -170,6 +170,7 @@ async function fill() {
   })
   form.set('hello.js', code, 'hello.js')
   await call('PUT', `/accounts/${ACCOUNT}/workers/scripts/hello`, form, undefined)
+  await call('PUT', `/accounts/${ACCOUNT}/workers/domains`, { hostname: 'hello.example.test', service: 'hello' })
 }
 
 /** Requests of browsers and agents, until the plots have some points. */
@@ -217,6 +218,10 @@ async function shot(page, name, suffix) {
   if (name === 'Try it') {
     await page.getByRole('button', { name: 'Try', exact: true }).click()
     await page.getByLabel('Markdown', { exact: true }).waitFor()
+  }
+  if (name === 'Workers') {
+    await page.getByRole('button', { name: 'Details of hello' }).click()
+    await page.getByRole('region', { name: 'Deployments' }).waitFor()
   }
   await page.waitForTimeout(300)
   await page.screenshot({ path: join(TARGET, `${name.toLowerCase().replaceAll(' ', '-')}-${suffix}.png`) })

@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { testFolder } from '../helpers/folder.js'
-import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { CHROMIUM, NO_BROWSER as skip, openPage as open } from './dashboard.js'
+import { ACCOUNT, configuration, startDaemon, TOKEN, ZONE, type Daemon } from './daemon.js'
 
-const CHROMIUM = '/usr/bin/chromium'
-const skip = unbuilt || (existsSync(CHROMIUM) ? false : `${CHROMIUM} is not installed`)
 const ENTRYPOINT = `/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`
 const OTHERS = 60
 const ONE_ZONE = 'token-for-one-zone-of-the-account'
@@ -57,11 +55,6 @@ async function signedIn(browser: Browser, daemon: Daemon, token = TOKEN): Promis
 async function enter(page: Page, token: string): Promise<void> {
   await page.getByLabel('API token').fill(token)
   await page.keyboard.press('Enter')
-}
-
-async function open(page: Page, name: string): Promise<void> {
-  await page.getByRole('navigation', { name: 'Pages', exact: true }).getByRole('link', { name, exact: true }).click()
-  await page.getByRole('heading', { name, level: 1 }).waitFor()
 }
 
 const focused = async (page: Page): Promise<unknown> =>

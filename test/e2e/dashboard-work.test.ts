@@ -1,16 +1,15 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { chromium, type Page } from 'playwright-core'
+import { chromium } from 'playwright-core'
 import t from 'tap'
 import { finding, instance, ndjson } from '../control/webhooks/helper.js'
 import { testFolder } from '../helpers/folder.js'
 import { Receiver } from '../helpers/receiver.js'
 import { CA_FILE } from '../helpers/tls.js'
 import { until } from '../helpers/web.js'
-import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
+import { CHROMIUM, NO_BROWSER as skip, openPage as open } from './dashboard.js'
+import { ACCOUNT, configuration, startDaemon, TOKEN, ZONE } from './daemon.js'
 
-const CHROMIUM = '/usr/bin/chromium'
-const skip = unbuilt || (existsSync(CHROMIUM) ? false : `${CHROMIUM} is not installed`)
 const RULESETS = `/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`
 
 t.test('a person orders rules, watches records and sends a delivery again', { skip }, async (t) => {
@@ -146,8 +145,3 @@ t.test('a person orders rules, watches records and sends a delivery again', { sk
   await page.getByRole('region', { name: 'Left out' }).getByText('footer is never content').first().waitFor()
   t.same(faults, [], 'no error in scripts')
 })
-
-async function open(page: Page, name: string): Promise<void> {
-  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
-  await page.getByRole('heading', { name, level: 1 }).waitFor()
-}

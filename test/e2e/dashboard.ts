@@ -4,11 +4,24 @@ import { chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { TOKEN, unbuilt, type Daemon } from './daemon.js'
 
-const CHROMIUM = '/usr/bin/chromium'
+/** The browser of the tests. */
+export const CHROMIUM = '/usr/bin/chromium'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Why tests of the dashboard cannot run here, or false. */
 export const NO_BROWSER: string | false = unbuilt || (existsSync(CHROMIUM) ? false : `${CHROMIUM} is not installed`)
+
+/** Calls the API; a text is NDJSON. Returns the result, throws if the status is not 2xx. */
+export async function callApi<T>(daemon: Daemon, method: string, path: string, body?: object | string): Promise<T> {
+  const type = typeof body === 'string' ? 'application/x-ndjson' : 'application/json'
+  const response = await fetch(daemon.control + path, {
+    method,
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  return ((await response.json()) as { result: T }).result
+}
 
 /** Opens the dashboard with a token that is kept until the tab is closed, so that pages can be reloaded. */
 export async function signedIn(t: Test, daemon: Daemon): Promise<Page> {
