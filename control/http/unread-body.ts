@@ -7,11 +7,11 @@ const LINGER_MS = 5000
  * Discards the rest of a body after its response has been sent. Closing the connection while the client still sends
  * would reset it, and the client would lose the response (RFC 9112, 9.6). A client that goes on longer is disconnected.
  */
-export function discardRest(request: IncomingMessage, response: ServerResponse): void {
+export function discardRest(request: IncomingMessage, response: ServerResponse, lingerMs = LINGER_MS): void {
   response.once('finish', () => {
     const { socket } = request
     if (request.complete || socket.destroyed) return
-    const late = setTimeout(() => socket.destroy(), LINGER_MS)
+    const late = setTimeout(() => socket.destroy(), lingerMs)
     const done = () => clearTimeout(late)
     request.once('end', done)
     socket.once('close', done)

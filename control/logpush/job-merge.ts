@@ -39,7 +39,7 @@ export function changedJob(old: ReadJob, change: JobChange): ReadJob {
   return withMerging({ ...old, ...rest }, change)
 }
 
-/** `subrequest_merging` says what `output_options.merge_subrequests` says, and is kept there. */
+/** `subrequest_merging` is another name of `output_options.merge_subrequests`, and is stored there. */
 function withMerging<J extends ReadJob>(job: J, { subrequest_merging: merging, output_options: given }: JobChange): J {
   if (merging === undefined) return job
   const said = given?.merge_subrequests ?? undefined

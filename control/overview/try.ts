@@ -20,7 +20,7 @@ const ConvertInput = Type.Object(
   {
     html: Type.String({ description: 'The page.' }),
     content: Type.Optional(
-      Type.Enum(['page', 'main'], { default: 'page', description: 'What of the page is converted.' }),
+      Type.Enum(['page', 'main'], { default: 'page', description: 'Which part of the page is converted.' }),
     ),
     links: Type.Optional(Type.Boolean({ default: true, description: 'False: link texts without targets.' })),
   },

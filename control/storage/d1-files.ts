@@ -217,7 +217,7 @@ function find({ store, clock }: SqlFileDeps, scope: Scope, id: string): SqlFile 
   return found
 }
 
-/** Clients pass it back; databases have no history here. */
+/** Returns a bookmark for clients that expect one. Databases have no history here. */
 const bookmark = (clock: Clock): string => `${clock.now().toString(16).padStart(16, '0')}-00000000`
 
 const urlOf = (request: IncomingMessage, scope: Scope, file: string): string =>

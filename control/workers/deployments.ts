@@ -34,7 +34,7 @@ const NewDeployment = Type.Object(
     strategy: Type.Literal('percentage'),
     versions: Type.Array(
       Type.Object({ version_id: Type.String(), percentage: Type.Number({ minimum: 0, maximum: 100 }) }, strict),
-      { minItems: 1, maxItems: 2, description: 'The shares make 100.' },
+      { minItems: 1, maxItems: 2, description: 'The percentages add up to 100.' },
     ),
     annotations: Type.Optional(mapOf(Type.String())),
     code_update_strategy: Type.Optional(

@@ -32,7 +32,7 @@ const Listed = Type.Array(
   Type.Object({
     id: Type.String(),
     enabled: Type.Boolean(),
-    has_conflict: Type.Boolean({ description: 'Another one is on that excludes it.' }),
+    has_conflict: Type.Boolean({ description: 'Another transform that excludes it is enabled.' }),
     conflicts_with: Type.Optional(Type.Array(Type.String())),
   }),
 )

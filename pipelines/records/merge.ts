@@ -13,7 +13,7 @@ import { decoded } from './strings.js'
 
 /** So many subrequests become part of one parent. */
 export const MAX_MERGED = 50
-/** So long a subrequest waits for its parent. */
+/** Maximum time that a subrequest waits for its parent. */
 export const MERGE_WINDOW_MS = 300_000
 
 interface Held {

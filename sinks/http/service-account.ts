@@ -86,7 +86,7 @@ export class AccessTokens {
     const { text } = await this.#client.post({ url: tokenUrl, headers, body: Buffer.from(String(grant)) }, signal)
     const { access_token: token, expires_in: life } = granted(text)
     if (token === undefined) throw new SinkError('transient', `${tokenUrl.host} responded without a token`)
-    // Used until a minute before its end, so that none ends on the way.
+    // Used until a minute before it expires, so that it does not expire during a request.
     return { token, until: asked + ((life ?? 3600) - 60) * 1000 }
   }
 }

@@ -17,7 +17,7 @@ export interface ObjectStore {
 
 export type ContentType = 'application/gzip' | 'text/plain'
 
-/** A body is sent whole up to this size, and in parts of half of it beyond. */
+/** Maximum size of a body that is one request. Larger ones are sent in parts of half this size. */
 const WHOLE_BYTES = 16 * 1024 * 1024
 export const PART_BYTES = WHOLE_BYTES / 2
 

@@ -56,7 +56,7 @@ const Database = (example: string, description: string) =>
 
 const Geo = Type.Object(
   {
-    city_file: Database('./GeoLite2-City.mmdb', 'For all fields but the number of the autonomous system.'),
+    city_file: Database('./GeoLite2-City.mmdb', 'For all fields except the number of the autonomous system.'),
     country_file: Database('./GeoLite2-Country.mmdb', 'For country and continent without a city_file.'),
     asn_file: Database('./GeoLite2-ASN.mmdb', 'For the number of the autonomous system.'),
   },

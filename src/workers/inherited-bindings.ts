@@ -43,8 +43,8 @@ export function resolveBindings({ bindings, keep, before, version, strict }: Inh
 }
 
 /**
- * A document whose `bindings` may hold some with no more than a name and a type, of which nothing has been checked: where a
- * binding of this name and type is there before, such a one inherits it. So clients list those that are to stay.
+ * Converts bindings of an unchecked document that have only a name and a type: if the previous version has a binding of
+ * that name and type, they inherit it. Clients list the bindings that are to remain in this form.
  */
 export function withStanding(document: object, before: readonly Binding[]): object {
   const { bindings } = document as { bindings?: unknown }

@@ -24,15 +24,15 @@ const RECORDS_PER_TURN = 200
 const BLOB_NAME = /^[0-9a-f]{64}$/
 
 /**
- * Deletes blobs that neither a record of the store names, whatever its kind, nor the list of a Worker's files: what reads
- * like the name of a blob counts as one, so that a kind that is added later loses nothing. Ends uploads of files whose time
- * is over, and forgets files that no version has any more. Resolves with how many blobs went.
+ * Deletes blobs that no record of the store and no list of a Worker's files names. Every string that reads like the
+ * name of a blob counts as one, so a kind of record that is added later loses nothing. Also ends expired uploads of
+ * files, and deletes the records of files that no version has. Resolves with the number of deleted blobs.
  */
 export async function collectOrphans({ store, blobs, clock, olderThanMs }: CollectorDeps): Promise<number> {
   await endSessions(store, clock)
   const inUse = await assetsInUse(store, blobs)
   const named = new Set(inUse.blobs)
-  // All records of one moment: what a later one takes over from them is named by them.
+  // All records of one moment: a blob that a later record takes over is named by one of them.
   const records = [...store.records()]
   for (const [index, { value }] of records.entries()) {
     note(value, named)

@@ -62,13 +62,13 @@ export interface ScriptRepositoryDeps {
   readonly blobs: Blobs
   readonly vault: Vault
   readonly clock: Clock
-  /** How many of each are kept of one script. */
+  /** Maximum number of each that is retained per script. */
   readonly keep: () => { readonly versions: number; readonly deployments: number }
 }
 
 /**
- * The scripts of all accounts. A write is complete or has no effect: a version is stored with its modules, its deployment and the change
- * of its script, or nothing of it does. Writes reject with VersionConflict where the script changed since it was read.
+ * The scripts of all accounts. A version is stored together with its modules, its deployment and the change of its
+ * script, or not at all. Writes reject with VersionConflict if the script changed since it was read.
  */
 export class ScriptRepository {
   readonly #deps: ScriptRepositoryDeps

@@ -13,6 +13,11 @@ const of = (file: string, test: string, ...guards: readonly (readonly [text: str
   guards.map(([text, without]) => ({ file, text, without, test }))
 
 export const MUTANTS: readonly Mutant[] = [
+  // What a client may hold.
+  ...of('control/http/unread-body.ts', 'test/control/http/request-bodies.test.ts', [
+    `const late = setTimeout(() => socket.destroy(), lingerMs)`,
+    'const late = undefined',
+  ]),
   // Who may do what.
   ...of(
     'control/http/auth/policies.ts',

@@ -10,7 +10,7 @@ import { declaredBoundary } from './multipart.js'
 /** What a client sends for a file that is to be served without a content type. */
 const NO_TYPE = 'application/null'
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
-/** A body is held as it came and as its parts. */
+/** A body is in memory twice: as it arrived, and as its parts. */
 const COPIES = 2
 
 export interface AssetFormOptions {
@@ -22,8 +22,8 @@ export interface AssetFormOptions {
 }
 
 /**
- * Reads a form whose parts are files named by their hashes, and hands them over; they are counted in the budget until
- * `use` is done. Throws `badBody`, `badAssets`, `tooLarge` and `assetsBusy`.
+ * Reads a form whose parts are files named by their hashes, and passes them to `use`. They count in the budget until
+ * `use` has finished. Throws `badBody`, `badAssets`, `tooLarge` and `assetsBusy`.
  */
 export async function withAssetForm<T>(
   request: IncomingMessage,

@@ -24,9 +24,10 @@ const LINE_FEED = 0x0a
 const MAX_JSON_BYTES = 10_000_000
 
 /**
- * Reads a multipart body into memory and hands its parts over; they are counted in the budget until `use` is done. The
- * body is known by its header, or by its first line where the header lacks a boundary or names another type. JSON by the name
- * of a script is a form of metadata alone. Throws `wrongType`, `badBody`, `tooLarge`, and `unavailable` where the budget has no room.
+ * Reads a multipart body into memory and passes its parts to `use`. They count in the budget until `use` has finished.
+ * The body is recognized by its header, or by its first line if the header lacks a boundary or names another type. A
+ * JSON body of a script is a form of metadata alone. Throws `wrongType`, `badBody`, `tooLarge`, and `unavailable` if
+ * the budget is exhausted.
  */
 export async function withForm<T>(
   request: IncomingMessage,

@@ -5,11 +5,11 @@ const MASK = 0x80
 const NO_MASK = [0, 0, 0, 0]
 const FIRST_TWO = 2
 
-/** Gives frames of RFC 6455 (5.2) that come without a mask one of zeros, wherever the chunks that they come in end. */
+/** Adds a mask of zeros to frames (RFC 6455, 5.2) that arrive without one. Chunks may end anywhere in a frame. */
 export class Masking {
-  /** Of a frame whose head is not whole yet. */
+  /** Bytes of an incomplete frame head. */
   #head: number[] = []
-  /** Of the payload of the frame whose head has passed. */
+  /** Payload bytes of the current frame that have not arrived. */
   #left = 0
 
   take(chunk: Buffer): Buffer {

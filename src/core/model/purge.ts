@@ -16,7 +16,7 @@ export interface StoredInvalidation {
   /** The machine that sends it, which has applied it. */
   readonly machine: string
   readonly zones: readonly { readonly zone: string; readonly urls: readonly string[] }[]
-  /** Milliseconds since 1970: the same URLs again are another change. */
+  /** Milliseconds since 1970. Distinguishes two purges of the same URLs. */
   readonly at: number
 }
 export const CACHE_INVALIDATION = kind<StoredInvalidation>('cache_invalidation')

@@ -86,7 +86,7 @@ export class Run implements RuleRun {
   #leaving: 'ruleset' | 'phase' | undefined
   #nested = 0
   #executed = 0
-  /** How often the total of scores changed. */
+  /** Number of changes of the total of scores. */
   #scored = 0
   /** Work of the rules that were evaluated, see {@link MAX_WORK}. */
   #work = 0

@@ -57,8 +57,8 @@ export async function assetsInUse(store: Store, blobs: Blobs): Promise<AssetsInU
 }
 
 /**
- * Forgets those of these records that are files which nothing needs; a client uploads them anew where they come again. Their
- * blobs are for a later collection: an upload that began just now may have found them here.
+ * Deletes the records of unused files; clients upload such a file again if they need it. Its blob is deleted by a later
+ * collection, because an upload that has just begun may rely on it.
  */
 export async function forgetUnused(
   store: Store,

@@ -67,8 +67,9 @@ const ANYTHING: Gap = { least: 0, limit: Infinity }
 const NAMED: Gap = { least: 1, limit: Infinity }
 
 /**
- * Where texts stand in another one that begins with the first and ends with the last of them, each as far behind as it can,
- * so that what is between earlier ones is long. `gap` is asked for what follows the text with an index.
+ * Returns the positions of texts in `whole`, which begins with the first and ends with the last of them. Each is as
+ * late as possible, so that the text between earlier ones is long. `gap` returns the limits of the text that follows
+ * the one with an index.
  */
 function placed(whole: string, texts: readonly string[], gap: (index: number) => Gap): number[] | undefined {
   const [first = '', last = ''] = [texts[0], texts.at(-1)]

@@ -2,11 +2,11 @@ import { isMainThread } from 'node:worker_threads'
 import { Parser } from 'acorn'
 
 /**
- * Calls of the parser inside each other. Where the stack comes to its end, V8 may end the whole process instead of telling:
- * it does so where a regular expression is to be compiled there. So the parser stops long before: a call takes less than
- * a kilobyte, the main thread has one megabyte, and the thread that reads code has `THREAD_STACK_MEGABYTES`.
+ * Maximum nesting of parser calls. At the end of the stack V8 may end the whole process instead of throwing, if a
+ * regular expression is compiled there, so the parser stops long before. A call takes less than a kilobyte, the main
+ * thread has one megabyte, and the thread that reads code has `THREAD_STACK_MEGABYTES`.
  */
-const DEEPEST = isMainThread ? 300 : 30_000
+const MAX_NESTING = isMainThread ? 300 : 30_000
 export const THREAD_STACK_MEGABYTES = 64
 
 /** From this number of names on, a set replaces a linear search. */
@@ -59,7 +59,7 @@ export const CodeParser = Parser.extend((base) => {
       for (const name of NESTING) {
         const parse = this.prototype[name]
         this.prototype[name] = function (this: Guarded, a, b, c, d, e, f) {
-          if (++this.#depth > DEEPEST) throw new TooDeep('is nested too deeply to be read')
+          if (++this.#depth > MAX_NESTING) throw new TooDeep('is nested too deeply to be read')
           const node = parse.call(this, a, b, c, d, e, f)
           this.#depth--
           return node

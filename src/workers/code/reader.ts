@@ -26,8 +26,8 @@ const MAX_DURATION_MS = 120_000
 const THREAD = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
 
 /**
- * Reads the code of uploads: short code at once, code that is longer or deeply nested in a thread, one upload after the
- * other, so that nothing else waits for it. Code that takes more than 1 GiB or two minutes to be read is refused.
+ * Reads the code of uploads: short code immediately, longer or deeply nested code in a thread, one upload after
+ * another, so that nothing else waits for it. Code that needs more than 1 GiB or two minutes is rejected.
  */
 export class CodeReader {
   readonly #turns = new KeyedMutex()

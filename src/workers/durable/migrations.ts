@@ -13,8 +13,8 @@ export interface MigrationInput {
 }
 
 /**
- * Runs the steps of a migration on the draft, in order, and says what is wrong with them; pointers into the metadata. The
- * draft is of use only where nothing is.
+ * Runs the steps of a migration on the draft, in order. Returns the issues, with pointers into the metadata. With
+ * issues the draft must not be used.
  */
 export function migrate(
   draft: DurableDraft,

@@ -66,7 +66,7 @@ const classesOf = ({ steps = [], ...single }: Migrations): number =>
 const namedBy = (step: MigrationStep): number =>
   Object.values(step).reduce((sum: number, list) => sum + (Array.isArray(list) ? list.length : 0), 0)
 
-/** The annotations as they are kept: a message that is too long is cut, at the end of a character. */
+/** Returns the annotations to store. A message that is too long is cut at the end of a character. */
 export function keptAnnotations(annotations: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { 'workers/message': message } = annotations
   return { ...annotations, ...(message !== undefined && { 'workers/message': cut(message) }) }

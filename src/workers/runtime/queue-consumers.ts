@@ -14,7 +14,7 @@ const CONCURRENCY = 4
 const CHECK_MS = 30_000
 /** After a call that failed. */
 const FAILURE_DELAY_MS = 5000
-/** Between checks whether a script that does not run runs again. */
+/** Interval of checks whether a stopped script runs again. */
 const STOPPED_CHECK_MS = 1000
 
 /** Response of a `queue` handler as the runtime reports it. */

@@ -218,12 +218,12 @@ export class Queues {
     if (found.length > 0) await this.#store.batch(found)
   }
 
-  /** What removes all messages of a queue. */
+  /** Returns the writes that remove all messages of a queue. */
   removal(scope: Scope, queueId: string): Write[] {
     return [...this.#messages(scope, queueId)].map(({ id }) => ({ kind: QUEUE_MESSAGES, scope, id, value: undefined }))
   }
 
-  /** Ends the leases of scripts that a process without its end had. Only for a store that no other machine uses. */
+  /** Ends the leases that a killed process left. Only for a store that no other machine uses. */
   async release(): Promise<void> {
     const now = this.#clock.now()
     const held = this.#store.list(QUEUE_MESSAGES).filter(({ scope, id, value }) => {

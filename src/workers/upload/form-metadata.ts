@@ -22,9 +22,9 @@ const MAX_DEPTH = 32
 const ANY: Shape = {}
 
 /**
- * The document that was flattened into fields such as `metadata[bindings][][type]`. `[]` is an element of a list: a new one
- * where the last has that member already. All values came as text, and become what the schema has in their place; a
- * binding's are read by the schema of its type.
+ * Returns the document that was flattened into fields such as `metadata[bindings][][type]`. `[]` is an element of a
+ * list; a new one begins if the last one has that member already. Values arrive as text and are converted to the types
+ * of the schema, those of a binding by the schema of its type.
  */
 export function unflatten(document: string, fields: readonly Field[], schema: TSchema): Record<string, unknown> {
   const root = new Map<string, unknown>()

@@ -1,8 +1,11 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { Type } from 'typebox'
 import { endpoint } from '../../../control/http/endpoint.js'
+import { discardRest } from '../../../control/http/unread-body.js'
 import { ADMIN, client, ZONE } from '../client.js'
 import { SETTING } from '../../../src/core/model/setting.js'
 
@@ -157,3 +160,21 @@ t.test('a client that sends its body after an early response keeps its connectio
   t.match(received, /^HTTP\/1\.1 4\d\d /)
   t.notMatch(received, /connection: close/i)
 })
+
+t.test(
+  'a client that sends on for too long after an early response is disconnected',
+  { timeout: 60_000 },
+  async (t) => {
+    const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+      discardRest(request, response, 10)
+      response.end('early')
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.on('error', () => undefined).resume()
+    socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\n')
+    await once(socket, 'close')
+  },
+)

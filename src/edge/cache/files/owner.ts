@@ -120,7 +120,7 @@ export class DiskOwner implements DiskOwnerPort {
     if (!this.#isComplete || bytes > this.limit / 2 || this.#clock.monotonic() < this.#fullUntil) return false
     if (!this.#free(bytes)) return false
     this.#reserved += bytes
-    // The bytes exist until the files that made way for them are removed.
+    // The bytes are free only after the evicted files are removed.
     await this.#removals
     return true
   }
