@@ -49,7 +49,7 @@ export function startOfCharacter(text: string, at: number): number {
   return isContinuation(text.charCodeAt(start)) ? at : start
 }
 
-/** Of so many bytes one is looked at, to estimate how many are not ASCII. */
+/** Distance in bytes between the samples from which the share of bytes that are not ASCII is estimated. */
 const STEP = 61
 /** Minimum number of such bytes that are not ASCII, and their minimum share, in a page that is decoded as a whole. */
 const MIN_FOREIGN = 8
