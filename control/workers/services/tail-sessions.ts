@@ -45,6 +45,8 @@ export interface Tail {
   readonly wants: TailWants
   /** Calls that other machines serve. Undefined without other machines. */
   readonly elsewhere: FollowedMachines | undefined
+  /** Notices for new clients about machines that do not respond, by machine. */
+  readonly away: ReadonlyMap<string, string>
 }
 
 /** Which calls a tail reports. */
@@ -135,6 +137,7 @@ export class Tails {
     const { clock } = this.#deps
     const { name, tag } = script
     const note = (message: string) => ({ text: notice(name, clock.now(), message), binary: false })
+    const away = new Map<string, string>()
     const clients = new LiveClients(clock, (missed) =>
       note(`${missed} calls were left out; the client reads too slowly`),
     )
@@ -151,16 +154,20 @@ export class Tails {
         {
           text: (text) => void clients.send(text, 1),
           missed: (calls) => clients.miss(calls),
-          machine: (machine, state) =>
-            clients.notify(
-              note(
-                state === 'away'
-                  ? `the machine ${machine} does not respond; its calls are not shown`
-                  : `the calls of the machine ${machine} are shown again`,
-              ),
-            ),
+          machine(machine, state) {
+            const isAway = state === 'away'
+            const message = note(
+              isAway
+                ? `the machine ${machine} does not respond; its calls are not shown`
+                : `the calls of the machine ${machine} are shown again`,
+            )
+            if (isAway) away.set(machine, message.text)
+            else away.delete(machine)
+            clients.notify(message)
+          },
         },
       ),
+      away,
     }
     this.#tails.set(secret, tail)
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
@@ -182,7 +189,7 @@ export class Tails {
     if (!tail || this.#deps.clock.now() >= tail.expiresAt) return false
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
       takeUnmasked(socket)
-      tail.clients.join(client)
+      if (tail.clients.join(client)) for (const text of tail.away.values()) client.send(text)
     })
     return true
   }

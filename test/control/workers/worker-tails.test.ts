@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
+import type { StreamReceiver } from '../../../src/core/machine-streams.js'
+import { until } from '../../helpers/web.js'
 import { Masking } from '../../../control/workers/services/websocket-mask.js'
 import { ACCOUNT } from '../client.js'
 import { workersClient } from './helper.js'
@@ -118,6 +120,39 @@ t.test('a script has ten tails, a tail ten clients', async (t) => {
   for (let joined = 0; joined < 10; joined++) await listen(t, urls[0]!)
   const eleventh = new WebSocket(urls[0]!, 'trace-v1')
   t.same(await closing(eleventh), [1013, 'at most 10 clients'])
+})
+
+t.test('clients get what other machines send, and know of machines that do not respond', async (t) => {
+  const { call, script, tails } = await workersClient(t)
+  await script('app')
+  let receiver: StreamReceiver | undefined
+  let closed = false
+  tails().machines = {
+    follow: (request, given) => {
+      t.match(request, { type: 'worker_tail', input: { script: 'app', wants: { filters: [{ outcome: ['ok'] }] } } })
+      receiver = given
+      return { ready: Promise.resolve(given.machine('two', 'away')), close: () => void (closed = true) }
+    },
+  }
+  const made = await call('POST', TAILS, { filters: [{ outcome: ['ok'] }] })
+  const { id, url } = made.body.result as { id: string; url: string }
+  const seen: string[] = []
+  const socket = new WebSocket(url, 'trace-v1')
+  t.teardown(() => socket.terminate())
+  socket.on('message', (data: Buffer) => seen.push(data.toString()))
+  await until(() => seen.length === 1)
+  t.match(JSON.parse(seen[0]!), {
+    logs: [],
+    exceptions: [],
+    event: { type: 'overload', message: /two does not respond/ },
+  })
+  receiver?.machine('two', 'back')
+  receiver?.missed(7)
+  receiver?.text(Buffer.from('{"call":1}'))
+  await until(() => seen.length === 4)
+  t.match(seen.slice(1), [/two are shown again/, /7 calls were left out/, '{"call":1}'])
+  await call('DELETE', `${TAILS}/${id}`)
+  t.ok(closed)
 })
 
 const BAD: readonly (readonly [what: string, body: unknown, pointer: string])[] = [
