@@ -21,7 +21,6 @@ import { Reloader, type DaemonFile } from './reloader.js'
 import { Serving } from './serving.js'
 import { ActivatedSockets } from './socket-activation.js'
 import { DaemonState } from './state.js'
-import { zoneStatus } from './status.js'
 import { TrafficHistory } from './traffic-history.js'
 import { openWorkerScripts, type WorkerScripts } from './worker-scripts.js'
 
@@ -167,7 +166,7 @@ async function start(
     control: control.url,
     admin: admin.url,
   }
-  state.started({ urls, zones: () => zoneStatus(edge.zones.current.zones, clock.monotonic()) })
+  state.started({ urls, zones: () => serving.zoneStatus() })
 
   return {
     proxy: urls.proxy,

@@ -17,6 +17,7 @@ import { processCount, ProxyProcesses, type ProxyProcessesDeps } from './process
 import { SharedCounts } from './processes/shared-counts.js'
 import type { ActivatedSockets } from './socket-activation.js'
 import type { DaemonState } from './state.js'
+import { zoneStatus, type ZoneStatus } from './status.js'
 
 export interface ServingDeps {
   readonly foundation: Foundation
@@ -135,6 +136,11 @@ export class Serving {
   get bound(): { readonly proxy: Bound; readonly tls: Bound | undefined } {
     const proxy = this.#proxy ?? this.#processes!.proxy
     return { proxy, tls: (this.#proxy ?? this.#processes!).tls }
+  }
+
+  /** Returns the zones and the state of their origins, as the processes that serve them know it. */
+  zoneStatus(): ZoneStatus[] {
+    return zoneStatus(this.edge.zones.current.zones, this.#deps.clock.monotonic(), this.#processes?.origins)
   }
 
   /** Returns the metrics of the daemon and of all processes as Prometheus text. */

@@ -1,5 +1,4 @@
 import type { Config } from '../config/schema.js'
-import type { Balancer } from '../edge/origins/balancer.js'
 import type { Zone } from '../edge/zones.js'
 import type { KeyStatus } from '../store/key-rotation.js'
 import type { ConfigChanges } from './config-changes.js'
@@ -80,17 +79,31 @@ export function secretsStatus(status: KeyStatus): SecretsStatus {
   }
 }
 
-/** Returns the zones and the state of their origins. `now` is on the clock's `monotonic` scale. */
-export const zoneStatus = (zones: readonly Zone[], now: number): ZoneStatus[] =>
-  zones.map(({ id, name, hostnames, balancer }) => ({ id, name, hostnames, origins: originStatus(balancer, now) }))
+/** What the processes of the proxy know of an origin. */
+export type SeenOrigin = Pick<OriginStatus, 'up' | 'requests_in_flight'>
 
-const originStatus = ({ peers }: Balancer, now: number): OriginStatus[] =>
-  peers.map((peer) => ({
-    url: peer.url,
-    up: peer.isUp(now),
-    backup: peer.options.backup,
-    weight: peer.options.weight,
-    requests_in_flight: peer.active,
+/** Key of the origin of a zone, by the name of the zone and the URL of the origin. */
+export const originKey = (zone: string, url: string): string => `${zone} ${url}`
+
+/**
+ * Returns the zones and the state of their origins. `now` is on the clock's `monotonic` scale. `seen`: what other
+ * processes know of the origins, by {@link originKey}; undefined if this process serves the zones.
+ */
+export const zoneStatus = (
+  zones: readonly Zone[],
+  now: number,
+  seen: ReadonlyMap<string, SeenOrigin> | undefined,
+): ZoneStatus[] =>
+  zones.map(({ id, name, hostnames, balancer }) => ({
+    id,
+    name,
+    hostnames,
+    origins: balancer.peers.map((peer) => ({
+      url: peer.url,
+      backup: peer.options.backup,
+      weight: peer.options.weight,
+      ...(seen?.get(originKey(name, peer.url)) ?? { up: peer.isUp(now), requests_in_flight: peer.active }),
+    })),
   }))
 
 /** Outcome of the last reload of the configuration file. */

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { testFolder } from '../helpers/folder.js'
 import { startOrigin } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
-import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
 const options = { skip: unbuilt, timeout: 600_000 }
 
@@ -215,6 +215,27 @@ t.test('a killed process ends its own connections only, and is replaced', option
   t.ok(outcomes.failed <= kills * CONNECTIONS, `${outcomes.failed} requests failed, ${outcomes.served} were served`)
   t.equal(await daemon.metric('edged_proxy_process_restarts_total'), kills)
   t.equal(await daemon.metric('edged_proxy_processes'), 2)
+})
+
+t.test('the status shows origins as the processes see them', options, async (t) => {
+  const { url, server } = await startOrigin(t, (_request, response) => void response.end('hello'))
+  const zone = { id: ZONE, account: ACCOUNT, name: 'example.test', origins: [{ url }] }
+  const health = { path: '/', interval: '100ms', timeout: '20s', healthy_after: 1, unhealthy_after: 1 }
+  const daemon = await startDaemon(t, {
+    processes: 2,
+    accounts: [{ id: ACCOUNT, name: 'Example' }],
+    zones: [{ ...zone, health }],
+  })
+  const isUp = async (): Promise<boolean | undefined> => {
+    const { zones } = (await (await fetch(`${daemon.admin}/status`)).json()) as {
+      zones: { origins: { up: boolean }[] }[]
+    }
+    return zones[0]?.origins[0]?.up
+  }
+  t.equal(await isUp(), true)
+  server.close()
+  server.closeAllConnections()
+  await until(async () => (await isUp()) === false)
 })
 
 t.test('a reload is applied by all processes or by none', options, async (t) => {

@@ -20,6 +20,7 @@ import { ChannelClosed, PassedHandle, type Handlers } from './channel.js'
 import { SharedListeners } from './listeners.js'
 import type { SharedCounts } from './shared-counts.js'
 import { ProcessMetrics } from './process-metrics.js'
+import type { SeenOrigin } from '../status.js'
 import { ProxyProcess } from './proxy-process.js'
 import type { DaemonCalls, Listening, ProcessConfig, RecordRow } from './protocol.js'
 import { replicatedRows, snapshotOf } from './replica.js'
@@ -193,6 +194,11 @@ export class ProxyProcesses {
     await Promise.allSettled(
       this.#serving.map(async ({ channel }) => await channel.call('reopenLogs', undefined, { timeoutMs: SILENT_MS })),
     )
+  }
+
+  /** The origins as the processes know them; see {@link ProcessMetrics.origins}. */
+  get origins(): Map<string, SeenOrigin> {
+    return this.#metrics.origins()
   }
 
   /** Returns the metrics of all processes and of the daemon as Prometheus text. */

@@ -1,5 +1,7 @@
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import type { Metrics } from '../../core/metrics.js'
+import { ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../edge/origins/metrics.js'
+import { originKey, type SeenOrigin } from '../status.js'
 import type { MetricSnapshot } from './protocol.js'
 
 /** Types of metrics that only grow. Those of ended processes still count, so that no sum decreases. */
@@ -21,6 +23,26 @@ export class ProcessMetrics {
     const last = this.#last.get(pid)?.filter(({ type, name }) => GROWING.has(String(type)) && !isOfRuntime(name))
     this.#last.delete(pid)
     if (last) this.#ended = this.#ended.then(async (ended) => await sum([ended, last]).getMetricsAsJSON())
+  }
+
+  /** Returns the origins as the processes knew them last, by {@link originKey}: down if one process says so. */
+  origins(): Map<string, SeenOrigin> {
+    const seen = new Map<string, SeenOrigin>()
+    for (const metrics of this.#last.values())
+      for (const { name, values } of metrics) {
+        if (name !== ORIGIN_UP && name !== ORIGIN_IN_FLIGHT) continue
+        for (const { labels, value } of values) {
+          const key = originKey(String(labels['zone']), String(labels['origin']))
+          const { up, requests_in_flight: count } = seen.get(key) ?? { up: true, requests_in_flight: 0 }
+          seen.set(
+            key,
+            name === ORIGIN_UP
+              ? { up: up && value === 1, requests_in_flight: count }
+              : { up, requests_in_flight: count + value },
+          )
+        }
+      }
+    return seen
   }
 
   /** Returns all as Prometheus text. */

@@ -5,6 +5,9 @@ import type { Metrics } from '../../core/metrics.js'
 import type { Zones } from '../zones.js'
 import type { Peer } from './peer.js'
 
+export const ORIGIN_UP = 'edged_origin_up'
+export const ORIGIN_IN_FLIGHT = 'edged_origin_requests_in_flight'
+
 /** Registers the metrics of the configured origins, by zone and URL. Read from their counts when scraped. */
 export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): void {
   const each = (visit: (peer: Peer, labels: { zone: string; origin: string }) => void): void => {
@@ -27,11 +30,11 @@ export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): vo
     ['zone', 'origin'],
     (add) => each((peer, labels) => add(labels, peer.retried)),
   )
-  gauges('edged_origin_requests_in_flight', 'Requests at configured origins in flight.', ['zone', 'origin'], (add) =>
+  gauges(ORIGIN_IN_FLIGHT, 'Requests at configured origins in flight.', ['zone', 'origin'], (add) =>
     each((peer, labels) => add(labels, peer.active)),
   )
   void new Gauge({
-    name: 'edged_origin_up',
+    name: ORIGIN_UP,
     help: '1 if the origin gets requests; 0 after failures.',
     labelNames: ['zone', 'origin'],
     aggregator: 'min',
