@@ -1,10 +1,19 @@
 import { Type, type Static } from 'typebox'
 import type { StoredDomain } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import type { ControlConfig } from '../http/context.js'
+import {
+  ACCOUNT_ONLY as scopes,
+  ApiResponse,
+  endpoint,
+  STORED_WITHOUT_EFFECT,
+  type Endpoint,
+  type Message,
+} from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
+import { covers } from '../zones/hostname-match.js'
 import { DomainRepository } from './services/domain-repository.js'
 import type { WorkersDeps } from './services/index.js'
 
@@ -86,7 +95,7 @@ function contextOf(deps: WorkersDeps) {
   const { edits } = deps
   const book = new DomainRepository(deps)
   const row = { scopes, refusal: 'badDomain' } as const
-  return { book, row, edits }
+  return { book, row, edits, zones: () => deps.config().zones }
 }
 
 function listDomains({ book, row }: Context): Endpoint {
@@ -112,7 +121,7 @@ function listDomains({ book, row }: Context): Endpoint {
   })
 }
 
-function replaceDomains({ edits, book, row }: Context): Endpoint {
+function replaceDomains({ edits, book, row, zones }: Context): Endpoint {
   return endpoint({
     ...row,
     method: 'put',
@@ -129,10 +138,18 @@ function replaceDomains({ edits, book, row }: Context): Endpoint {
         if (book.taken(domain.hostname))
           throw new ApiError('domainTaken', '/hostname', `${domain.hostname} is a custom hostname of a zone`)
         await book.save(call, [domain])
-        return shown(domain)
+        return new ApiResponse(shown(domain), { messages: notServed(zones(), domain) })
       })
     },
   })
+}
+
+/** Returns a message if the configuration of the zone lists host names, and the domain is not one of them. */
+function notServed(zones: ControlConfig['zones'], { hostname, zone_id: id }: StoredDomain): Message[] {
+  const listed = zones.find((zone) => zone.id === id)?.hostnames
+  if (listed === undefined || listed.some((one) => one === '*' || covers(one, hostname))) return []
+  const message = `stored, but the zone does not serve ${hostname}; add it to zones[].hostnames`
+  return [{ code: STORED_WITHOUT_EFFECT, message, source: { pointer: '/hostname' } }]
 }
 
 function removeDomain({ edits, book, row }: Context): Endpoint {

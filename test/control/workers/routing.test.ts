@@ -3,7 +3,7 @@ import { parseCron } from '../../../src/core/cron.js'
 import { WORKER_DOMAINS, WORKER_ROUTES } from '../../../src/core/model/worker-routing.js'
 import { routePattern } from '../../../src/core/route-pattern.js'
 import { all } from '../../helpers/all.js'
-import { ACCOUNT, OTHER_ACCOUNT, OTHER_ZONE, ZONE } from '../client.js'
+import { ACCOUNT, CONFIG, OTHER_ACCOUNT, OTHER_ZONE, ZONE } from '../client.js'
 import { refusesAll, type RefusedRow } from '../refused-rows.js'
 import { workersClient } from './helper.js'
 
@@ -85,6 +85,20 @@ t.test('all routes of a Worker are replaced at once', async (t) => {
   t.equal(store.count(WORKER_ROUTES), 3)
   t.equal((await put([])).status, 200)
   t.equal(store.count(WORKER_ROUTES), 1)
+})
+
+t.test('a domain that the zone of the file does not serve is stored with a message', async (t) => {
+  const [first, ...others] = CONFIG.zones
+  const zones = [{ ...first!, hostnames: ['www.example.test', '*.apps.example.test'] }, ...others]
+  const { call, script } = await workersClient(t, { config: { zones } })
+  await script('app')
+  const attach = async (hostname: string) => await call('PUT', `${WORKERS}/domains`, { hostname, service: 'app' })
+  for (const served of ['www.example.test', 'a.apps.example.test', 'free.test'])
+    t.match(await attach(served), { status: 200, body: { messages: [] } }, served)
+  t.match(await attach('app.example.test'), {
+    status: 200,
+    body: { messages: [{ code: 10900, message: /zones\[\]\.hostnames/, source: { pointer: '/hostname' } }] },
+  })
 })
 
 t.test('the official client attaches, lists, moves and detaches domains', async (t) => {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { placed, put, remove } from '../api.ts'
+import { placed, remove, sendWhole } from '../api.ts'
 import { useRead, useWork } from '../hooks.ts'
 import { Choice, Loaded, Panel, Problem, TextField } from '../parts.tsx'
 import { usePlace } from '../place.ts'
@@ -21,6 +21,7 @@ export function Domains({ scripts }: { scripts: readonly string[] }) {
   const { at, rest } = placed(adding.failure, ['/hostname'])
   const [hostname, setHostname] = useState('')
   const [chosen, setChosen] = useState('')
+  const [notice, setNotice] = useState('')
   const service = scripts.includes(chosen) ? chosen : scripts[0]
   return (
     <Panel title="Custom domains">
@@ -30,7 +31,8 @@ export function Domains({ scripts }: { scripts: readonly string[] }) {
           onSubmit={(event) => {
             event.preventDefault()
             adding.run(async () => {
-              await put(`${ofAccount}/workers/domains`, { hostname, service })
+              const { messages } = await sendWhole('PUT', `${ofAccount}/workers/domains`, { hostname, service })
+              setNotice(messages.map(({ message }) => message).join('; '))
               setHostname('')
               domains.reload()
             })
@@ -50,6 +52,7 @@ export function Domains({ scripts }: { scripts: readonly string[] }) {
           </button>
         </form>
       )}
+      <p aria-live="polite">{adding.error === undefined && notice}</p>
       <Problem text={rest ?? error} />
       <Loaded read={domains}>
         {(list) => (
