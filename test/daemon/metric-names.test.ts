@@ -41,6 +41,16 @@ pipelines:
   const helps = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, help]) => [name!, help!]))
   const own = [...types].filter(([name]) => !FOREIGN.test(name))
   t.ok(own.length > 50, 'the metrics are found')
+  // Alerts and dashboards rely on these.
+  for (const name of [
+    'records_read_total',
+    'records_invalid_total',
+    'records_delivered_total',
+    'records_dropped_total',
+  ])
+    t.equal(types.get(`edged_pipeline_${name}`), 'counter', name)
+  for (const name of ['lag_records', 'lag_seconds', 'batches_in_flight'])
+    t.equal(types.get(`edged_pipeline_${name}`), 'gauge', name)
   for (const [name, type] of own) {
     t.match(name, /^edged_[a-z][a-z0-9]*(_[a-z0-9]+)*$/, `${name}: prefix and snake case`)
     t.equal(name.endsWith('_total'), type === 'counter', `${name}: _total is for counters, and for all of them`)
