@@ -11,8 +11,16 @@ export function discardRest(request: IncomingMessage, response: ServerResponse, 
   response.once('finish', () => {
     const { socket } = request
     if (request.complete || socket.destroyed) return
-    const late = setTimeout(() => socket.destroy(), lingerMs)
-    const done = () => clearTimeout(late)
+    const done = () => {
+      clearTimeout(late)
+      request.off('end', done)
+      socket.off('close', done)
+    }
+    const late = setTimeout(() => {
+      done()
+      // Not every request that arrived completely has emitted its end; the connection may be at its next request.
+      if (!request.complete) socket.destroy()
+    }, lingerMs)
     request.once('end', done)
     socket.once('close', done)
     // A reader that stopped at a limit has paused it.

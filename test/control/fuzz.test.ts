@@ -165,7 +165,11 @@ async function call(
     },
   })
   return await new Promise((resolve, reject) => {
-    sent.on('error', (error) => (missing === undefined ? reject(error) : resolve({ status: 0, type: '', text: '' })))
+    sent.on('error', (error) =>
+      missing === undefined
+        ? reject(new Error(`${method} ${url} ${bytes.toString('latin1').slice(0, 600)}: ${error.message}`))
+        : resolve({ status: 0, type: '', text: '' }),
+    )
     sent.on('response', (response) => {
       const { statusCode: status = 0, headers: received } = response
       const chunks: Buffer[] = []

@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { discardRest } from '../../../control/http/unread-body.js'
+
+/** Longer than the time of the test after which a body is given up. */
+const LATER_MS = 100
+const LINGER_MS = 20
+
+t.test('a connection whose early refused request arrives completely serves its next request', async (t) => {
+  const server = createServer((request, response) => {
+    discardRest(request, response, LINGER_MS)
+    // With such a listener a request that nobody reads never emits its end.
+    if (request.method === 'POST') request.on('readable', () => undefined)
+    response.end(request.method)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+  const has = async (text: string) => {
+    while (!received.includes(text) && !socket.destroyed) await sleep(5)
+    t.match(received, text)
+  }
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab')
+  await has('POST')
+  socket.write('cd')
+  await sleep(LATER_MS)
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await has('GET')
+  t.equal(socket.destroyed, false)
+})
+
+t.test('a client that does not finish a refused body is disconnected', async (t) => {
+  const server = createServer((request, response) => {
+    discardRest(request, response, LINGER_MS)
+    response.end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.resume()
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab')
+  await once(socket, 'close')
+  t.pass('closed')
+})
