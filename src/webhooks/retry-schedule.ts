@@ -32,10 +32,13 @@ export function delayAfter(
 export const longestDelay = (schedule: readonly number[]): number =>
   Math.max(MAX_WAIT_MS, ...schedule.map((delay) => delay * (1 + JITTER)))
 
+const HAS_ZONE = /(?:GMT|UTC|Z|[+-]\d\d:?\d\d)$/i
+
 /** Parses `Retry-After`, seconds or a date (RFC 9110, 10.2.3), into milliseconds from `now`. */
 export function retryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   if (/^\d+$/.test(value)) return Number(value) * 1000
-  const date = Date.parse(value)
+  // The oldest form of a date has no zone, and is GMT too (RFC 9110, 5.6.7).
+  const date = Date.parse(HAS_ZONE.test(value) ? value : `${value} GMT`)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
