@@ -78,7 +78,10 @@ export interface Logpush {
   compile(settings: JobSettings, seed: string): CompiledJob
   /** Resolves when what the store says of a job is in force: it gets every record that is accepted from then on. */
   settled(id: string): Promise<void>
-  /** Resolves when all enabled jobs of the store for this dataset are in force, as far as they can be. */
+  /**
+   * Resolves when all enabled jobs of the store for this dataset get every record that is accepted from then on. Rejects with
+   * the reason if the spool of one cannot be opened.
+   */
   settledFor(scope: Scope, dataset: string): Promise<void>
   /** Records of one scope as they come, written as the job says; ends when the signal aborts. */
   live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
@@ -194,7 +197,16 @@ class JobManager implements Logpush {
   async settledFor(scope: Scope, dataset: string): Promise<void> {
     const jobs = this.#deps.store.list(LOGPUSH_JOBS, scope)
     const wanted = jobs.filter(({ value }) => value.enabled && value.dataset === dataset)
-    await Promise.all(wanted.map(async ({ id }) => await this.settled(id)))
+    await Promise.all(
+      wanted.map(
+        async ({ id }) =>
+          await this.#turns.run(id, async () => {
+            const isWanted = this.#deps.store.get(LOGPUSH_JOBS, scope, id)?.value.enabled === true
+            // The job could not start and waits for its next attempt. Its records are retained from now on, or not accepted.
+            if (isWanted && !this.#entries.has(id)) await this.#entry(id, dataset, scope)
+          }),
+      ),
+    )
   }
 
   async *live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {

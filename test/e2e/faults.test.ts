@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { testFolder } from '../helpers/folder.js'
-import { until } from '../helpers/web.js'
+import { originServer, until } from '../helpers/web.js'
 import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
 const NO_PRLIMIT = spawnSync('prlimit', ['--version']).status === 0 ? false : 'prlimit is not installed'
@@ -99,7 +99,12 @@ t.test(
   async (t) => {
     const folder = testFolder(t)
     const data = join(folder, 'data')
-    const config = configuration(await startOrigin(t), {
+    const origin = await originServer(t, ({ url }, response) => {
+      response.writeHead(200, { 'content-type': 'text/css', 'cache-control': 'max-age=600' })
+      response.end(`page ${url} ${'x'.repeat(100_000)}`)
+    })
+    const config = configuration(origin, {
+      cache: { memory: '1MB', disk: { folder: './data/files', bytes: '40MB' } },
       control: CONTROL,
       logpush: { destinations: { allow_file_under: [join(folder, 'logs')] } },
     })
@@ -111,6 +116,11 @@ t.test(
     const value = `${SPACES}/${space.result.id}/values/key`
     const large = 'x'.repeat(300_000)
     t.match(await call('PUT', value, large), { status: 200 })
+    const pages = async (from: number) => {
+      for (let n = from; n < from + 20; n++)
+        t.match(await send(agent, daemon.proxy, `/${n}.css`), { status: 200, text: new RegExp(`^page /${n}.css x`) })
+    }
+    await pages(0)
 
     // Open files stay writable; every file that is opened from now on is not.
     t.equal(spawnSync('mount', ['--bind', data, data]).status, 0)
@@ -125,9 +135,17 @@ t.test(
     })
     t.ok([503, 507].includes(refused.status), refused.text)
     t.match(refused.text, /read-only|EROFS/)
-    t.match(await send(agent, daemon.proxy, '/'), { status: 200, text: /page/ })
+    await pages(10)
     t.match(await call('GET', SETTING), { status: 200 })
+    const job = { dataset: 'dns_logs', destination_conf: `file://${folder}/logs`, enabled: true }
+    const made = await call('POST', `/zones/${ZONE}/logpush/jobs`, JSON.stringify(job))
+    t.equal(made.status, 200, made.text)
+    const records = `/zones/${ZONE}/edged/records/dns_logs`
+    const posted = await call('POST', records, '{"QueryName":"a"}\n')
+    t.match(posted, { status: 503, text: /read-only/ }, 'the job has no place for them')
     t.equal(unmount().status, 0)
+    const accepted = await call('POST', records, '{"QueryName":"a"}\n')
+    t.match(accepted, { status: 202, text: /"messages":\[\]/ }, 'the job gets them, although it has not started yet')
     await until(async () => (await call('PUT', value, 'new')).status === 200)
     t.match(await call('GET', value), { status: 200, text: 'new' })
   },
