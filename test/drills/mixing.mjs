@@ -17,16 +17,20 @@ export async function drill(option) {
   const ended = once(sender, 'exit').then(([code, signal]) => [{ ended: signal ?? code }])
   const [{ counts, wrong, ended: end }] = await Promise.race([once(sender, 'message'), ended])
   // HTTP/2 of this Node.js may have the fault because of which `http2: auto` leaves it off: the drill switches it on.
-  if (end !== undefined)
-    return [
-      `a process ended (${end}) with nghttp2 ${process.versions.nghttp2}; from 1.68.1 on (Node.js 24) that is a fault`,
-    ]
+  if (end !== undefined) return [endedWith(end)]
   origin.disconnect()
   table([{ clients, seconds, ...counts, wrong: wrong.length }])
-  const alive = await fetch(`${daemon.admin}/livez`).then(({ status }) => status)
+  const alive = await fetch(`${daemon.admin}/livez`).then(
+    ({ status }) => status,
+    () => undefined,
+  )
+  if (alive === undefined) return [endedWith('the daemon')]
   return [
     ...wrong.slice(0, 5),
     counts.complete === 0 && 'no response was complete',
     alive !== 200 && `/livez has ${alive}`,
   ].filter((failure) => failure !== false)
 }
+
+const endedWith = (end) =>
+  `a process ended (${end}) with nghttp2 ${process.versions.nghttp2}; from 1.68.1 on (Node.js 24) that is a fault`
