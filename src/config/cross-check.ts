@@ -13,43 +13,62 @@ import type { Config } from './schema.js'
 /** Rules parse bodies synchronously: parsing 8 MiB of JSON delayed all other requests by a second. */
 const MAX_RULES_BODY = 1024 * 1024
 
-/** Returns issues that a schema cannot express: references, uniqueness, ranges. */
+/** Returns issues of references between sections, and of accounts and zones, that a schema cannot express. */
 export function crossCheck(config: Config): Issue[] {
   return [
     ...duplicates('accounts', 'id', config.accounts),
     ...duplicates('zones', 'id', config.zones),
     ...duplicates('zones', 'name', config.zones),
+    ...config.zones.flatMap((zone, index) => zoneIssues(config, zone, index)),
+  ]
+}
+
+/** Returns issues of the sections that refer to no account or zone, and that a schema cannot express. */
+export function sectionIssues(config: Config): Issue[] {
+  return [
     ...duplicates('lists', 'name', config.lists),
     ...config.lists.flatMap((list, index) => listIssues(list, `/lists/${index}/items`)),
-    ...config.zones.flatMap((zone, index) => zoneIssues(config, zone, index)),
     ...(['tokens', 'legacy_keys'] as const).flatMap((section) =>
       config[section].flatMap((access, index) => accessIssues(access, `/${section}/${index}`)),
     ),
-    ...config.proxy.trusted_proxies.flatMap((cidr, index) =>
+    ...proxyIssues(config.proxy),
+    ...egressIssues(config.egress),
+    ...spoolIssues(config.logpush.spool),
+    ...machineIssues(config.machines),
+    ...portIssues(config),
+  ]
+}
+
+function proxyIssues({ trusted_proxies, trusted_fields, rules_body, tls }: Config['proxy']): Issue[] {
+  return [
+    ...trusted_proxies.flatMap((cidr, index) =>
       isCidr(cidr)
         ? []
         : [{ pointer: `/proxy/trusted_proxies/${index}`, message: 'must be a CIDR, as in 10.0.0.0/8, or an address' }],
     ),
-    ...Object.keys(config.proxy.trusted_fields).flatMap((name) => {
+    ...Object.keys(trusted_fields).flatMap((name) => {
       const message = trustedFieldIssue(name)
       return message === undefined ? [] : [{ pointer: `/proxy/trusted_fields/${name}`, message }]
     }),
-    ...(config.proxy.rules_body.bytes > MAX_RULES_BODY
+    ...(rules_body.bytes > MAX_RULES_BODY
       ? [{ pointer: '/proxy/rules_body/bytes', message: 'must be at most 1MiB' }]
       : []),
-    ...egressIssues(config.egress),
-    ...spoolIssues(config.logpush.spool),
-    ...machineIssues(config.machines),
-    ...(config.proxy.tls && config.proxy.tls.certificates.length === 0 && !config.proxy.tls.acme
+    ...(tls && tls.certificates.length === 0 && !tls.acme
       ? [{ pointer: '/proxy/tls/certificates', message: 'needs a certificate, or the section acme beside it' }]
       : []),
-    ...(portOf(config.proxy.tls?.listen ?? ':0') > 65_535
-      ? [{ pointer: '/proxy/tls/listen', message: 'has a port above 65535' }]
-      : []),
-    ...(['proxy', 'control', 'admin'] as const).flatMap((name) =>
-      portOf(config[name].listen) > 65_535 ? [{ pointer: `/${name}/listen`, message: 'has a port above 65535' }] : [],
-    ),
   ]
+}
+
+function portIssues({ proxy, control, admin }: Config): Issue[] {
+  const listens: [pointer: string, listen: string | undefined][] = [
+    ['/proxy/listen', proxy.listen],
+    ['/proxy/tls/listen', proxy.tls?.listen],
+    ['/control/listen', control.listen],
+    ['/admin/listen', admin.listen],
+  ]
+  return listens.flatMap(([pointer, listen]) =>
+    portOf(listen ?? ':0') > 65_535 ? [{ pointer, message: 'has a port above 65535' }] : [],
+  )
 }
 
 function spoolIssues(spool: string): Issue[] {

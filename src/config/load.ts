@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import { isNode } from 'yaml'
 import type { Issue } from '../core/errors.js'
 import { issuesOf, parser, soundMembers } from '../core/schema.js'
-import { crossCheck, sourceIssues } from './cross-check.js'
+import { crossCheck, sectionIssues, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { withNewNames } from './renamed.js'
@@ -64,6 +64,7 @@ export function readConfig(
     const config = { ...resolved, pipelines }
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks), ...certificateIssues(whole, checks))
+    issues.push(...sectionIssues(config))
     // References can be checked only if their targets are valid.
     if (!issues.some(({ pointer }) => /^\/(accounts|zones)/.test(pointer)))
       issues.push(

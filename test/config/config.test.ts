@@ -229,7 +229,13 @@ pipelines:
     )
   }
   const orphan = zone().replace(`id: ${ACCOUNT}`, 'id: nobody')
-  t.same(faults(orphan).length, 1, 'what only follows from another fault is not told')
+  t.same(faults(orphan).length, 1, 'what only follows from another issue is not reported')
+  const other = 'admin: { listen: "127.0.0.1:99999" }\negress: { allow_cidrs: [nowhere] }'
+  t.match(
+    faults(`${orphan}\n${other}`),
+    [/^f.yaml:\d+:\d+: accounts/, /admin.listen has a port/, /egress.allow_cidrs.0/],
+    'an issue of accounts or zones does not hide those of other sections',
+  )
 })
 
 t.test('an option without effect on a pipeline of a zone is rejected', async (t) => {
