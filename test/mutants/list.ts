@@ -15,8 +15,8 @@ const of = (file: string, test: string, ...guards: readonly (readonly [text: str
 export const MUTANTS: readonly Mutant[] = [
   // What a client may hold.
   ...of('control/http/unread-body.ts', 'test/control/http/request-bodies.test.ts', [
-    `const late = setTimeout(() => socket.destroy(), lingerMs)`,
-    'const late = undefined',
+    `if (!request.complete) socket.destroy()`,
+    '',
   ]),
   // Who may do what.
   ...of(
