@@ -17,6 +17,21 @@ const TAG_START = /[A-Za-z/!?]/
 /** CommonMark 0.31.2, 6.5. */
 const MAIL = /<[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d.-]+>/y
 
+/** Maximum characters of text that are escaped together: more would hold the event loop. */
+const MAX_TEXT = 65_536
+
+/** Characters after a text that may decide what its last ones mean, such as those of a character reference. */
+const AHEAD = 1024
+
+/** Returns how many characters of a text are escaped before the rest of it arrives; 0: the text is not long. */
+export function escapableLength(text: string): number {
+  const length = lengthOf(text)
+  if (length <= MAX_TEXT) return 0
+  const end = length - AHEAD
+  const isLowSurrogate = (codeAt(text, end) & 0xfc00) === 0xdc00
+  return isLowSurrogate ? end + 1 : end
+}
+
 /** Neighbours of a piece of text that affect escaping. */
 export interface EscapeContext {
   /** Class of the character before it, or `mark` right after generated Markdown. */
@@ -29,10 +44,9 @@ export interface EscapeContext {
   inStrike: boolean
 }
 
-/** Returns whether a link's text can have these brackets unescaped. */
-function bracketsAreSafe(text: string): boolean {
+/** Returns whether a link's text can have the brackets of its first `length` characters unescaped. */
+function bracketsAreSafe(text: string, length: number): boolean {
   let depth = 0
-  const length = lengthOf(text)
   for (let at = 0; at < length; at++) {
     const char = codeAt(text, at)
     if (char === 0x5b) depth++
@@ -43,13 +57,12 @@ function bracketsAreSafe(text: string): boolean {
 
 /**
  * Escapes each character that would be read as inline Markdown, and no other: `2 * 3`, `snake_case`, `a[0]` and `AT&T`
- * are unchanged.
+ * are unchanged. Returns the first `length` characters of `text`; those after them only decide what these mean.
  */
-export function escapeInline(text: string, context: EscapeContext): string {
+export function escapeInline(text: string, context: EscapeContext, length = lengthOf(text)): string {
   const first = searchIn(text, SPECIAL)
-  if (first < 0) return text
+  if (first < 0 || first >= length) return length === lengthOf(text) ? text : part(text, 0, length)
 
-  const length = lengthOf(text)
   const parts: string[] = []
   let done = 0
   let safe: boolean | undefined
@@ -75,7 +88,7 @@ export function escapeInline(text: string, context: EscapeContext): string {
       }
 
       case 0x5c: {
-        const next = at + 1 < length ? text.charCodeAt(at + 1) : context.spaceAfter ? 0x20 : char
+        const next = at + 1 < text.length ? text.charCodeAt(at + 1) : context.spaceAfter ? 0x20 : char
         if (!isAsciiPunctuation(next)) break
         escape(at)
         break
@@ -83,7 +96,8 @@ export function escapeInline(text: string, context: EscapeContext): string {
 
       case 0x3c: // <
         MAIL.lastIndex = at
-        if (at + 1 === length ? !context.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text)) escape(at)
+        if (at + 1 === text.length ? !context.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text))
+          escape(at)
         break
 
       case 0x26: // &
@@ -94,7 +108,7 @@ export function escapeInline(text: string, context: EscapeContext): string {
       case 0x5b: // [
       case 0x5d: // ]
         if (context.inLink) {
-          safe ??= bracketsAreSafe(text)
+          safe ??= bracketsAreSafe(text, length)
           if (!safe) escape(at)
         } else if (char === 0x5d && text.charCodeAt(at + 1) === 0x28) escape(at)
         break
@@ -102,7 +116,7 @@ export function escapeInline(text: string, context: EscapeContext): string {
       default:
     }
   }
-  if (parts.length === 0) return text
+  if (parts.length === 0) return length === lengthOf(text) ? text : part(text, 0, length)
   parts.push(part(text, done, length))
   return parts.join('\\')
 }

@@ -1,5 +1,11 @@
 import { classOf, codeAt, lengthOf, part } from './characters.js'
 
+/** Maximum depth of elements that are written. Contents of deeper ones are plain text. */
+export const MAX_FORMATS = 32
+
+/** Maximum number of characters of a code span that grows by an adjacent one. */
+export const MAX_SPAN = 256
+
 /** Markdown of an inline element; `plain` writes only its contents. */
 export type Kind = 'emphasis' | 'strong' | 'strike' | 'markup' | 'link' | 'code' | 'plain'
 

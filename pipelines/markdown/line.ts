@@ -7,13 +7,16 @@ import {
   joinLines,
   lastCode,
   lastCodePoint,
+  lengthOf,
   type CharacterClass,
 } from './characters.js'
-import { codeSpan, destination, escapeInline } from './escape.js'
+import { codeSpan, destination, escapableLength, escapeInline } from './escape.js'
 import {
   chooseMark,
   innermostLink,
   isAutolink,
+  MAX_FORMATS,
+  MAX_SPAN,
   newFormat,
   nothingOpens,
   sealed,
@@ -34,12 +37,6 @@ import {
   SPECIALS,
 } from './text-traits.js'
 
-/** Maximum depth of elements that are written. Contents of deeper ones are plain text. */
-const MAX_FORMATS = 32
-
-/** Maximum number of characters of a code span that grows by an adjacent one. */
-const MAX_SPAN = 256
-
 const EXCLAMATION = 0x21
 const BRACKET = 0x5b
 
@@ -53,7 +50,7 @@ const BRACKET = 0x5b
 export class Line extends Pieces {
   /** Whether a link without contents or a name is written. */
   keepsEmptyLinks = false
-  /** Text of the page, not yet escaped. It is escaped as a whole: pieces may have been cut anywhere. */
+  /** Text of the page, not yet escaped. It is escaped together: pieces may have been cut anywhere. */
   #text = ''
   #traits = 0
   /** The block begins with a bracket that is text. */
@@ -98,6 +95,19 @@ export class Line extends Pieces {
     // Two pieces may have white space where they meet.
     const met = ((before | traits) & OUTER_SPACE) === 0 ? NOTHING : INNER_SPACE
     this.#traits = (before & ~SPACE_AFTER) | (traits & ~SPACE_BEFORE) | met
+    const end = escapableLength(this.#text)
+    if (end > 0) this.#flushStart(end)
+  }
+
+  /** Writes the first characters of a long text. */
+  #flushStart(end: number): void {
+    const traits = this.#traits | OUTER_SPACE
+    const rest = part(this.#text, end, lengthOf(this.#text))
+    this.#text = part(this.#text, 0, end)
+    this.#traits = traits & ~SPACE_AFTER
+    this.#flush(rest)
+    this.#text = rest
+    this.#traits = traits & ~SPACE_BEFORE
   }
 
   /** Returns whether there is only white space so far. */
@@ -288,7 +298,8 @@ export class Line extends Pieces {
     return format
   }
 
-  #flush(): void {
+  /** Writes the text. `ahead`: text that follows it and is written later. */
+  #flush(ahead = ''): void {
     const raw = this.#text
     if (raw === '') return
     const traits = this.#traits
@@ -310,13 +321,14 @@ export class Line extends Pieces {
     const plain = text
     if ((traits & SPECIALS) !== 0) {
       if (this.empty && codeAt(text, 0) === BRACKET) this.#bracket = true
-      text = escapeInline(text, {
+      const context = {
         before: this.#before(),
         // The mark that closes an element comes before the space.
         spaceAfter: spaceAfter && this.#formats.length === 0,
         inLink: this.#link !== undefined,
         inStrike: this.#strikes > 0,
-      })
+      }
+      text = escapeInline(ahead === '' ? text : text + (spaceAfter ? ' ' : '') + ahead, context, lengthOf(text))
     }
     this.#put(text, false)
     if (this.#link !== undefined) this.#link.only = this.#link.pieces === 1 ? plain : undefined
