@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Job } from '../../src/core/model/delivery.js'
 import { FINDINGS, INSTANCES, timeOf, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
 import type { Scope } from '../../src/core/scope.js'
+import type { Kind, Stored } from '../../src/core/store.js'
 import { FindingIndex } from '../../src/webhooks/finding-index.js'
 import { audit, type Actor } from '../resources/audit.js'
 import type { KeyedEdits } from '../resources/keyed-edits.js'
@@ -67,7 +68,7 @@ type Context = ReturnType<typeof contextOf>
 
 /** Returns what the endpoints share. */
 function contextOf(deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits) {
-  const { store, clock, posture } = deps
+  const { store, posture } = deps
   const index = new FindingIndex(store)
 
   const summed = (scope: Scope, finding: StoredFinding): Summed => ({ finding, stats: index.stats(scope, finding.id) })
@@ -116,19 +117,8 @@ function contextOf(deps: PostureDeps, repository: WebhookRepository, edits: Keye
     const chosen = [...new Set(ids)]
     await edits.run(scope.id, async () => {
       const found = chosen.map((id, at) => instance(scope, findingId, id, `/check_instances/${at}`))
-      const marked = found
-        .filter(({ value }) => value.is_archived !== is_archived)
-        .map(({ id, version, value }) => ({
-          before: value,
-          write: { kind: INSTANCES, scope, id, value: { ...value, is_archived }, ifVersion: version },
-        }))
-      if (marked.length === 0) return
-      await store.batch(
-        marked.map(({ write }) => write),
-        marked.map(({ before, write }) =>
-          audit(clock, call, { kind: INSTANCES, scope, id: write.id, before, after: write.value }),
-        ),
-      )
+      const changed = found.filter(({ value }) => value.is_archived !== is_archived)
+      await change(deps, call, INSTANCES, changed, { is_archived })
     })
     return instanceResponse(scope, instance(scope, findingId, chosen[0] ?? '').value)
   }
@@ -137,24 +127,35 @@ function contextOf(deps: PostureDeps, repository: WebhookRepository, edits: Keye
     const { scope } = call
     const chosen = [...new Set(ids)]
     await edits.run(scope.id, async () => {
-      const marked = chosen
-        .map((id, at) => store.get(FINDINGS, scope, id) ?? missing(`/checks/${at}`))
-        .filter(({ value }) => (value.ignored ?? false) !== ignored)
-        .map(({ id, version, value }) => ({
-          before: value,
-          write: { kind: FINDINGS, scope, id, value: { ...value, ignored }, ifVersion: version },
-        }))
-      if (marked.length === 0) return
-      await store.batch(
-        marked.map(({ write }) => write),
-        marked.map(({ before, write }) =>
-          audit(clock, call, { kind: FINDINGS, scope, id: write.id, before, after: write.value }),
-        ),
-      )
+      const found = chosen.map((id, at) => store.get(FINDINGS, scope, id) ?? missing(`/checks/${at}`))
+      const changed = found.filter(({ value }) => (value.ignored ?? false) !== ignored)
+      await change(deps, call, FINDINGS, changed, { ignored })
     })
     return findingResponse(summed(scope, stored(scope, chosen[0] ?? '').value))
   }
   return { store, summed, stored, index, instanceResponse, instance, archive, ignore }
+}
+
+/** Stores records with changed members. */
+async function change<T extends object>(
+  { store, clock }: PostureDeps,
+  call: Actor,
+  kind: Kind<T>,
+  records: readonly Stored<T>[],
+  members: Partial<T>,
+): Promise<void> {
+  if (records.length === 0) return
+  const { scope } = call
+  const changed = records.map(({ id, version, value }) => ({
+    id,
+    version,
+    before: value,
+    after: { ...value, ...members },
+  }))
+  await store.batch(
+    changed.map(({ id, version, after }) => ({ kind, scope, id, value: after, ifVersion: version })),
+    changed.map(({ id, before, after }) => audit(clock, call, { kind, scope, id, before, after })),
+  )
 }
 
 function listFindings({ store, summed }: Context): Endpoint {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, type StoredVersion } from '../../src/core/model/worker.js'
 import { mapOf, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -8,7 +8,7 @@ import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit, audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -28,6 +28,9 @@ const Deployment = Type.Object({
   author_email: Type.String(),
   annotations: mapOf(Type.String()),
   versions: Type.Array(Type.Object({ version_id: Type.String(), percentage: Type.Number() })),
+})
+const Force = Type.Object({
+  force: Type.Boolean({ default: false, description: 'Even an older version whose secrets have changed since.' }),
 })
 const NewDeployment = Type.Object(
   {
@@ -102,70 +105,70 @@ function readDeployments({ deps, store }: Context): Endpoint {
   })
 }
 
-function createDeployment({ deps, store, clock, edits, assertFits }: Context): Endpoint {
+function createDeployment(context: Context): Endpoint {
   return endpoint({
     method: 'post',
     path: PATH,
     scopes,
     permissions: ACCESS.workers.write,
     summary: 'Deploy one version of a script, or two with a share each',
-    query: Type.Object({
-      force: Type.Boolean({ default: false, description: 'Even an older version whose secrets have changed since.' }),
-    }),
+    query: Force,
     body: NewDeployment,
     result: Deployment,
     refusal: 'badDeployment',
-    async handle(call) {
-      const { scope, params, body, query, caller } = call
-      const { repository } = deps.workers()
-      return await edits.run(scope.id, async () => {
-        const before = scriptOf(deps, scope, params.script_name)
-        const sum = body.versions.reduce((total, { percentage }) => total + percentage, 0)
-        if (Math.abs(sum - 100) > 1e-6)
-          throw new ApiError('badDeployment', '/versions', `the percentages make ${sum}, not 100`)
-        const wanted = body.versions.map(({ version_id }, at) => {
-          const version = before.value.versions.includes(version_id)
-            ? repository.readVersion(scope, before.value, version_id)
-            : undefined
-          if (!version) throw new ApiError('scriptVersionNotFound', `/versions/${at}/version_id`)
-          if (body.versions.findIndex((one) => one.version_id === version_id) < at)
-            throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
-          return version
-        })
-        assertFits(scope, wanted, repository.readVersion(scope, before.value, 'deployed'), query.force)
-        const settled = await withApiErrors(() =>
-          applyDeployment(store, scope, {
-            before: before.value,
-            versions: wanted,
-            pointer: (at) => `/versions/${at}/version_id`,
-          }),
-        )
-        const source = clientOf(call.request)
-        const { deployment } = await repository.saveDeployment({
-          scope,
-          before,
-          versions: body.versions,
-          change: { declarative: settled.declarative, last_deployed_from: source },
-          writes: settled.writes,
-          note: {
-            source,
-            author_email: caller.email ?? '',
-            annotations: keptAnnotations(body.annotations),
-          },
-          audit: (old, after) =>
-            audit(clock, call, {
-              kind: WORKER_SCRIPTS,
-              scope,
-              id: after.name,
-              before: old,
-              after,
-            }),
-        })
-        await deps.workers().runtime?.applied(scope)
-        const messages = stopped(deps.workers(), scope, before.value.name)
-        return new ApiResponse(deploymentResponse(deployment), { messages })
-      })
-    },
+    handle: async (call) => await deploy(context, call),
+  })
+}
+
+async function deploy(
+  { deps, store, clock, edits, assertFits }: Context,
+  call: Call<'script_name', Static<typeof NewDeployment>, Static<typeof Force>>,
+): Promise<ApiResponse<Static<typeof Deployment>>> {
+  const { scope, params, body, query, caller } = call
+  const { repository } = deps.workers()
+  return await edits.run(scope.id, async () => {
+    const before = scriptOf(deps, scope, params.script_name)
+    const wanted = wantedVersions(body.versions, (id) =>
+      before.value.versions.includes(id) ? repository.readVersion(scope, before.value, id) : undefined,
+    )
+    assertFits(scope, wanted, repository.readVersion(scope, before.value, 'deployed'), query.force)
+    const settled = await withApiErrors(() =>
+      applyDeployment(store, scope, {
+        before: before.value,
+        versions: wanted,
+        pointer: (at) => `/versions/${at}/version_id`,
+      }),
+    )
+    const source = clientOf(call.request)
+    const { deployment } = await repository.saveDeployment({
+      scope,
+      before,
+      versions: body.versions,
+      change: { declarative: settled.declarative, last_deployed_from: source },
+      writes: settled.writes,
+      note: { source, author_email: caller.email ?? '', annotations: keptAnnotations(body.annotations) },
+      audit: (old, after) => audit(clock, call, { kind: WORKER_SCRIPTS, scope, id: after.name, before: old, after }),
+    })
+    await deps.workers().runtime?.applied(scope)
+    const messages = stopped(deps.workers(), scope, before.value.name)
+    return new ApiResponse(deploymentResponse(deployment), { messages })
+  })
+}
+
+/** Returns the versions that a deployment names. Throws if the shares are not 100 %, or a version is unknown or repeated. */
+function wantedVersions(
+  versions: Static<typeof NewDeployment>['versions'],
+  read: (id: string) => StoredVersion | undefined,
+): StoredVersion[] {
+  const sum = versions.reduce((total, { percentage }) => total + percentage, 0)
+  if (Math.abs(sum - 100) > 1e-6)
+    throw new ApiError('badDeployment', '/versions', `the percentages make ${sum}, not 100`)
+  return versions.map(({ version_id }, at) => {
+    const version = read(version_id)
+    if (!version) throw new ApiError('scriptVersionNotFound', `/versions/${at}/version_id`)
+    if (versions.findIndex((one) => one.version_id === version_id) < at)
+      throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
+    return version
   })
 }
 
