@@ -13,6 +13,8 @@ export interface TcpGate {
    * on a network that is cut, no data and no end passes on any connection, and what was sent passes when the fault is over.
    */
   fault: 'reset' | 'hang' | 'freeze' | undefined
+  /** Time that each piece of data waits before it passes. */
+  delayMs: number
   /** Number of connections that failed. */
   failed: number
   /** On open connections nothing passes any more, not even their end, as if the other machine had lost its power. */
@@ -32,7 +34,11 @@ export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> 
   }
   const passage = (socket: Socket) =>
     new Transform({
-      transform: (chunk, _, done) => pass(socket, () => done(null, chunk)),
+      transform: (chunk, _, done) => {
+        const forwarded = () => pass(socket, () => done(null, chunk))
+        if (gate.delayMs === 0) forwarded()
+        else setTimeout(forwarded, gate.delayMs).unref()
+      },
       flush: (done) => pass(socket, done),
     })
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -69,6 +75,7 @@ export async function tcpGate(t: Test, port: number, own = 0): Promise<TcpGate> 
       waiting = []
       for (const work of due) work()
     },
+    delayMs: 0,
     failed: 0,
     vanish: () => open.forEach((socket) => vanished.add(socket)),
   }
