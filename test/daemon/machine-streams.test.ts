@@ -133,7 +133,7 @@ t.test('what a slow machine does not read is dropped, counted and reported', asy
   socket.destroy()
 })
 
-t.test('frames are read however they arrive, and bytes that are no frames are rejected', async (t) => {
+t.test('frames are read however they arrive, and other bytes are rejected', async (t) => {
   const stream = new PassThrough({ highWaterMark: 2 ** 20 })
   const sender = new FrameSender(stream)
   sender.send('early', 1)

@@ -1,7 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { findWorkerd } from '../../src/workers/runtime/binary.js'
@@ -9,6 +8,7 @@ import { blocksOf, blocksTested } from '../helpers/doc-blocks.js'
 import { testFolder } from '../helpers/folder.js'
 import { freePort } from '../helpers/free-port.js'
 import { Receiver } from '../helpers/receiver.js'
+import { runShell } from '../helpers/shell.js'
 import { CA_FILE } from '../helpers/tls.js'
 import { CLI, startDaemon, unbuilt, ZONE, type Daemon } from './daemon.js'
 
@@ -192,8 +192,9 @@ async function run(t: Test, page: string, bin: string, demo: Awaited<ReturnType<
     .replaceAll('hooks.example.com', `receiver.test:${receiver.port}`)
     .replaceAll('"file://\'"$PWD"\'/data', `"file://${bin}/data`)
   const curl = `curl() { command curl -sS ${showsErrors ? '' : '--fail-with-body'} "$@"; }`
-  const shell = spawn('bash', ['-c', `set -eo pipefail\n${curl}\n${before}\n${own}`], {
-    cwd: folder,
+  return await runShell(t, `set -eo pipefail\n${curl}\n${before}\n${own}`, {
+    folder,
+    name: page,
     env: {
       PATH: `${bin}:${process.env['PATH']}`,
       HOME: folder,
@@ -204,21 +205,7 @@ async function run(t: Test, page: string, bin: string, demo: Awaited<ReturnType<
       PORT_2: String(await freePort()),
       PORT_3: String(await freePort()),
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
   })
-  t.teardown(() => {
-    try {
-      // What a failed command has left running is in the group of the shell.
-      process.kill(-shell.pid!, 'SIGKILL')
-    } catch {
-      // The group has ended.
-    }
-  })
-  const ended = new Promise<number | null>((resolve) => shell.on('exit', resolve))
-  const [out, errors, code] = await Promise.all([text(shell.stdout), text(shell.stderr), ended])
-  t.equal(code, 0, `${page}\n${out}\n${errors}`)
-  return out
 }
 
 t.test('the commands of the documentation run', { skip, timeout: 200_000 }, async (t) => {

@@ -1,12 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { findWorkerd } from '../../src/workers/runtime/binary.js'
 import { testFolder } from '../helpers/folder.js'
 import { freePort } from '../helpers/free-port.js'
+import { runShell } from '../helpers/shell.js'
 import { CLI, startDaemon, unbuilt } from './daemon.js'
 
 const has = (command: string): boolean => spawnSync(command, ['--version']).error === undefined
@@ -50,24 +50,9 @@ async function run(t: Test, steps: readonly Step[], ports: ReadonlyMap<string, n
   const own = (commands: string): string =>
     commands.replaceAll(/\b\d{4}\b/g, (digits) => String(ports.get(digits) ?? digits))
   const script = ['set -e', ...steps.map(({ commands }) => `${own(commands)}\necho '${MARK}'`)].join('\n')
-  const shell = spawn('bash', ['-c', script], {
-    cwd: folder,
-    env: { PATH: `${folder}:${process.env['PATH']}`, HOME: folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  t.teardown(() => {
-    try {
-      // What a failed step has left running is in the group of the shell.
-      process.kill(-shell.pid!, 'SIGKILL')
-    } catch {
-      // The group has ended.
-    }
-  })
-  const ended = new Promise<number | null>((resolve) => shell.on('exit', resolve))
-  const [stdout, stderr, code] = await Promise.all([text(shell.stdout), text(shell.stderr), ended])
-  t.equal(code, 0, `${stdout}\n${stderr}`)
-  return stdout.split(`${MARK}\n`)
+  const env = { PATH: `${folder}:${process.env['PATH']}`, HOME: folder }
+  const out = await runShell(t, script, { folder, env })
+  return out.split(`${MARK}\n`)
 }
 
 /** Fails unless each step printed what the page shows. */
