@@ -84,7 +84,7 @@ const unitAt = (bytes: Buffer, at: number): number =>
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
 
-/** Writes a UTF-16 unit as UTF-8 and returns where it ends; a low surrogate joins the high one before it. */
+/** Writes a UTF-16 unit as UTF-8 and returns the position after it; a low surrogate joins the high one before it. */
 function putUnit(stack: Buffer, top: number, unit: number): number {
   const second = stack[top - 2] ?? 0
   if (isLow(unit) && stack[top - 3] === 0xed && second >= 0xa0 && second <= 0xaf) {
