@@ -39,6 +39,8 @@ export function measure(markdown: string): BlockMeasure {
   let links = 0
   let words = 0
   let before = 0
+  /** No `>` follows: without it, each `<` of a long block would search to its end. */
+  let isOpenEnded = false
   for (let at = 0 | 0; at < length; at++) {
     const char = units[at] as number
     const kind = classes[char] as number
@@ -49,7 +51,7 @@ export function measure(markdown: string): BlockMeasure {
       continue
     }
     if (char === BACKSLASH) continue
-    if (char === LESS && /^<[a-z][a-z\d+.-]*:/i.test(markdown.slice(at, at + 20))) {
+    if (char === LESS && !isOpenEnded && /^<[a-z][a-z\d+.-]*:/i.test(markdown.slice(at, at + 20))) {
       const end = markdown.indexOf('>', at)
       if (end > at) {
         text += end - at
@@ -58,6 +60,7 @@ export function measure(markdown: string): BlockMeasure {
         at = end
         continue
       }
+      isOpenEnded = true
     }
     if (char === OPEN_BRACKET) {
       brackets.push(at > 0 && units[at - 1] === 0x21 ? -1 - text : text)
