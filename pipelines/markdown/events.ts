@@ -24,10 +24,10 @@ export interface Tag {
   /** Returns the first character of the undecoded value of an attribute, 0 without one. */
   attributeFirst(name: string): number
   /**
-   * Returns a number that in this process stands for the undecoded value of an attribute, or 0 if there is none: the value
-   * is missing, empty or long. Equal numbers mean equal values, except by a chance of one in 2^52.
+   * Returns what `read` returns for the undecoded value of an attribute, as code units between two positions: nothing is
+   * copied. 0 if the tag does not have it, -1 if only `attribute` can return it.
    */
-  attributeKey(name: string): number
+  attributeUnits(name: string, read: (units: Uint16Array, start: number, end: number) => number): number
   /** The last result of `attribute` is printable ASCII without any of `<>()\\&`: as an address it needs no escapes. */
   readonly valueIsPlain: boolean
   /** Returns all attributes, in order, decoded. The first of several with one name counts. */

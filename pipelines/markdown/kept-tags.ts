@@ -84,8 +84,8 @@ export class HeldTag implements Tag {
     return this.attribute(name)?.toLowerCase().includes(text) === true
   }
 
-  attributeKey(): number {
-    return 0
+  attributeUnits(): number {
+    return -1
   }
 
   attributeStarts(name: string, start: string): boolean {

@@ -5,7 +5,6 @@ import type { Tag } from './events.js'
 import { withLineFeeds } from './line-ends.js'
 import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
 import { decodeUtf8Text } from './utf8-text.js'
-import { keyOf } from './value-keys.js'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -208,9 +207,9 @@ export class OpenTag implements Tag {
     return false
   }
 
-  attributeKey(name: string): number {
+  attributeUnits(name: string, read: (units: Uint16Array, start: number, end: number) => number): number {
     const index = this.#find(name)
-    return index < 0 ? 0 : keyOf(this.#units, this.#offsets[index + 2] as number, this.#offsets[index + 3] as number)
+    return index < 0 ? 0 : read(this.#units, this.#offsets[index + 2] as number, this.#offsets[index + 3] as number)
   }
 
   /** The place of an attribute among the offsets, -1 if the tag does not have it. */

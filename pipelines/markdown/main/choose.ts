@@ -1,17 +1,7 @@
 import type { Leaf } from '../writer.js'
-import {
-  IS_ARTICLE,
-  IS_ASIDE,
-  IS_BODY,
-  IS_FORM,
-  IS_FURNITURE,
-  IS_LIST,
-  IS_MAIN,
-  IS_REPLIES,
-  IS_SURE,
-  type Container,
-} from './container.js'
+import { IS_ARTICLE, IS_ASIDE, IS_FORM, IS_LIST, IS_MAIN, IS_SURE, type Container } from './container.js'
 import type { BlockMeasure } from './measure.js'
+import { IS_BODY, IS_FURNITURE, IS_REPLIES } from './part-names.js'
 
 /** Properties of a block by which it is recognized as content. */
 export interface Block extends BlockMeasure {

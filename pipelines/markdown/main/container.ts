@@ -1,5 +1,6 @@
 import type { Tag } from '../events.js'
 import { attributeBit, elementNamed, KNOWN_NAMES } from '../names.js'
+import { IS_BODY, IS_FURNITURE, IS_REPLIES, partsInPage, partsNamed } from './part-names.js'
 
 /** Amount of text of an element or a block, in characters without white space. */
 export interface Measure {
@@ -59,55 +60,14 @@ export function addUpTo(end: Container | undefined, place: Container): void {
   }
 }
 
-/** Its class, id or `itemprop` is that of the body of an article. */
-export const IS_BODY = 1
-/** Its class, id, role or label names a part that is not content. */
-export const IS_FURNITURE = 2
-export const IS_MAIN = 4
-export const IS_ARTICLE = 8
-export const IS_ASIDE = 16
-export const IS_FORM = 32
-export const IS_LIST = 64
-/** Its class or id is that of comments or reviews. */
-export const IS_REPLIES = 256
+// What a container is: the parts that its class, id, role, label or `itemprop` names (part-names.ts), and these.
+export const IS_MAIN = 8
+export const IS_ARTICLE = 16
+export const IS_ASIDE = 32
+export const IS_FORM = 64
+export const IS_LIST = 128
 /** It is content anywhere in the page. */
-export const IS_SURE = 128
-
-const BODY =
-  /(?:^|[\s_-])(?:article-?_*(?:body|content|text|main)|(?:entry|post|story|blog|news|single|page|main|topic|rich|body|node|product)-?_*(?:content|body|text)(?![a-z])|entry-inner|content-?_*(?:body|main|article|area__main)|rich-?text|rte|prose|markdown(?:-body)?|wysiwyg|td-post-content|field--name-body|body-copy|mw-parser-output|post-entry|cms-content|text-content)(?=$|[\s_-])|articlebody|storybody/i
-
-const FURNITURE = new RegExp(
-  `(?:^|[\\s_-])(?:${[
-    'shar(?:e|es|ing)|socials?|sharedaddy|addtoany|follow(?:-us)?',
-    'cookies?|consent|gdpr|privacy',
-    'comments?|disqus|respond|replies|discussion',
-    'newsletters?|subscri(?:be|ption)|sign-?up|optin|mailing|ads?|adverts?|advertisement|sponsor(?:ed)?|promos?|banner|cta|outbrain|taboola|paywall',
-    'nav|navbar|navigation|menus?|breadcrumbs?|crumbs|toc|skip|tabs-nav|prev-?next|siblings',
-    'side-?bar|rail|widgets?|aside|secondary|complementary',
-    'footer|foot|copyright|colophon|legal|disclaimer',
-    'log-?in|filters?|facets?|pager|pagination|paging|cart|basket|wishlist|search|toolbar|tools|sort(?:ing|-by)?|print|feedback|rating-form|modal|popup|overlay|dialog|lightbox|tooltip',
-    'masthead|topbar|site-?head(?:er)?|page-?head(?:er)?',
-    'related|recommend(?:ed|ations?)?|recirc|more-?(?:from|stories|posts|news)|read-?(?:more|next)|also-?(?:like|read)|popular|trending|latest|recent|most-?(?:read|viewed|popular)|upsells?|cross-?sells?|similar|carousel',
-    'tags?|tag-?list|categor(?:y|ies)-?(?:list|links)|post-?(?:meta|nav|navigation|tags|footer)|entry-?(?:meta|footer)|byline-?links|author-?(?:box|bio|info|card)|about-?author|bio',
-  ].join('|')})(?=$|[\\s_-])`,
-  'i',
-)
-
-const REPLIES =
-  /(?:^|[\s_-])(?:comments?(?:-?(?:list|area|section|wrapper|thread|respond))?|commentlist|disqus_thread|replies|respond)(?=$|[\s_-])/i
-
-/** Maximum characters of a name that are read. */
-const MAX_NAME = 500
-
-/** One of the three: most names are none, and one expression is faster than three. */
-const ANY = new RegExp(`${REPLIES.source}|${BODY.source}|${FURNITURE.source}`, 'i')
-
-function traitsOfName(name: string): number {
-  const text = name.length > MAX_NAME ? name.slice(0, MAX_NAME) : name
-  if (!ANY.test(text)) return 0
-  if (BODY.test(text)) return IS_BODY
-  return (REPLIES.test(text) ? IS_REPLIES : 0) | (FURNITURE.test(text) ? IS_FURNITURE : 0)
-}
+export const IS_SURE = 256
 
 /** Elements that are followed as containers, by their position in the table of names: 0 for others. */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
@@ -142,24 +102,18 @@ const ID = bitOf('id')
 const ROLE = bitOf('role')
 const NAMING_BITS = BITS.reduce((all, bit) => all | bit)
 
-/**
- * Number of names whose traits are cached for all pages: those of a site use a few repeatedly. A later name takes the place
- * of another one, so the memory does not grow.
- */
-const SLOTS = 32_768
-const KEYS = new Float64Array(SLOTS)
-const TRAITS = new Uint16Array(SLOTS)
+const M = 0x6d
+const AMPERSAND = 0x26
 
-function traitsOfAttribute(tag: Tag, name: string): number {
-  const key = tag.attributeKey(name)
-  const slot = key & (SLOTS - 1)
-  if (key !== 0 && KEYS[slot] === key) return TRAITS[slot] as number
-  const value = tag.attribute(name)
-  if (value === undefined || value === '') return 0
-  const traits = traitsOfName(value)
-  KEYS[slot] = key
-  TRAITS[slot] = traits
-  return traits
+function partsOfAttribute(tag: Tag, name: string): number {
+  const found = tag.attributeUnits(name, partsInPage)
+  return found < 0 ? partsNamed(tag.attribute(name) ?? '') : found
+}
+
+/** Returns whether its role is `main`, which is rarely the case for a role. */
+function isMain(tag: Tag): boolean {
+  const first = tag.attributeFirst('role')
+  return (first === M || first === AMPERSAND) && tag.attribute('role') === 'main'
 }
 
 /** Determines from the tag of a container what the container is. */
@@ -169,8 +123,8 @@ export function traitsOf(tag: Tag): number {
   if ((bits & NAMING_BITS) === 0) return traits
   let named = 0
   for (let at = 0; at < NAMING.length; at++)
-    if ((bits & (BITS[at] as number)) !== 0) named |= traitsOfAttribute(tag, NAMING[at] as string)
-  if ((bits & ROLE) !== 0 && tag.attribute('role') === 'main') named |= IS_MAIN
+    if ((bits & (BITS[at] as number)) !== 0) named |= partsOfAttribute(tag, NAMING[at] as string)
+  if ((bits & ROLE) !== 0 && isMain(tag)) named |= IS_MAIN
   if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE
   return traits | ((named & IS_BODY) !== 0 ? named & ~(IS_REPLIES | IS_FURNITURE) : named)
 }

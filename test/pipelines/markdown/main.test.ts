@@ -4,6 +4,13 @@ import t from 'tap'
 import { convert, Converter } from '../../../pipelines/markdown/index.js'
 import { MAX_BUFFERED, MainWriter } from '../../../pipelines/markdown/main/main-writer.js'
 import { measure } from '../../../pipelines/markdown/main/measure.js'
+import {
+  IS_BODY,
+  IS_FURNITURE,
+  IS_REPLIES,
+  partsInPage,
+  partsNamed,
+} from '../../../pipelines/markdown/main/part-names.js'
 
 const main = (html: string) => convert(html, { content: 'main' })
 
@@ -147,4 +154,59 @@ t.test('a block of opened autolinks is measured in linear time', async (t) => {
   t.same(measure('<a:'.repeat(1_000_000)), { text: 1_000_000, links: 0, words: 1_000_000 })
   const elapsed = performance.now() - start
   t.ok(elapsed < 2000, `${elapsed.toFixed(0)} ms`)
+})
+
+const NAMED: [name: string, parts: number][] = [
+  ['', 0],
+  ['wrapper col-md-8', 0],
+  ['entry-content', IS_BODY],
+  ['Article__Body', IS_BODY],
+  ['article-____text', IS_BODY],
+  ['article_-text', 0],
+  ['article_x', 0],
+  ['entry-contents', 0],
+  ['c-StoryBody2', IS_BODY],
+  ['toriybody storybod', 0],
+  ['sidebar prose', IS_BODY],
+  ['left side-bar', IS_FURNITURE],
+  ['js-post-nav_x', IS_FURNITURE],
+  ['sidebars navy', 0],
+  ['comments', IS_FURNITURE | IS_REPLIES],
+  ['comment-list', IS_FURNITURE | IS_REPLIES],
+  ['disqus_thread', IS_FURNITURE | IS_REPLIES],
+  ['commentlist', IS_REPLIES],
+  ['x\ttags\fy', IS_FURNITURE],
+  [`${'x '.repeat(249)}ad`, IS_FURNITURE],
+  [`${'x '.repeat(249)}ads`, IS_FURNITURE],
+  [`${'x '.repeat(250)}ads`, 0],
+]
+for (const [name, parts] of NAMED)
+  t.test(`the parts that ${JSON.stringify(name.slice(-20))} names`, async (t) => {
+    t.equal(partsNamed(name), parts)
+    t.equal(
+      partsInPage(
+        Uint16Array.from(`<${name}>`, (char) => char.charCodeAt(0)),
+        1,
+        name.length + 1,
+      ),
+      parts,
+    )
+  })
+
+t.test('names that have to be decoded are not read in the page', async (t) => {
+  for (const name of ['nav &amp; x', 'x\r\nnav', 'café nav'])
+    t.equal(
+      partsInPage(
+        Uint16Array.from(name, (char) => char.charCodeAt(0)),
+        0,
+        name.length,
+      ),
+      -1,
+    )
+  t.equal(partsNamed('café\u00a0nav'), IS_FURNITURE)
+  const page = (name: string) =>
+    `<main>${prose(4)}<div class="${name}"><span>Tell your friends about it</span></div></main>`
+  for (const name of ['caf&eacute; share', 'café share', 'x\r\nshare', '&#x73;hare'])
+    t.notMatch(main(page(name)), /friends/)
+  t.match(main(page('café')), /friends/)
 })
