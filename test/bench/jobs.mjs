@@ -1,5 +1,5 @@
-// The jobs of log push on a spool of 2.2 KB records: filter (two of five hosts kept), 12 fields as CSV, batches, gzip 6 and
-// the cursor, beside JSON.parse, string formatting and gzip 6 of the same lines without any spool. CPU seconds per million
+// The jobs of log push on a spool of 2.2 KB records: filter (two of five hosts kept), 12 fields as CSV, batches, gzip at
+// its default level and the cursor, beside JSON.parse, string formatting and gzip of the same lines without any spool. CPU seconds per million
 // records over all threads and of the main thread; the largest resident memory; how long the event loop was held at most.
 //
 //   npm run bench -- jobs [--records 200000]

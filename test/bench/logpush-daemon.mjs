@@ -1,4 +1,4 @@
-// The daemon with 1 and with 8 jobs on one dataset: records in through the API, 12 of 75 fields as CSV, gzip 6, files out.
+// The daemon with 1 and with 8 jobs on one dataset: records in through the API, 12 of 75 fields as CSV, gzip, files out.
 // The 8 jobs are the same but for their destinations, or each has a filter and fields of its own. CPU seconds per million
 // from the first request to the last delivery, and the largest RSS. Takes 4 minutes: jobs wait for their interval.
 //

@@ -1,5 +1,5 @@
-// Log push: CPU seconds per million of 2.2 KB http_requests, NDJSON in, two of five hosts kept, 12 fields as CSV, gzip 6,
-// files out. `edged run`, the same with reshaping, and, from the spool, a job of the daemon, against JSON.parse and string formatting, and against
+// Log push: CPU seconds per million of 2.2 KB http_requests, NDJSON in, two of five hosts kept, 12 fields as CSV, gzip
+// at its default level (peers: 6), files out. `edged run`, the same with reshaping, and, from the spool, a job of the daemon, against JSON.parse and string formatting, and against
 // Miller, syslog-ng and rsyslog where installed. Each run is a process of its own, start included; rounds take turns.
 // Then once: a million records through `edged run`, with the peak of its memory; and 100,000 records in batches of 1,000 to
 // a receiver that responds after 200 ms, with one batch in flight and with four.
