@@ -22,6 +22,22 @@ const NOT_OFFERED: readonly (readonly [path: RegExp, text: string])[] = [
     /^browser-rendering(?:\/|$)/,
     'Browser Rendering does not exist on this server; call a browser service with fetch()',
   ],
+  [
+    /^r2\/buckets\/[^/]+\/(?:cors|domains|lifecycle|lock|sippy)(?:\/|$)/,
+    'R2 buckets have no such settings on this server; serve the bucket and remove old objects with a Worker that has a binding to it',
+  ],
+  [
+    /^event_(?:notifications|subscriptions)(?:\/|$)/,
+    'Event notifications do not exist on this server; send to a queue from the Worker that makes the change',
+  ],
+  [
+    /^d1\/database\/[^/]+\/time_travel(?:\/|$)/,
+    'Time Travel does not exist on this server; export the database with wrangler d1 export, or save all data with edged backup',
+  ],
+  [
+    /^connectivity(?:\/|$)/,
+    'VPC services do not exist on this server; reach private addresses with egress.allow_cidrs',
+  ],
 ]
 
 /** Further products, which have nothing in their place, by the first segment of their paths below an account or zone. */
@@ -71,6 +87,7 @@ const PRODUCTS: Readonly<Record<string, string>> = {
   page_shield: 'Page Shield',
   pcaps: 'packet captures',
   pipelines: 'Pipelines through the API',
+  'r2-catalog': 'R2 Data Catalog',
   registrar: 'Registrar',
   rum: 'Web Analytics',
   secondary_dns: 'secondary DNS',

@@ -125,7 +125,7 @@ type HyperdriveDeps = ControlDeps & { readonly vault: () => Vault }
 
 const row = { scopes: ACCOUNT_ONLY, refusal: 'badHyperdrive' } as const
 const read = { ...row, permissions: ACCESS.hyperdrive.read } as const
-const write = { ...row, permissions: ACCESS.hyperdrive.write } as const
+const write = { ...row, permissions: ACCESS.hyperdrive.write, jsonAs: ['text/plain'] } as const
 
 /** Databases that Workers connect to through a binding. Passwords are encrypted, and never returned. */
 export function hyperdrive(deps: HyperdriveDeps): Endpoint[] {

@@ -87,6 +87,7 @@ export function secretsStores({ store, clock }: ControlDeps, stores: SecretStore
       permissions: ACCESS.secretsStore.write,
       summary: 'Create a store of secrets',
       body: Type.Object({ name }, strict),
+      jsonAs: ['text/plain'],
       result: StoreResponse,
       async handle(call) {
         const now = new Date(clock.now()).toISOString()

@@ -160,6 +160,7 @@ function createSecrets(context: Context): Endpoint {
     permissions: ACCESS.secretsStore.write,
     summary: `Create up to ${MAX_NEW} secrets in a store`,
     body: NewSecrets,
+    jsonAs: ['text/plain'],
     result: Type.Array(SecretResponse),
     async handle(call) {
       const { scope, params, body } = call
@@ -196,6 +197,7 @@ function changeSecret({ of, secrets, seal, now, row }: Context): Endpoint {
     permissions: ACCESS.secretsStore.write,
     summary: 'Change a secret; what is left out stays. Workers get a new value without a new version',
     body: SecretChange,
+    jsonAs: ['text/plain'],
     result: SecretResponse,
     async handle(call) {
       const { scope, params, body } = call
@@ -237,6 +239,7 @@ function duplicateSecret(context: Context): Endpoint {
     permissions: ACCESS.secretsStore.write,
     summary: 'Create a secret with the value of another one',
     body: Type.Object({ name, scopes, comment }, strict),
+    jsonAs: ['text/plain'],
     result: SecretResponse,
     async handle(call) {
       const { scope, params, body } = call

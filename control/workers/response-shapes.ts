@@ -13,8 +13,8 @@ import { bindingResponse } from '../../src/workers/secrets.js'
 const namedHandlers = ({ named }: StoredVersion) =>
   named.map(({ name, handlers }) => ({ name, handlers: [...handlers] }))
 
-/** A version as in lists. */
-export function listedVersion(version: StoredVersion) {
+/** What a version has besides its code and bindings. */
+function listedVersion(version: StoredVersion) {
   const { id, number, created_on, author, source, annotations } = version
   return {
     id,

@@ -14,11 +14,23 @@ import { MERGE_PATCH } from './request.js'
 
 const PATH = '/workers/scripts/:script_name/secrets'
 const Shown = Type.Object({ name: Type.String(), type: Type.Enum(['secret_text', 'secret_key']) })
-const Secret = Type.Object({ name: Type.String({ minLength: 1 }), type: Type.Enum(['secret_text', 'secret_key']) })
+const anyValue = Type.Optional(Type.Unknown())
+/** What a secret may have; its type decides which of them it needs, checked as in an upload. */
+const members = {
+  type: Type.Enum(['secret_text', 'secret_key']),
+  text: anyValue,
+  algorithm: anyValue,
+  format: anyValue,
+  usages: anyValue,
+  key_base64: anyValue,
+  key_jwk: anyValue,
+}
+const Secret = Type.Object({ name: Type.String({ minLength: 1 }), ...members }, strict)
+const ChangedSecret = Type.Object({ name: Type.Optional(Type.String()), ...members }, strict)
 const Changes = Type.Object(
   {
     secrets: Type.Optional(
-      mapOf(orNull(Type.Object({ type: Type.Enum(['secret_text', 'secret_key']) })), {
+      mapOf(orNull(ChangedSecret), {
         description: 'By name; null removes one. Others stay, and so do bindings that are not secrets.',
       }),
     ),

@@ -9,7 +9,7 @@ import { ACCESS } from '../http/auth/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { scriptOf } from './find.js'
 import { missingTargets } from './services/target-warnings.js'
-import { listedVersion, versionResponse } from './response-shapes.js'
+import { versionResponse } from './response-shapes.js'
 import { UploadForm, UploadQuery } from './upload.js'
 import { UploadService } from './services/upload-service.js'
 
@@ -97,7 +97,7 @@ function listScriptVersions({ deps, store }: Context): Endpoint {
       const items = ids
         .slice((page - 1) * per_page, page * per_page)
         .flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
-        .map(listedVersion)
+        .map((version) => versionResponse(store, scope, version, script))
       const total_count = ids.length
       const total_pages = Math.ceil(total_count / per_page)
       const result_info = { page, per_page, count: items.length, total_count, total_pages }

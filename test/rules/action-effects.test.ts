@@ -310,7 +310,7 @@ t.test('serve_error replaces errors only', async (t) => {
   t.match(await ask({ path: '/broken' }), { status: 502, text: '{"e":1}' }, 'also where the origin gave no answer')
 })
 
-t.test('serve_error with a stored page of an older version returns the page for its status', async (t) => {
+t.test('serve_error with the name of a stored page returns the page for its status', async (t) => {
   const { ask } = await site(t, one('http_custom_errors', 'serve_error', { asset_name: 'sorry', status_code: 404 }))
   t.match(await ask({ path: '/status/500' }), { status: 404, text: /404/, headers: { 'content-type': /html/ } })
 })

@@ -24,7 +24,11 @@ export const serveError = action({
     {
       content: Type.Optional(Type.String({ minLength: 1, maxLength: 10_240, description: 'The body.' })),
       asset_name: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 200, description: 'A stored page; refused here.' }),
+        Type.String({
+          minLength: 1,
+          maxLength: 200,
+          description: 'Name of a stored page. None are stored here: the proxy sends its own page for the status.',
+        }),
       ),
       content_type: Type.Optional(Type.Enum(['application/json', 'text/html', 'text/plain', 'text/xml'])),
       status_code: Type.Optional(
@@ -34,17 +38,15 @@ export const serveError = action({
     strict,
   ),
 
-  check: (params) =>
-    params.asset_name === undefined
-      ? oneOfTwo('', params, 'content', 'asset_name')
-      : [{ pointer: '/asset_name', message: 'stored pages are not part of this installation; use content' }],
+  check: (params) => oneOfTwo('', params, 'content', 'asset_name'),
+  inert: ({ asset_name }) => (asset_name === undefined ? [] : ['/asset_name']),
 
   prepare({ content, content_type: type = 'text/html', status_code }) {
     const body = content === undefined ? undefined : Buffer.from(content)
     return ({ exchange: { response } }) => {
       if (!response || response.status < 400) return false
       const status = status_code ?? response.status
-      // Stored by an older version, with the name of a page that is not stored here.
+      // Only a name of a stored page.
       if (!body) return { kind: 'page', status }
       const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, response.headers)
       return { kind: 'answer', status, headers: [...headers, 'content-type', type], body }
@@ -56,5 +58,6 @@ export const serveError = action({
       phase: 'http_custom_errors',
       params: { content: '{"error":"gone"}', content_type: 'application/json', status_code: 410 },
     },
+    { phase: 'http_custom_errors', params: { asset_name: 'sorry', content_type: 'text/html', status_code: 503 } },
   ],
 })

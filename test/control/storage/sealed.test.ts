@@ -108,3 +108,23 @@ t.test('the official client creates, changes and deletes Hyperdrive configuratio
   await configs.delete(made.id, inAccount)
   await t.rejects(configs.get(made.id, inAccount), { status: 404, errors: [{ code: 2001 }] })
 })
+
+// The official command line says text/plain, and got the status 415.
+t.test('the bodies of the official command line are JSON, whatever their type', async (t) => {
+  const { call } = await open(t)
+  const plain = { 'content-type': 'text/plain;charset=UTF-8' }
+  const made = async (path: string, body: unknown, method = 'POST') => {
+    const { status, body: answer } = await call(method, `/accounts/${ACCOUNT}${path}`, body, plain)
+    t.equal(status, 200, `${method} ${path}`)
+    return answer.result
+  }
+  const stores = '/secrets_store/stores'
+  const { id } = await made(stores, { name: 'main' })
+  const [secret] = await made(`${stores}/${id}/secrets`, [{ name: 'a', value: 'x', scopes: ['workers'] }])
+  const path = `${stores}/${id}/secrets/${secret.id}`
+  await made(path, { comment: 'c' }, 'PATCH')
+  await made(`${path}/duplicate`, { name: 'b', scopes: ['workers'] })
+  const origin = { scheme: 'postgres', host: 'db.example.com', database: 'shop', user: 'u', password: 'hush' }
+  const config = await made('/hyperdrive/configs', { name: 'main', origin })
+  await made(`/hyperdrive/configs/${config.id}`, { name: 'other' }, 'PATCH')
+})

@@ -178,6 +178,31 @@ t.test('a secret makes a version, and is never returned', async (t) => {
   t.equal((await call('POST', `${SCRIPT}/deployments?force=true`, back)).status, 200)
 })
 
+// A member that is not known was stored, and returned in the clear.
+t.test('a secret has no members but those of its type', async (t) => {
+  const { call, script } = await workersClient(t)
+  await script('app', {})
+  const secret = { type: 'secret_text', text: 'x', value: 'open sesame' }
+  const refused = { status: 400, body: { errors: [{ code: 20443 }] } }
+  const one = await call('PUT', `${SCRIPT}/secrets`, { name: 'HUSH', ...secret })
+  t.match(one, refused)
+  t.match(one.body, { errors: [{ source: { pointer: '/value' } }] })
+  const merged = { 'content-type': 'application/merge-patch+json' }
+  const several = await call('PATCH', `${SCRIPT}/secrets-bulk`, { secrets: { HUSH: secret } }, merged)
+  t.match(several, refused)
+  t.match(several.body, { errors: [{ source: { pointer: '/secrets/HUSH/value' } }] })
+  t.same((await call('GET', `${SCRIPT}/secrets`)).body.result, [])
+})
+
+// wrangler versions secret list --latest-version reads the bindings in the list.
+t.test('the list of versions has the names of their secrets', async (t) => {
+  const { call, script } = await workersClient(t)
+  await script('app', { bindings: [{ name: 'HUSH', type: 'secret_text', text: 'open sesame' }] })
+  const { body } = await call('GET', `${SCRIPT}/versions`)
+  t.match(body.result.items, [{ number: 1, resources: { bindings: [{ name: 'HUSH', type: 'secret_text' }] } }])
+  t.notMatch(JSON.stringify(body), /open sesame/)
+})
+
 // Of two older versions, only the first was looked at.
 t.test('each version that is deployed again has the secrets of today', async (t) => {
   const { call, script } = await workersClient(t)
