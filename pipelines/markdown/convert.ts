@@ -10,8 +10,8 @@ import { XhtmlTokenizer } from './xhtml.js'
 /** Maximum size of a page, in bytes without any content encoding. */
 export const MAX_HTML_BYTES = 6_291_456
 
-/** Number of bytes that are decoded at a time. Many pieces of a page are ASCII, which is decoded and read faster. */
-const PIECE = 16_384
+/** Number of bytes that are decoded at a time, so that one page does not take memory for its bytes and its text. */
+const PIECE = 65_536
 
 /** Error for a page of more than `MAX_HTML_BYTES`. The Markdown written before it is unusable. */
 export class PageTooLarge extends Error {
