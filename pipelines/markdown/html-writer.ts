@@ -178,6 +178,9 @@ export class HtmlWriter extends Writer {
     else this.line(tag)
   }
 
+  /** Items without contents are retained. */
+  override dropItem(): void {}
+
   protected override pop(): void {
     const depth = this.depth
     while ((this.#open.at(-1)?.depth ?? 0) >= depth) this.#closeLast()

@@ -1,5 +1,6 @@
 import * as blocks from './elements/blocks.js'
 import { words, type Family } from './elements/element.js'
+import { frames } from './elements/frames.js'
 import { header } from './elements/left-out.js'
 import { ELEMENTS } from './elements/index.js'
 import * as links from './elements/links.js'
@@ -44,7 +45,7 @@ const FAMILIES: readonly (readonly [Keeping, readonly Family[]])[] = [
   ['inline', [text.readings, text.rubies, links.links, media.images, media.pictures, media.sources]],
   ['formula', [math.formulas, math.formulaParts, math.annotations, tex.drawnFormulas, tex.spokenFormulas]],
   ['player', [media.players]],
-  ['frame', [media.frames]],
+  ['frame', [frames]],
   ['unknown', [text.strikes, links.spans]],
 ]
 

@@ -1,5 +1,6 @@
+import { isTiny } from './elements/frames.js'
+import { imageSource } from './elements/late-images.js'
 import { isHidden } from './elements/left-out.js'
-import { imageSource, isTiny } from './elements/media.js'
 import type { Skip, Tag } from './events.js'
 import { HtmlWriter } from './html-writer.js'
 import { keepingOf, type Keeping } from './kept-elements.js'
@@ -115,7 +116,7 @@ export class KeptHtml extends Page {
     if (embeds || keeping === 'formula' || !isTagName(name)) return super.open(tag)
     if (name === 'a' && this.#left.remove('a')) this.#closeInline('a', tag.id, keeping)
     if (!isVoid(name) && this.#mayBegin && !MUTE.has(startTag(tag, this.addresses))) this.#held = new HeldTag(tag)
-    else this.#openInParagraph(tag, keeping)
+    else return this.#openInParagraph(tag, keeping)
   }
 
   #openHtml(tag: Tag, keeping: Keeping): Skip | void {
@@ -127,7 +128,7 @@ export class KeptHtml extends Page {
         this.#html.inline(`${startTag(tag, this.addresses, src)}</iframe>`)
       return 'skip'
     }
-    const src = name === 'img' ? imageSource(this, tag) : undefined
+    const src = name === 'img' ? imageSource(tag, this.picture) : undefined
     const text = startTag(tag, this.addresses, src)
     if (name === 'a') {
       this.#left.remove('a')
@@ -142,15 +143,12 @@ export class KeptHtml extends Page {
   }
 
   /** Opens an element that is not part of a block of HTML. */
-  #openInParagraph(tag: Tag, keeping: Keeping): void {
+  #openInParagraph(tag: Tag, keeping: Keeping): Skip | void {
     const { line } = this
     const { name } = tag
     const text = startTag(tag, this.addresses)
     if (this.table === undefined) this.#left.add(name, text, this.kind === 'paragraph')
-    if (keeping !== 'unknown' && !isLess(tag)) {
-      super.open(tag)
-      return
-    }
+    if (keeping !== 'unknown' && !isLess(tag)) return super.open(tag)
     if (name === 'img') return this.#openImage(tag)
     const written = !line.inCode && !MUTE.has(text)
     if (!isVoid(name)) {
@@ -164,7 +162,7 @@ export class KeptHtml extends Page {
   }
 
   #openImage(tag: Tag): void {
-    const src = imageSource(this, tag)
+    const src = imageSource(tag, this.picture)
     if (src !== undefined) this.line.markdown(startTag(tag, this.addresses, src))
   }
 

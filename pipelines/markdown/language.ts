@@ -2,21 +2,36 @@ import type { Tag } from './events.js'
 
 /** Languages that are recognized in a class attribute without any prefix. */
 const LANGUAGES = new Set(
-  `bash c clojure cpp csharp css dart diff dockerfile elixir erlang fortran go graphql groovy haskell html http ini java
-  javascript js json jsx julia kotlin latex lisp lua makefile markdown matlab nginx objc ocaml pascal perl php
-  powershell prolog protobuf python python3 r ruby rust scala scheme scss sh shell sql swift toml ts tsx typescript vb
-  vim xml yaml zsh`.split(/\s+/),
+  `asm bash bat c clojure cmake console cpp crystal csharp css cuda cypher dart diff django dockerfile elisp elixir elm
+  emacs-lisp erb erlang fortran fsharp gherkin glsl go gradle graphql groovy haml handlebars haskell hcl html http ini java
+  javascript jinja jinja2 js json json5 jsonc jsx julia kotlin kusto latex less lisp lua makefile markdown matlab mdx mermaid
+  nginx nim nix objc objective-c objectivec ocaml pascal perl php plsql postgresql powershell prisma prolog promql properties
+  protobuf puppet pycon python python3 r razor rego ruby rust sass scala scheme scss sh shell shell-session solidity sparql
+  sql svelte swift tcl terraform toml ts tsx twig typescript vb vbnet verilog vhdl vim vue wasm wgsl xml yaml zig
+  zsh`.split(/\s+/),
 )
 
 /** Short names, which are languages only after a prefix. */
-const SHORT_NAMES = new Set('c++ cc cs docker golang kt md ps1 py rb rs yml'.split(' '))
+const SHORT_NAMES = new Set('c++ cc cs docker golang hs kt md ps1 py rb rs tf yml'.split(' '))
+
+/** Classes of highlighters that name the language in another class, also by its short name. */
+const HIGHLIGHTERS = new Set(['brush:', 'hljs', 'prettyprint', 'sourceCode'])
 
 /** Returns the program language that the element names: by `language-`, as in HTML, or as highlighters do. */
 export function languageOf(tag: Tag): string | undefined {
-  const data = tag.attribute('data-lang') ?? tag.attribute('data-language')
+  const data = tag.attribute('data-lang') ?? tag.attribute('data-language') ?? tag.attribute('data-enlighter-language')
   if (data !== undefined && isInfo(data)) return data
-  const classes = tag.attribute('class')
+  // Confluence names it as SyntaxHighlighter does, in an attribute.
+  const classes = tag.attribute('data-syntaxhighlighter-params') ?? tag.attribute('class')
   return (classes === undefined ? undefined : languageIn(classes)) ?? languageOfPre(tag)
+}
+
+/** Returns the program language that an element around a `pre` names. Names that are unknown may have other meanings. */
+export function languageAround(tag: Tag): string | undefined {
+  const language = languageOf(tag)
+  if (language === undefined) return undefined
+  const lower = language.toLowerCase()
+  return LANGUAGES.has(lower) || SHORT_NAMES.has(lower) ? language : undefined
 }
 
 /** Returns the language that renderers of Markdown write as `<pre lang="ts">`. Other values are human languages. */
@@ -27,11 +42,11 @@ function languageOfPre(tag: Tag): string | undefined {
 
 function languageIn(classes: string): string | undefined {
   let plain: string | undefined
-  let brush = false
+  let isHighlighted = false
   for (const name of classes.split(/[\t\n\f\r ]+/)) {
     const named =
-      /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (brush ? name : '')
-    brush = name === 'brush:'
+      /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (isHighlighted ? name : '')
+    isHighlighted ||= HIGHLIGHTERS.has(name)
     if (name.startsWith('language-') && isInfo(named)) return named
     const language = named.replace(/;$/, '')
     const lower = language.toLowerCase()
@@ -41,11 +56,28 @@ function languageIn(classes: string): string | undefined {
   return plain
 }
 
-const LINE_NUMBERS = /^(?:linenos?|lineno-\w+|linenodiv|line-?numbers?|lnt|ln)(?:\s|$)/
+const LINE_NUMBERS =
+  /^(?:linenos?|lineno-\w+|linenodiv|line-?numbers?|lnt|ln|blob-num|CodeMirror-(?:gutter-wrapper|linenumber))(?:\s|$)/
+
+/** The first letters of those classes. */
+const NUMBER_LETTERS = new Set(['l', 'b', 'C'].map((letter) => letter.charCodeAt(0)))
 
 /** Returns whether the element holds line numbers that a highlighter adds, which are not part of the code. */
 export const isLineNumber = (tag: Tag): boolean =>
-  tag.attributeStarts('class', 'l') && LINE_NUMBERS.test(tag.attribute('class') ?? '')
+  NUMBER_LETTERS.has(tag.attributeFirst('class')) && LINE_NUMBERS.test(tag.attribute('class') ?? '')
+
+const LETTER_C = 0x63
+const LETTER_V = 0x76
+
+/**
+ * Returns whether the element contains a program without any `pre`, each line an element: CodeMirror, Monaco. `first`: the
+ * first character of its class.
+ */
+export function isCodeView(tag: Tag, first: number): boolean {
+  if ((first | 0x20) === LETTER_C)
+    return tag.attributeStarts('class', 'cm-content') || tag.attributeStarts('class', 'codemirror-code')
+  return first === LETTER_V && tag.attributeStarts('class', 'view-lines')
+}
 
 /** Returns whether a text can follow a fence. */
 const isInfo = (text: string): boolean => /^[^\s`~]{1,40}$/.test(text)

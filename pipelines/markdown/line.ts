@@ -157,10 +157,7 @@ export class Line extends Pieces {
 
   /** Adds white space, as between two words. */
   space(): void {
-    if (this.#code !== undefined) {
-      this.text(' ')
-      return
-    }
+    if (this.#code !== undefined) return this.text(' ')
     this.#flush()
     if (this.gap === '') this.gap = ' '
   }
@@ -178,11 +175,9 @@ export class Line extends Pieces {
   }
 
   lineBreak(): void {
-    if (this.#code !== undefined) this.text(' ')
-    else {
-      this.#flush()
-      this.gap = '  \n'
-    }
+    if (this.#code !== undefined) return this.text(' ')
+    this.#flush()
+    this.gap = '  \n'
   }
 
   /** Adds complete Markdown: an image, a code span. */
@@ -264,6 +259,11 @@ export class Line extends Pieces {
     const markdown = this.end(this.#bracket)
     this.#bracket = false
     return markdown
+  }
+
+  /** Makes text of what the open link contains in this block: the link continues in the next. */
+  leaveLink(): void {
+    if (this.linkIsWritten) this.droppedAt = this.linkAt
   }
 
   /** Reopens the link that was ended with its block, once. */
@@ -385,6 +385,8 @@ export class Line extends Pieces {
 
     let rest = piece
     const mark = marks.charAt(0)
+    const bracket = marks.indexOf('[')
+    if (bracket >= 0) this.linkAt = this.writtenLength + bracket
     if (mark === '[' && !this.marked && lastCode(this.last) === EXCLAMATION) this.last = this.last.slice(0, -1) + '\\!'
     if (mark === '_' && !this.empty && !this.marked && classOf(lastCodePoint(this.last)) === 'other') {
       this.separate('', '')
@@ -412,10 +414,7 @@ export class Line extends Pieces {
     if (index >= this.#written) return
     this.#written = index
     if (format.kind === 'plain' || format.kind === 'code' || format.mark === '') return
-    if (format.kind === 'link') {
-      this.#closeLink(format)
-      return
-    }
+    if (format.kind === 'link') return this.#closeLink(format)
     const delimits = format.kind !== 'markup'
     const spaces = this.marked ? '' : trailingSpaces(this.last)
     if (spaces !== '') this.last = sealed(this.last.slice(0, -spaces.length))
@@ -455,6 +454,7 @@ export class Line extends Pieces {
   #closeLink(format: Format): void {
     const { url, plain, title, noise } = format.link as Link
     const text = format.only
+    if (this.droppedAt >= 0) return
     if (noise !== undefined && text !== undefined && this.previous === '[' && noise.test(text)) {
       this.dropLast()
       return

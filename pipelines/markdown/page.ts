@@ -2,6 +2,7 @@ import { Addresses } from './address.js'
 import { holds } from './characters.js'
 import type { Aside, ElementPage } from './elements/element.js'
 import { CLOSE, OPEN } from './elements/index.js'
+import { isTwin } from './elements/late-images.js'
 import { isHidden } from './elements/left-out.js'
 import { escapeStarts } from './escape.js'
 import type { Events, Skip, Tag } from './events.js'
@@ -57,6 +58,9 @@ export class Page implements ElementPage, Events {
   language: string | undefined
   /** The source that the open `picture` offers. */
   picture: string | undefined
+  missingImage: string | undefined
+  opened = 0
+  openedAtItem = 0
   /** Receives text that is not part of the line, until an end tag ends it. */
   aside: Aside | undefined
   /** Inside the reading of a ruby text. */
@@ -101,6 +105,7 @@ export class Page implements ElementPage, Events {
     if (id === SCRIPT) return this.#openScript(tag)
     if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endNoscript(true)
     if (this.noscript !== undefined) return this.noscript.open(tag)
+    this.opened++
     if (isHidden(tag)) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
     if (this.aside?.enter !== undefined && this.aside.enter(tag) === 'skip') return 'skip'
@@ -224,6 +229,7 @@ export class Page implements ElementPage, Events {
 
   /** Writes the open block unless it is empty. */
   endBlock(): void {
+    this.missingImage = undefined
     const markdown = this.takeLine()
     if (markdown === '') return
     this.#write(this.kind, markdown, this.line.startsMayMean)
@@ -313,6 +319,8 @@ export class Page implements ElementPage, Events {
     this.noscript = undefined
     if (!isContent && proseLength(markdown) - (links?.linked ?? 0) < MIN_NOSCRIPT_TEXT) {
       links?.truncate(this.#addressesBefore)
+      const { missingImage } = this
+      if (missingImage !== undefined && isTwin(markdown, missingImage, this.figures > 0)) this.line.markdown(markdown)
       return
     }
     if (this.beginBlock()) this.writeNoscript(markdown)

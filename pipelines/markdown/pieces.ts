@@ -21,6 +21,9 @@ export class Pieces {
   /** After closing marks: what must be escaped right after them. `word`: the text before them ends in punctuation. */
   protected closed: '' | 'any' | 'word' = ''
   protected hasBreaks = false
+  /** Position of the mark of the link that was written last, and of one that is not written after all; -1 without. */
+  protected linkAt = -1
+  protected droppedAt = -1
   /** The first character of the block, -1 before it is known. A replacement written later starts no line. */
   #first = -1
 
@@ -100,8 +103,13 @@ export class Pieces {
   protected end(bracket: boolean): string {
     // A concatenated string is read as rarely as possible: the first read makes a copy of it.
     const mayEndInSpace = this.last === '' || lastCode(this.last) === NBSP
-    this.startsMayMean = this.hasBreaks || isLineStart(this.#first)
     let markdown = this.#done + this.previous + this.last
+    if (this.droppedAt >= 0) {
+      markdown = markdown.slice(0, this.droppedAt) + markdown.slice(this.droppedAt + 1)
+      if (this.droppedAt === 0) this.#first = codeAt(markdown, 0)
+    }
+    this.linkAt = this.droppedAt = -1
+    this.startsMayMean = this.hasBreaks || isLineStart(this.#first)
     if (bracket) markdown = withoutDefinition(markdown)
     if (isInvisible(this.#first) && /^[\s\u200b-\u200d\u2060]+$/.test(markdown)) markdown = ''
     else if (this.#first === NBSP) markdown = withFirstSpace(markdown)

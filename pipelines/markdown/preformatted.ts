@@ -9,7 +9,7 @@ import { elementNamed, KNOWN_NAMES } from './names.js'
 const LF = 0x0a
 
 /** Elements inside code that are dropped. */
-const NOT_CODE: ReadonlySet<string> = new Set([...DROPPED, 'noscript', 'template'])
+const NOT_CODE: ReadonlySet<string> = new Set([...DROPPED, 'noscript', 'template', 'button'])
 
 /** By an element's position in the table of names: whether it has a meaning here. All others are read as their text. */
 const MEANS = new Uint8Array(KNOWN_NAMES + 1)

@@ -287,6 +287,12 @@ export class Writer {
     list.number = Math.min(list.number + 1, 999_999_999)
   }
 
+  /** Ends the open item of a bulleted list and writes nothing of it. It must have no contents. */
+  dropItem(): void {
+    const { length } = this.frames
+    if (length > this.#floor && this.frames[length - 2]?.ordered === false) this.frames.pop()
+  }
+
   closeItem(): void {
     if (this.#deepLists > 0) return
     for (let at = this.frames.length - 1; at >= this.#floor; at--) {

@@ -1,6 +1,9 @@
-import { languageOf } from '../language.js'
-import { words, type Family } from './element.js'
+import type { Tag } from '../events.js'
+import { isCodeView, languageAround } from '../language.js'
+import { words, type ElementPage, type Family } from './element.js'
 import { openFormula } from './tex.js'
+
+const LETTER_L = 0x6c
 
 /** Elements that begin and end a block and have no other meaning. */
 export const blocks: Family = {
@@ -14,9 +17,15 @@ export const divisions: Family = {
   names: ['div'],
   open(page, tag) {
     page.boundary()
-    if (openFormula(page, tag, tag.attributeFirst('class')) === 'skip') return 'skip'
+    const first = tag.attributeFirst('class')
+    if (openFormula(page, tag, first) === 'skip') return 'skip'
     // Highlighters name the language of a `pre` on an element around it.
-    if (tag.attributeIncludes('class', 'highlight-')) page.language = languageOf(tag)
+    if (
+      tag.attributeIncludes('class', 'highlight-') ||
+      (first === LETTER_L && tag.attributeStarts('class', 'language-'))
+    )
+      page.language = languageAround(tag) ?? page.language
+    else if (isCodeView(tag, first)) beginCode(page, tag)
     return undefined
   },
   close: (page) => page.boundary(),
@@ -67,6 +76,8 @@ export const headings: Family = {
   open(page, tag) {
     const { inLink } = page.line
     page.line.close('summary')
+    // One link is enough: that of the heading.
+    if (inLink) page.line.leaveLink()
     page.beginBlock()
     if (inLink) page.line.relink()
     page.heading = tag.name.charCodeAt(1) - 0x30
@@ -113,9 +124,11 @@ export const summaries: Family = {
 
 export const preformatted: Family = {
   names: words('pre listing xmp plaintext'),
-  open(page, tag) {
-    page.endHeading()
-    page.endBlock()
-    page.beginPreformatted(tag)
-  },
+  open: beginCode,
+}
+
+export function beginCode(page: ElementPage, tag: Tag): void {
+  page.endHeading()
+  page.endBlock()
+  page.beginPreformatted(tag)
 }

@@ -35,6 +35,11 @@ export interface ElementPage {
   language: string | undefined
   /** The source that the open `picture` offers. */
   picture: string | undefined
+  /** The description of the last image of the block if it has no address: a script adds it, or a `noscript` has it. */
+  missingImage: string | undefined
+  /** Number of start tags so far, and that number at the start tag of the last list item. */
+  readonly opened: number
+  openedAtItem: number
   /** Receives text that is not part of the line, until an end tag ends it. */
   aside: Aside | undefined
   /** Inside the reading of a ruby text. */

@@ -1,6 +1,7 @@
 import { elementNamed, KNOWN_NAMES } from '../names.js'
 import * as blocks from './blocks.js'
 import type { Family } from './element.js'
+import { frames } from './frames.js'
 import * as leftOut from './left-out.js'
 import * as links from './links.js'
 import * as lists from './lists.js'
@@ -49,7 +50,7 @@ export const FAMILIES: readonly Family[] = [
   media.pictures,
   media.sources,
   media.players,
-  media.frames,
+  frames,
   math.formulas,
   math.formulaParts,
   math.annotations,

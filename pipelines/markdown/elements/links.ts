@@ -2,13 +2,9 @@ import { isReachable } from '../address.js'
 import { codeAt, lengthOf } from '../characters.js'
 import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
+import { markOf } from './marks.js'
+import { images } from './media.js'
 import { openFormula } from './tex.js'
-
-/** Text of a link to the heading that contains it, and of one that skips a part of the page. */
-const PERMALINK =
-  /^(?:\s|#|§|¶|∞|⚓\ufe0f?|🔗\ufe0f?)+$|^(?:permalink|link to this (?:heading|section|headline|title))$/iu
-const SKIP_LINK =
-  /^\s*(?:skip|jump) (?:directly )?(?:to|over|past) (?:the )?(?:main|content|page content|primary|navigation|nav|search|footer|sidebar|site)\b.{0,30}$/i
 
 /** Addresses and elements with a mail address that Cloudflare hides from crawlers. */
 const HIDDEN_MAIL = /\/cdn-cgi\/l\/email-protection#([\da-f]+)$/i
@@ -27,6 +23,8 @@ export const links: Family = {
       line.open('plain', 'a')
       return undefined
     }
+    const noise = markOf(tag, url, page.heading > 0)
+    if (noise === 'skip') return 'skip'
     // Adjacent links with a class are displayed apart.
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
     const isOnPage = url !== '' && codeAt(url, 0) === 0x23
@@ -36,7 +34,7 @@ export const links: Family = {
       title: tag.attribute('title'),
       // A link to the page itself without text is a mark for the mouse, such as those after headings.
       name: isOnPage ? undefined : tag.attribute('aria-label'),
-      noise: isOnPage ? (page.heading > 0 ? PERMALINK : SKIP_LINK) : undefined,
+      noise,
     })
     if (mail === undefined || !tag.attributes().has('data-cfemail')) return undefined
     line.text(mail)
@@ -51,6 +49,7 @@ export const links: Family = {
   },
 }
 
+const LETTER_L = 0x6c
 const LETTER_M = 0x6d
 
 /** Elements without meaning except for their class or style. */
@@ -64,10 +63,22 @@ export const spans: Family = {
     }
     const first = tag.attributeFirst('class')
     if (first === LETTER_M && tag.attributeStarts('class', 'mw-editsection')) return 'skip'
+    if (first === LETTER_L && isLeftOut(page, tag)) return 'skip'
     if (openFormula(page, tag, first) === 'skip') return 'skip'
     if (drawsBox(tag)) page.line.space()
     return undefined
   },
+}
+
+/** Writes the image that MediaWiki replaces by a span for phones. Returns whether the contents of a span are left out. */
+function isLeftOut(page: ElementPage, tag: Tag): boolean {
+  const classes = tag.attribute('class') ?? ''
+  if (classes.startsWith('lazy-image-placeholder')) {
+    images.open?.(page, tag)
+    return true
+  }
+  // The name of the language above a program, which the fence has.
+  return classes === 'lang' && page.language !== undefined
 }
 
 /** Returns whether the style of an inline element makes it a box that is separate from its neighbours. */

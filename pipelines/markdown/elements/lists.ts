@@ -1,4 +1,4 @@
-import type { Family } from './element.js'
+import type { ElementPage, Family } from './element.js'
 
 export const lists: Family = {
   names: ['ul', 'ol'],
@@ -13,7 +13,10 @@ export const lists: Family = {
     page.endHeading()
     page.endBlock()
     if (page.table?.inList === true) page.table.closeList()
-    else if (page.table?.state !== 'data') page.writer.closeList()
+    else if (page.table?.state !== 'data') {
+      dropHollowItem(page)
+      page.writer.closeList()
+    }
   },
 }
 
@@ -22,16 +25,28 @@ export const items: Family = {
   open(page, tag) {
     page.endHeading()
     page.endBlock()
-    if (page.table === undefined || page.table.state === 'layout')
+    if (page.table === undefined || page.table.state === 'layout') {
+      dropHollowItem(page, page.opened - 1)
       page.writer.openItem(numberOf(tag.attribute('value')))
-    else page.line.text(page.table.itemMarker(numberOf(tag.attribute('value'))))
+      page.openedAtItem = page.opened
+    } else page.line.text(page.table.itemMarker(numberOf(tag.attribute('value'))))
   },
   close(page) {
     page.endHeading()
     page.endBlock()
     const { table } = page
-    if (table === undefined || (table.state !== 'data' && !table.inList)) page.writer.closeItem()
+    if (table !== undefined && (table.state === 'data' || table.inList)) return
+    dropHollowItem(page)
+    page.writer.closeItem()
   },
+}
+
+/**
+ * Drops the open item if its elements have nothing to write, such as buttons and icons. An item without any stays.
+ * `opened`: the number of start tags up to the end of the item.
+ */
+function dropHollowItem(page: ElementPage, opened = page.opened): void {
+  if (opened > page.openedAtItem && page.writer.atItemStart) page.writer.dropItem()
 }
 
 /** Makes a task of an item that begins with a checkbox. All other controls are dropped. */

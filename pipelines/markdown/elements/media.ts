@@ -3,36 +3,23 @@ import { collapse } from '../characters.js'
 import { destination, escapeInline } from '../escape.js'
 import type { Skip, Tag } from '../events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
+import { imageSource } from './late-images.js'
 import { writeTex } from './tex.js'
-
-/** Attributes in which scripts that load images lazily store the address. */
-const LATE = [
-  'data-src',
-  'data-lazy',
-  'data-original',
-  'data-lazy-src',
-  'data-original-src',
-  'data-url',
-  'data-hi-res-src',
-]
-const LATE_SETS = ['data-srcset', 'data-lazy-srcset']
-/** Small or blurred images that a page shows until the real one is loaded. */
-const PLACEHOLDER =
-  /[?&;,/_-](?:blur|lqip)(?![a-z])|(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)/i
 
 export const images: Family = {
   names: ['img', 'image', 'amp-img', 'amp-anim'],
   open(page, tag) {
     const skip = tag.name.startsWith('amp-') ? 'skip' : undefined
     if (isPixel(tag)) return skip
-    const source = imageSource(page, tag)
-    const alt = collapse(tag.attribute('alt') ?? '').trim()
-    if (source === undefined) return skip
-    if (alt !== '' && OF_FORMULA.test(tag.attribute('class') ?? '')) {
+    const alt = collapse(tag.attribute('alt') ?? tag.attribute('data-alt') ?? '').trim()
+    const source = imageSource(tag, page.picture)
+    if (source !== undefined && alt !== '' && OF_FORMULA.test(tag.attribute('class') ?? '')) {
       writeTex(page, alt)
       return skip
     }
     const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
+    page.missingImage = source === undefined ? text : undefined
+    if (source === undefined) return skip
     page.line.markdown(`![${text}${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
     return skip
   },
@@ -40,39 +27,6 @@ export const images: Family = {
 
 /** Classes of images of formulas, whose alternative text is TeX: MediaWiki, WordPress. */
 const OF_FORMULA = /(?:^|\s)(?:mwe-math-fallback-image-\w+|tex|latex)(?:\s|$)/
-
-/** Returns the address of an image, including one that a script would load lazily. */
-export function imageSource(page: ElementPage, tag: Tag): string | undefined {
-  const src = tag.attribute('src')
-  if (isImage(src) && !PLACEHOLDER.test(src)) return src
-  for (const name of LATE) {
-    const late = tag.attribute(name)
-    if (isImage(late)) return late
-  }
-  const sets = [...LATE_SETS.map((name) => tag.attribute(name)), tag.attribute('srcset'), page.picture]
-  for (const set of sets) {
-    const best = set === undefined ? undefined : largest(set)
-    if (isImage(best)) return best
-  }
-  return isImage(src) ? src : undefined
-}
-
-const isImage = (url: string | undefined): url is string =>
-  url !== undefined && /\S/.test(url) && isReachable(url.trim())
-
-/** Returns the image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
-function largest(set: string): string | undefined {
-  let best: string | undefined
-  let largestSize = -1
-  for (const [, url, size] of set.matchAll(/([^\s,]\S*[^\s,]|[^\s,])(?:\s+([\d.]+)[wx])?\s*(?:,|$)/g)) {
-    const value = size === undefined ? 1 : Number(size)
-    if (value > largestSize) {
-      largestSize = value
-      best = url
-    }
-  }
-  return best
-}
 
 export const pictures: Family = {
   names: ['picture'],
@@ -99,7 +53,6 @@ const LABELS: Readonly<Record<string, string>> = {
   'amp-audio': 'Audio',
   video: 'Video',
   'amp-video': 'Video',
-  iframe: 'Embedded page',
 }
 
 export const players: Family = {
@@ -153,15 +106,6 @@ class Player implements Aside {
   }
 }
 
-export const frames: Family = {
-  names: ['iframe', 'frame', 'amp-iframe'],
-  open(page, tag) {
-    const src = tag.attribute('src') ?? tag.attribute('data-src')
-    if (src !== undefined && !isTiny(tag)) embed(page, tag.attribute('title') ?? (LABELS['iframe'] as string), src)
-    return 'skip'
-  },
-}
-
 /** Returns whether an image is one pixel in size: such images count visits or add space. One with a `srcset` is enlarged by its style. */
 const isPixel = (tag: Tag) =>
   tag.attribute('srcset') === undefined && isOnePixel(tag, 'width', ONE_WIDE) && isOnePixel(tag, 'height', ONE_HIGH)
@@ -176,11 +120,8 @@ function isOnePixel(tag: Tag, name: string, inStyle: RegExp): boolean {
   return size === undefined ? inStyle.test(tag.attribute('style') ?? '') : /^[01](?:px)?$/.test(size)
 }
 
-/** Returns whether a frame has no size: such frames count visits. */
-export const isTiny = (tag: Tag) =>
-  /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')
-
-function embed(page: ElementPage, label: string, src: string): void {
+/** Writes a link to what the page embeds. */
+export function embed(page: ElementPage, label: string, src: string): void {
   const url = page.addresses.resolve(src)
   if (url === '' || !isReachable(url)) return
   page.line.space()

@@ -1,6 +1,7 @@
 import type { Tag } from '../events.js'
 import { isLineNumber } from '../language.js'
 import { SHORT_CELL, type CellTag, type Table } from '../table.js'
+import { beginCode } from './blocks.js'
 import { words, type ElementPage, type Family } from './element.js'
 
 /** Maximum depth of nested tables. The cells of deeper ones are plain text. */
@@ -9,14 +10,17 @@ const MAX_DEPTH = 16
 export const tables: Family = {
   names: ['table'],
   open(page, tag) {
+    // GitHub shows a file as a table of its lines.
+    if (tag.attributeIncludes('class', 'js-file-line-container')) return beginCode(page, tag)
     const { table } = page
     if (page.deepTables > 0 || (table?.depth ?? 0) >= MAX_DEPTH || !page.beginBlock()) {
       page.boundary()
       page.deepTables++
-      return
+      return undefined
     }
     const isLayout = /^(?:presentation|none)$/i.test(tag.attribute('role') ?? '')
     page.table = page.newTable(table, isLayout ? 'layout' : 'held')
+    return undefined
   },
   close(page) {
     if (page.deepTables > 0) {
