@@ -4,6 +4,7 @@
  */
 import { BACKSLASH, QUOTE } from '../../src/core/bytes.js'
 import { ANY, MEMBERS } from './any.js'
+import { copyBytes, viewOf } from './copy.js'
 import type { Dataset } from './dataset.js'
 import type { OutputOptions } from './options.js'
 import type { Output } from './output.js'
@@ -18,7 +19,7 @@ const DEFAULTS = {
 } as const
 
 const encoder = new TextEncoder()
-const NOTHING = new Uint8Array(0)
+const NOTHING: Uint8Array = new Uint8Array(0)
 const NULL = encoder.encode('null')
 const EMPTY_LIST = encoder.encode('[]')
 
@@ -31,11 +32,14 @@ const VERBATIM = 3
 
 /** A text, then a field's value. */
 interface Slot {
-  readonly before: Uint8Array
+  /** Where the text is among those of the format. */
+  readonly from: number
+  readonly to: number
   readonly place: number
   readonly form: typeof PLAIN | typeof TIMESTAMP | typeof STRINGIFIED | typeof VERBATIM
-  /** What is written if there is no value. */
-  readonly missing: Uint8Array
+  /** The text that is written if there is no value. */
+  readonly missingFrom: number
+  readonly missingTo: number
 }
 
 /** How the records of a job are written. Has no state: batches, and jobs with the same options, can share it. */
@@ -51,11 +55,15 @@ export class Format {
   /** Places of the fields that it writes. */
   readonly places: ReadonlySet<number>
   readonly #slots: readonly Slot[]
-  readonly #end: Uint8Array
+  /** Texts of the slots, and behind them, from `#endFrom` on, the one that ends a record. */
+  readonly #texts: DataView
+  readonly #endFrom: number
   readonly #csv: boolean
   readonly #timestamps: TimestampFormat
   readonly #textBytes: number
   readonly #instant: Instant = { seconds: 0, nanos: 0 }
+  /** What the last record lay in: the same for most of those behind it. */
+  readonly #source = { bytes: NOTHING, view: viewOf(NOTHING) }
 
   /** `options` as `parseOutputOptions` gave them. */
   constructor(dataset: Dataset, options: OutputOptions) {
@@ -82,37 +90,51 @@ export class Format {
       encoder.encode(options.record_suffix ?? DEFAULTS[type].record_suffix),
     ]
     const slots: Slot[] = []
-    let before: Uint8Array[] = []
+    const texts: Uint8Array[] = []
+    let at = 0
+    const add = (text: Uint8Array) => {
+      texts.push(text)
+      return (at += text.length)
+    }
+    let from = 0
     for (const part of parts) {
       const place =
         part instanceof Uint8Array || !listed.includes(part.field) ? undefined : dataset.places.get(part.field)
-      if (part instanceof Uint8Array) before.push(part)
-      else if (place === undefined) before.push(NULL)
+      if (part instanceof Uint8Array) add(part)
+      else if (place === undefined) add(NULL)
       else {
         const merged = this.mergeSubrequests && part.field === 'Subrequests'
         const missing =
           part.field === MEMBERS ? NOTHING : merged ? EMPTY_LIST : this.#csv && template === '' ? NOTHING : NULL
         const form = formOf(dataset, place, options)
-        slots.push({ before: Buffer.concat(before), place, form, missing })
-        before = []
+        const to = at
+        slots.push({ from, to, place, form, missingFrom: to, missingTo: add(missing) })
+        from = at
       }
     }
     this.#slots = slots
     this.places = new Set(slots.map(({ place }) => place))
-    this.#end = Buffer.concat(before)
-    this.#textBytes = slots.reduce((sum, slot) => sum + slot.before.length + TIMESTAMP_BYTES, this.#end.length)
+    this.#texts = viewOf(Buffer.concat(texts))
+    this.#endFrom = from
+    this.#textBytes = at + slots.length * TIMESTAMP_BYTES
   }
 
   /** Adds a record, without anything that stands between records or around batches. */
   write(record: ScannedRecord, output: Output): void {
     output.reserve(this.#bound(record))
-    const out = output.bytes
+    const source = this.#source
+    if (record.bytes !== source.bytes) {
+      source.bytes = record.bytes
+      source.view = viewOf(record.bytes)
+    }
+    const texts = this.#texts
+    const { view } = output
     let to = output.length
     for (const slot of this.#slots) {
-      to = copy(slot.before, 0, slot.before.length, out, to)
-      to = this.#value(slot, record, out, to)
+      to = copyBytes(texts, slot.from, slot.to, view, to)
+      to = this.#value(slot, record, output, to)
     }
-    output.length = copy(this.#end, 0, this.#end.length, out, to)
+    output.length = copyBytes(texts, this.#endFrom, texts.byteLength, view, to)
   }
 
   /** Values become at most twice as long, and two quotes. */
@@ -122,28 +144,30 @@ export class Format {
     return bytes
   }
 
-  #value({ place, form, missing }: Slot, record: ScannedRecord, out: Uint8Array, to: number): number {
+  #value({ place, form, missingFrom, missingTo }: Slot, record: ScannedRecord, output: Output, to: number): number {
+    const source = this.#source
     const { bytes } = record
+    const { bytes: out, view } = output
     const start = record.starts[place]!
     const end = record.ends[place]!
     const first = start < 0 ? 0x6e : bytes[start]!
-    if (first === 0x6e) return copy(missing, 0, missing.length, out, to)
+    if (first === 0x6e) return copyBytes(this.#texts, missingFrom, missingTo, view, to)
     if (form === TIMESTAMP) {
       const written = this.#timestamp(bytes, start, end, out, to)
       if (written >= 0) return written
     }
     const nested = first === 0x7b || first === 0x5b || form === VERBATIM
     const mark = record.marks[place]!
-    if (!nested && (mark === 0 || !this.#csv)) return copy(bytes, start, end, out, to)
+    if (!nested && (mark === 0 || !this.#csv)) return copyBytes(source.view, start, end, view, to)
     if (!nested) {
       out[to] = QUOTE
-      const close = writeText(bytes, start, end, out, to + 1, true)
+      const close = writeText(source, start, end, output, to + 1, true)
       out[close] = QUOTE
       return close + 1
     }
     if (this.#csv) return quoted(bytes, start, end, QUOTE, out, to)
     if (form === STRINGIFIED) return quoted(bytes, start, end, BACKSLASH, out, to)
-    return (mark & SPREAD) === 0 ? copy(bytes, start, end, out, to) : gathered(bytes, start, end, out, to)
+    return (mark & SPREAD) === 0 ? copyBytes(source.view, start, end, view, to) : gathered(bytes, start, end, out, to)
   }
 
   /** A value that is not a time, or none that can be written so, stays as it is. */
@@ -166,14 +190,6 @@ function joined(names: readonly string[], delimiter: string, csv: boolean): Temp
     const text = (index > 0 ? delimiter : '') + (csv || name === MEMBERS ? '' : `${JSON.stringify(name)}:`)
     return [encoder.encode(text), { field: name }]
   })
-}
-
-// Most values are short: a loop costs less than the view that `set` wants.
-function copy(bytes: Uint8Array, start: number, end: number, out: Uint8Array, to: number): number {
-  const length = end - start
-  if (length > 96) out.set(bytes.subarray(start, end), to)
-  else for (let i = 0; i < length; i++) out[to + i] = bytes[start + i]!
-  return to + length
 }
 
 /** JSON text without the line breaks and tabs between its tokens; inside of strings there are none. */

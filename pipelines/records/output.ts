@@ -1,3 +1,5 @@
+import { viewOf } from './copy.js'
+
 /** What becomes of a text that stands only during the call. */
 export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
 
@@ -9,6 +11,8 @@ export type ReserveBytes = (bytes: number) => Uint8Array<ArrayBuffer>
 /** Bytes that grow at the end. */
 export class Output {
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(16 * 1024)
+  /** Of the same bytes. */
+  view = viewOf(this.bytes)
   length = 0
   readonly #room: ReserveBytes
 
@@ -24,6 +28,7 @@ export class Output {
     const larger = this.#room(Math.max(needed, this.bytes.length * 2))
     larger.set(this.bytes.subarray(0, this.length))
     this.bytes = larger
+    this.view = viewOf(larger)
   }
 
   append(text: Uint8Array): void {

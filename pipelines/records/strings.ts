@@ -1,4 +1,5 @@
 import { BACKSLASH, hexDigit, QUOTE } from '../../src/core/bytes.js'
+import { copyPlain, viewOf } from './copy.js'
 
 /** What an escape of one character stands for. */
 const SIMPLE = Uint8Array.from({ length: 128 }, (_, byte) => byte)
@@ -35,25 +36,33 @@ function writeCodePoint(code: number, out: Uint8Array, at: number): number {
   return at + 4
 }
 
+/** Bytes, and a view of them. */
+export interface Bytes {
+  readonly bytes: Uint8Array
+  readonly view: DataView
+}
+
 /**
  * Writes the text of a well-formed JSON string, given with its quotes, as UTF-8; with `doubling` each `"` twice. Needs at
  * most twice the room of the string. Gives where it ends.
  */
 export function writeText(
-  bytes: Uint8Array,
+  { bytes, view }: Bytes,
   start: number,
   end: number,
-  out: Uint8Array,
+  target: Bytes,
   from: number,
   doubling = false,
 ): number {
+  const { bytes: out } = target
   const close = end - 1
   let to = from
   let at = start + 1
   for (;;) {
-    let byte = 0
     // A quote inside of a well-formed string has a backslash in front.
-    for (; at < close && (byte = bytes[at]!) !== BACKSLASH; at++) out[to++] = byte
+    const plain = copyPlain(view, at, close, target.view, to)
+    at += plain - to
+    to = plain
     if (at >= close) return to
     const escape = bytes[at + 1]!
     if (escape !== 0x75) {
@@ -81,5 +90,7 @@ function codePoint(bytes: Uint8Array, at: number): number {
 /** The UTF-8 of a well-formed JSON string, given with its quotes. */
 export function decoded(bytes: Uint8Array, start: number, end: number): Uint8Array {
   const out = new Uint8Array(end - start)
-  return out.subarray(0, writeText(bytes, start, end, out, 0))
+  const view = viewOf(out)
+  const length = writeText({ bytes, view: viewOf(bytes) }, start, end, { bytes: out, view }, 0)
+  return out.subarray(0, length)
 }

@@ -108,7 +108,8 @@ export function writeInstant(
   if (seconds < FIRST || seconds > LAST) return -1
   const minutes = Math.floor(seconds / 60)
   if (minutes !== lastMinutes) rememberMinutes(minutes)
-  out.set(lastText, at)
+  // A loop: `set` takes three times as long for so few bytes.
+  for (let i = 0; i < lastText.length; i++) out[at + i] = lastText[i]!
   let to = writePadded(seconds - minutes * 60, 2, out, at + lastText.length)
   if (format !== 'rfc3339') {
     out[to++] = DOT

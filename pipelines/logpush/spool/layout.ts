@@ -215,6 +215,8 @@ export const recordRoom = (fields: number): RecordRoom => ({
 export class FrameRecords {
   readonly #record: RecordRoom
   readonly #bytes: Buffer
+  /** Of the same bytes. */
+  readonly #cells: DataView
   readonly #starts: number
   readonly #from: number
   readonly #places: Int16Array | 'the same'
@@ -232,6 +234,7 @@ export class FrameRecords {
     room: RecordRoom,
   ) {
     this.#bytes = bytes
+    this.#cells = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#from = from
     this.#starts = to - count * 4
     this.#places = places
@@ -266,20 +269,20 @@ export class FrameRecords {
 
   #readSome(from: number, wanted: Int16Array): void {
     const { starts, ends, marks } = this.#record
-    const bytes = this.#bytes
+    const cells = this.#cells
     let at = from + starts.length * 2
     let cell = from
     for (let i = 0; i < wanted.length; i++) {
       const place = wanted[i]!
       const own = from + place * 2
-      for (; cell < own; cell += 2) at += (bytes[cell]! | (bytes[cell + 1]! << 8)) & NARROW_LENGTH
-      const value = bytes[cell]! | (bytes[cell + 1]! << 8)
+      at += lengthsOf(cells, cell, own)
+      const value = cells.getUint16(own, true)
       const length = value & NARROW_LENGTH
       starts[place] = length === 0 ? -1 : at
       at += length
       ends[place] = at
       marks[place] = value >>> 14
-      cell += 2
+      cell = own + 2
     }
   }
 
@@ -303,4 +306,24 @@ export class FrameRecords {
       at += length
     }
   }
+}
+
+/** Two lengths of 14 bits in one number, without their marks. */
+const LENGTHS = 0x3fff_3fff
+
+/** The sum of the lengths of 2 bytes from `cell` to `end`. Most of the time of a read is here, so it adds pairs, and four of these. */
+function lengthsOf(cells: DataView, cell: number, end: number): number {
+  let sum = 0
+  let at = cell
+  for (; at + 16 <= end; at += 16) {
+    // Four lengths of 14 bits fit into the 16 of one half.
+    const first = (cells.getInt32(at, true) & LENGTHS) + (cells.getInt32(at + 4, true) & LENGTHS)
+    const pair = (first + (cells.getInt32(at + 8, true) & LENGTHS) + (cells.getInt32(at + 12, true) & LENGTHS)) | 0
+    sum += (pair & 0xffff) + (pair >>> 16)
+  }
+  for (; at + 4 <= end; at += 4) {
+    const pair = cells.getInt32(at, true)
+    sum += (pair & NARROW_LENGTH) + ((pair >>> 16) & NARROW_LENGTH)
+  }
+  return at < end ? sum + (cells.getUint16(at, true) & NARROW_LENGTH) : sum
 }

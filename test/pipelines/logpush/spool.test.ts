@@ -71,18 +71,24 @@ t.test('where only some fields are asked for, these are what they are', async (t
     `{"RayID":"a\\n","${DATASET.names[0]}":"first","${DATASET.names[last]}":"last","ClientIP":"192.0.2.1"}`,
     '{}',
     `{"RayID":"b","ClientRequestUserAgent":"${'ü'.repeat(20_000)}","${DATASET.names[last]}":"last"}`,
+    // Values of the greatest length that needs no wide record, and values of all lengths.
+    JSON.stringify(Object.fromEntries(DATASET.names.map((name) => [name, 'x'.repeat(16_381)]))),
+    JSON.stringify(Object.fromEntries(DATASET.names.map((name, place) => [name, '\t'.repeat(place % 7)]))),
   ]
   await append(spool, records)
-  const frame = (await spool.frame(0))!
   const scanner = new Scanner(DATASET)
   const valueAt = ({ bytes, starts, ends, marks }: ScannedRecord, place: number) =>
     starts[place]! < 0 ? [] : [Buffer.from(bytes.subarray(starts[place], ends[place])).toString(), marks[place]]
-  for (const places of [[], [0], [last], [RAY], [0, RAY, last], DATASET.names.map((_, place) => place)]) {
-    for (const [index, line] of records.entries()) {
-      const found = frame.record(index, Int16Array.from(places))
-      const scanned = scanner.scan(Buffer.from(line))
+  const all = DATASET.names.map((_, place) => place)
+  const wanted = [[], [0], [last], [RAY], [0, RAY, last], all, all.filter((place) => place % 11 === 9)]
+  for (const [position, line] of records.entries()) {
+    const frame = (await spool.frame(position))!
+    const scanned = scanner.scan(Buffer.from(line))
+    for (const places of wanted) {
+      const found = frame.record(position - frame.first, Int16Array.from(places))
       for (const place of places) t.strictSame(valueAt(found, place), valueAt(scanned, place))
     }
+    frame.release()
   }
 })
 

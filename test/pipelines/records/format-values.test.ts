@@ -202,3 +202,16 @@ t.test('csv reads back as what came in', async () => {
     }),
   )
 })
+
+t.test('strings of every length, with an escape at every place', async (t) => {
+  const letters = 'abcdefghijklmnopqrstuvwxyz'.repeat(20)
+  for (let length = 0; length < 520; length += length < 24 || length >= 250 ? 1 : 17) {
+    const text = letters.slice(0, length)
+    t.equal(written(names('RayID'), [`{"RayID":"${text}"}`]), `{"RayID":"${text}"}\n`)
+    for (let at = 0; at <= Math.min(length, 12); at++) {
+      const [before, behind] = [text.slice(0, at), text.slice(at)]
+      const line = `{"RayID":"${before}\\"${behind}","EdgeResponseStatus":7}`
+      t.equal(written(csv('RayID', 'EdgeResponseStatus'), [line]), `"${before}""${behind}",7\n`)
+    }
+  }
+})
