@@ -124,7 +124,8 @@ export function unitsMatch(units: Uint16Array, start: number, name: string): boo
   return true
 }
 
-function hasName(units: Uint16Array, start: number, end: number, codes: Uint8Array): boolean {
+/** Returns whether `units` have the name with these codes, in any case, between two positions. */
+export function hasName(units: Uint16Array, start: number, end: number, codes: Uint8Array): boolean {
   const { length } = codes
   if (end - start !== length) return false
   for (let at = 0; at < length; at++) {

@@ -181,12 +181,17 @@ export class OpenElements {
   /** Closes an element. Returns whether it was open. */
   #closeWanted(element: ElementName): boolean {
     const { length } = this.#ids
-    this.#close(element)
+    if (this.#mayClose(element)) this.#close(element)
     // Elements below the maximum depth are unknown.
     if (element.closes) return this.#ids.length < length || length >= MAX_DEPTH
     const open = this.#counts[element.id] as number
     if (open > 0) this.#counts[element.id] = open - 1
     return open > 0
+  }
+
+  /** Returns whether the end tag of an element may close one that is followed here: few of inline elements do. */
+  #mayClose(element: ElementName): boolean {
+    return element.closes || element.tablePart || (this.#last[element.id] as number) >= 0 || this.foreign
   }
 
   #close(element: ElementName): void {

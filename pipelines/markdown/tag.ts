@@ -3,7 +3,7 @@ import { indexOfUnit } from './code-units.js'
 import { decodeAttribute } from './entities.js'
 import type { Tag } from './events.js'
 import { withLineFeeds } from './line-ends.js'
-import { attributeBit, elementAt, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
+import { attributeBit, elementAt, hasName, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
 import { decodeUtf8Text } from './utf8-text.js'
 
 const TAB = 0x09
@@ -108,6 +108,19 @@ export class OpenTag implements Tag {
     this.id = element === undefined ? KNOWN_NAMES : element.id
     this.name = element === undefined ? lowerName(this.#decoded(html.slice(start, at))) : element.name
     return char === GREATER ? at + 1 : this.#readAttributes(html, units, at)
+  }
+
+  /** Reads an end tag, likewise. Most of them end the element whose tag was read last. */
+  readEnd(start: number): number {
+    const { element } = this
+    if (element === undefined) return this.read(start)
+    const end = start + element.codes.length
+    if (end >= this.#html.length || this.#units[end] !== GREATER || !hasName(this.#units, start, end, element.codes))
+      return this.read(start)
+    this.#used = 0
+    this.attributeBits = 0
+    this.selfClosing = false
+    return end + 1
   }
 
   #readAttributes(html: string, units: Uint16Array, from: number): number {

@@ -21,6 +21,8 @@ const SINGLE_SPACE = 64
 const STOP = 128
 /** The bits that are. */
 const OF_TEXT = 31
+/** A carriage return. */
+const RETURN = 32
 
 /** A trait of a scan only: characters from U+0080 to U+00FF. Where UTF-8 is read, the text is not ASCII. */
 export const FOREIGN = 1
@@ -28,6 +30,7 @@ export const FOREIGN = 1
 const TRAITS = new Uint8Array(0x10000)
 for (const char of '\\`*_~[]') TRAITS[char.charCodeAt(0)] = SPECIALS
 for (const char of '\t\n\f\r') TRAITS[char.charCodeAt(0)] = INNER_SPACE
+TRAITS[0x0d] = INNER_SPACE | RETURN
 TRAITS[0x26] = SPECIALS | AMPERSAND
 TRAITS[SPACE] = SINGLE_SPACE
 TRAITS[LESS] = SPECIALS | STOP
@@ -48,13 +51,19 @@ export class TextScan {
   to = 0
   /** Its traits, white space around it not counted. */
   traits = NOTHING
+  /** Whether it may contain carriage returns, also in the white space around it. */
+  hasReturns = false
 
   /** Reads text from `start` to the next `<` or to `length`, where the units have a 0. Returns that place. */
   readOn(units: Uint16Array, start: number, length: number): number {
     const table = TRAITS
     let at = start | 0
     let traits = table[units[at] as number] as number
-    while ((traits & WHITE) !== 0) traits = table[units[++at] as number] as number
+    let outer = 0
+    while ((traits & WHITE) !== 0) {
+      outer |= traits
+      traits = table[units[++at] as number] as number
+    }
     this.start = start
     this.from = at
 
@@ -83,6 +92,7 @@ export class TextScan {
       before = traits
       traits = table[units[++at] as number] as number
     }
+    this.hasReturns = ((outer | seen) & RETURN) !== 0
     const hasPairs = (twice & SINGLE_SPACE) !== 0
     this.end = this.to = at
     if ((before & WHITE) !== 0) {
@@ -97,6 +107,7 @@ export class TextScan {
   /** Reads the text between two positions. */
   read(units: Uint16Array, start: number, end: number): void {
     this.start = start
+    this.hasReturns = true
     this.end = this.to = end
     let from = start
     while (from < end && isWhite(units[from] as number)) from++

@@ -179,7 +179,7 @@ export class HtmlTokenizer implements Tokenizer {
         }
       } else if (char === SLASH && isLetter(units[at + 2] as number)) {
         if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(at + 2) | 0
+        const end = tag.readEnd(at + 2) | 0
         if (end < 0) return this.#wait(at, ended)
         textStart = from = end
         if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id, this.#elements.isStray)
@@ -398,10 +398,9 @@ export class HtmlTokenizer implements Tokenizer {
     }
     const events = this.#events
     if (events.collapses !== true) {
-      const { outerSpace } = scan
       const raw = part(html, start, end)
-      const text = outerSpace === NOTHING && (scan.traits & INNER_SPACE) === 0 ? raw : withLineFeeds(raw)
-      events.text(this.#decoded(text), (scan.traits & ~FOREIGN) | outerSpace)
+      const text = scan.hasReturns ? withLineFeeds(raw) : raw
+      events.text(this.#decoded(text), (scan.traits & ~FOREIGN) | scan.outerSpace)
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)
     } else {
