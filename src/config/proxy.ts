@@ -38,7 +38,12 @@ const OriginLimits = Type.Object(
     keep_alive_timeout: Duration('4s', 'An idle connection to an origin stays open for this long.'),
     queue_timeout: Duration('30s', 'Maximum time that a request waits for a connection. Then it gets 503.'),
     header_bytes: Size('64KiB', 'Header fields of one response; larger ones become 502.'),
-    connections: Type.Integer({ minimum: 1, default: 256, description: 'Open connections to one origin.' }),
+    connections: Type.Integer({
+      minimum: 1,
+      default: 256,
+      description:
+        'Open connections to one origin. If all are in use and other requests wait, the slowest clients below 32 KiB/s are disconnected.',
+    }),
     queue_size: Count(4096, 'Maximum requests that wait for a connection to one origin. More get 503.'),
   },
   { ...strict, default: {}, description: 'Limits of connections and requests to one origin.' },

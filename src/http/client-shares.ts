@@ -1,11 +1,14 @@
 /** Smaller pools have no shares: an eighth of them would be less than one connection. */
 const MIN_SHARED = 8
 const SHARE = 8
+/** Time during which a client that was too slow uses one slot only, and further clients that replace the oldest. */
+const SLOW_MS = 60_000
+const MAX_SLOW = 1000
 
 /**
  * Limits the use of a pool per client. While less than half of the pool is in use, clients are not counted. Beyond that
  * a client starts nothing new while it has an eighth of the pool or more, so that the other half is left to other
- * clients.
+ * clients. A client that was too slow while others waited has one slot instead, for a minute.
  */
 export class ClientShares {
   readonly #half: number
@@ -13,6 +16,8 @@ export class ClientShares {
   readonly #inUse: () => Iterable<string | undefined>
   /** Slots in use by client. Undefined while clients are not counted. */
   #counts: Map<string | undefined, number> | undefined
+  /** Milliseconds for which clients were too slow. */
+  readonly #slow = new Map<string, number>()
 
   /** `inUse` returns the client of each slot in use. */
   constructor(size: number, inUse: () => Iterable<string | undefined>) {
@@ -25,7 +30,22 @@ export class ClientShares {
   mayStart(client: string | undefined, used: number): boolean {
     if (used < this.#half || client === undefined) return true
     this.#counts ??= this.#count()
-    return (this.#counts.get(client) ?? 0) < this.#share
+    return (this.#counts.get(client) ?? 0) < (this.#slow.has(client) ? 1 : this.#share)
+  }
+
+  /** Notes that a client was too slow while others waited. */
+  wasSlow(client: string | undefined): void {
+    if (client === undefined) return
+    this.#slow.delete(client)
+    this.#slow.set(client, SLOW_MS)
+    if (this.#slow.size > MAX_SLOW) this.#slow.delete(this.#slow.keys().next().value!)
+  }
+
+  /** Must be called repeatedly, with the milliseconds since the last call. */
+  tick(ms: number): void {
+    for (const [client, left] of this.#slow)
+      if (left <= ms) this.#slow.delete(client)
+      else this.#slow.set(client, left - ms)
   }
 
   started(client: string | undefined): void {

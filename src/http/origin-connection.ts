@@ -3,9 +3,10 @@ import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { LARGE_READ_BYTES, type TurnQueue } from '../core/turn-queue.js'
 import { ResponseReader } from './response-reader.js'
+import { ClientPace } from './client-pace.js'
 import type { Connector } from './connector.js'
 import { drainReads } from './drain-reads.js'
-import { InvalidResponse, ConnectionLost, TooSlow } from './origin-errors.js'
+import { InvalidResponse, ConnectionLost, Overloaded, TooSlow } from './origin-errors.js'
 import { SocketWriter } from './socket-writer.js'
 import { SentBody } from './sent-body.js'
 
@@ -122,6 +123,7 @@ export class OriginConnection {
   #unsendable: Error | undefined
   /** Rounds of the event loop without a read, counted only when needed. */
   #quiet = 0
+  readonly #pace = new ClientPace()
 
   /** Connects for a request. A connection for another protocol serves only that request. */
   constructor(connector: Connector, home: ConnectionOwner, request: OriginRequest) {
@@ -161,6 +163,17 @@ export class OriginConnection {
     this.close()
   }
 
+  /** Bytes per second, if it waits for a client that is slow; else undefined. */
+  get slowRate(): number | undefined {
+    const waits = this.#paused || this.#sent?.waitsForBody === true
+    return waits && this.#request !== undefined && this.#pace.isSlow ? this.#pace.rate : undefined
+  }
+
+  /** Ends the request of a slow client, since others need the connection. */
+  giveWay(): void {
+    this.#fail(new Overloaded('the client is slow, and other requests wait for a connection to the origin'))
+  }
+
   /** Continues reading the response. */
   resume(): void {
     if (!this.#paused) return
@@ -194,6 +207,7 @@ export class OriginConnection {
 
   /** Ends requests that take too long. Must be called repeatedly, with the milliseconds since the last call. */
   tick(ms: number): void {
+    if (this.#request) this.#pace.tick(ms, this.#reader.messageBytes + this.#socket.bytesWritten)
     // The origin is not slow while it waits for the client's next bytes, or for the client to read, or while it still
     // accepts data.
     if (this.#sent && !this.#sent.done && !this.#sent.stuck()) this.#waited = 0
@@ -237,6 +251,7 @@ export class OriginConnection {
     this.#waited = 0
     this.#allowed = request.timeoutMs ?? this.#home.limits.headers_timeout
     this.#reader.expect(request.method, request.upgrade)
+    this.#pace.begin(this.#socket.bytesWritten)
     request.sent()
     if (request.body === null) this.#socket.write(request.text, 'latin1')
     else {

@@ -102,6 +102,8 @@ export class Origin implements ConnectionOwner {
     for (const connection of this.#connections) connection.tick(ms)
     for (const request of this.#queue.expired(ms, this.limits.queue_timeout))
       request.fail(new WaitedTooLong('no connection to the origin became free'))
+    this.#shares.tick(ms)
+    if (this.#queue.size > 0 && this.#inUse >= this.limits.connections) this.#makeRoom()
     if (this.active === 0) this.idleMs += ms
     this.#settle()
   }
@@ -136,6 +138,21 @@ export class Origin implements ConnectionOwner {
     if (this.#queue.size >= waiting) return false
     if (client === undefined || waiting < QUEUE_SHARE || this.#queue.size < waiting / 2) return true
     return this.#queue.sizeOf(client) < waiting / QUEUE_SHARE
+  }
+
+  /** Ends the requests of the slowest clients, as many as others wait: they could occupy all connections for hours. */
+  #makeRoom(): void {
+    const slow: (readonly [connection: OriginConnection, rate: number])[] = []
+    for (const connection of this.#connections) {
+      const rate = connection.slowRate
+      if (rate !== undefined) slow.push([connection, rate])
+    }
+    if (slow.length === 0) return
+    slow.sort(([, a], [, b]) => a - b)
+    for (const [connection] of slow.slice(0, this.#queue.startable(this.#mayStart))) {
+      this.#shares.wasSlow(connection.client)
+      connection.giveWay()
+    }
   }
 
   /** Assigns a connection without a request to the next request that waits. */

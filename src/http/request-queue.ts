@@ -45,6 +45,13 @@ export class RequestQueue {
     return undefined
   }
 
+  /** Returns how many requests wait whose clients may start one. */
+  startable(mayStart: (client: string | undefined) => boolean): number {
+    let count = 0
+    for (const [client, queue] of this.#byClient) if (mayStart(client)) count += queue.size
+    return count
+  }
+
   /** Adds to the waiting times; removes and returns the requests that have waited too long. */
   expired(ms: number, timeoutMs: number): OriginRequest[] {
     const late: OriginRequest[] = []

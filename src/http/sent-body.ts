@@ -43,6 +43,11 @@ export class SentBody {
     this.#send()
   }
 
+  /** Whether it waits for the client to send more. */
+  get waitsForBody(): boolean {
+    return !this.#blocked && !this.done
+  }
+
   /** Whether the origin blocks it: more data is available, and none was accepted since this was last read. */
   stuck(): boolean {
     const moved = this.#moved

@@ -114,6 +114,12 @@ export const MUTANTS: readonly Mutant[] = [
     `if (forwardedFor === undefined || !trusted(peer)) return address`,
     'if (forwardedFor === undefined) return address',
   ]),
+  ...of(
+    'src/http/origin.ts',
+    'test/http/slow-clients.test.ts',
+    [`this.#makeRoom()`, 'void 0'],
+    [`this.#shares.wasSlow(connection.client)`, ''],
+  ),
   ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [
     `|| this.#isFull(address, trusted, perAddress)`,
     '',
