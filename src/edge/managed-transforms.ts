@@ -1,5 +1,5 @@
 import { toBytes, type Value } from '../expr/index.js'
-import { withHeader, withoutHeader, type RawHeaders } from '../http/headers.js'
+import { hyphenedName, withHeader, withoutHeader, type RawHeaders } from '../http/headers.js'
 import { LOCATION } from '../rules/fields/geo.js'
 import type { GeoLocation } from '../rules/types.js'
 
@@ -109,7 +109,11 @@ function collected(transforms: readonly ResponseTransform[]): Fields {
 }
 
 function changed(headers: RawHeaders, fields: Fields): string[] {
-  let all = [...headers]
+  // A client's `cf_bot_score` would be `cf-bot-score` for many origins.
+  let all = headers.filter((_, i) => {
+    const name = headers[i - (i % 2)]!
+    return !name.includes('_') || !fields.has(hyphenedName(name))
+  })
   for (const [name, value] of fields)
     all = value === undefined ? withoutHeader(all, name) : withHeader(all, name, value)
   return all

@@ -34,6 +34,9 @@ export function withHeader(headers: RawHeaders, name: string, value: string): st
   return fields
 }
 
+/** Returns a name in lower case with hyphens for underscores: many origins read both as one variable. */
+export const hyphenedName = (name: string): string => name.toLowerCase().replaceAll('_', '-')
+
 /** Fields that request a part of a response, or make it conditional (RFC 9110 13.1, 14.2), in lower case. */
 export const CONDITIONAL_FIELDS: readonly string[] = [
   'range',

@@ -1,4 +1,5 @@
 import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from './framing-fields.js'
+import { hyphenedName } from './headers.js'
 import { NameTable } from './name-table.js'
 
 /** The parts of a request that its head contains. */
@@ -33,6 +34,7 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
   let text = ''
   let values = ''
   let host = ''
+  let hasUnderscore = false
   let given: string | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
@@ -48,10 +50,14 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
         break
       case 'connection':
         break
+      case 'underscore':
+        hasUnderscore = true
+        break
       default:
         text += `${name}: ${value}\r\n`
     }
   }
+  if (hasUnderscore) text += underscoredFields(headers)
   if (UNSAFE_NAME.test(method) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')
     throw unsafePart()
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
@@ -73,10 +79,26 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
 
 const unsafePart = (): TypeError => new TypeError('the request has a part that is not safe')
 
+/**
+ * Returns the lines of fields with an underscore in their name, without those whose name with hyphens is that of another
+ * field: origins that read fields as variables (CGI, WSGI, PHP) would take `x_forwarded_for` of a client for the
+ * `x-forwarded-for` of this proxy.
+ */
+function underscoredFields(headers: readonly string[]): string {
+  const hyphened = new Set(headers.flatMap((name, i) => (i % 2 === 0 && !name.includes('_') ? name.toLowerCase() : [])))
+  let text = ''
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!
+    if (KINDS.get(name) === 'underscore' && !hyphened.has(hyphenedName(name))) text += `${name}: ${headers[i + 1]!}\r\n`
+  }
+  return text
+}
+
 /** What fields are in a request, by their names. */
-const KINDS = new NameTable((name): 'host' | 'length' | 'connection' | 'other' => {
+const KINDS = new NameTable((name): 'host' | 'length' | 'connection' | 'underscore' | 'other' => {
   if (UNSAFE_NAME.test(name)) throw unsafePart()
   const lower = name.toLowerCase()
   if (lower === 'host') return 'host'
+  if (lower.includes('_')) return 'underscore'
   return lower === 'upgrade' || lower === 'trailer' ? 'connection' : (framingKind(lower) ?? 'other')
 })

@@ -319,6 +319,18 @@ t.test('a head with a part that could become another one is not written', async 
   t.equal(kept.text, 'POST / HTTP/1.1\r\na: b\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n')
 })
 
+// Origins that read fields as variables (CGI, WSGI, PHP) got the address that a client chose.
+t.test('a name with underscores that stands for another field is left out', (t) => {
+  const headers = ['X_Forwarded-for', 'evil', 'x_a', 'b', 'X-Forwarded-For', '192.0.2.1', 'cf_connecting_ip', 'evil']
+  headers.push('cf-connecting-ip', '192.0.2.1')
+  const { text } = requestText({ method: 'GET', target: '/', headers, body: null, upgrade: false })
+  t.equal(
+    text,
+    'GET / HTTP/1.1\r\nX-Forwarded-For: 192.0.2.1\r\ncf-connecting-ip: 192.0.2.1\r\nx_a: b\r\nconnection: keep-alive\r\n\r\n',
+  )
+  t.end()
+})
+
 t.test('closing ends the requests in flight', async (t) => {
   const { origin } = await start(t, () => undefined)
   const asked = new Asked()

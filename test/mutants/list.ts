@@ -114,6 +114,11 @@ export const MUTANTS: readonly Mutant[] = [
     `if (forwardedFor === undefined || !trusted(peer)) return address`,
     'if (forwardedFor === undefined) return address',
   ]),
+  ...of('src/http/request-text.ts', 'test/http/origin.test.ts', [`&& !hyphened.has(hyphenedName(name))`, '']),
+  ...of('src/edge/cache/request.ts', 'test/edge/cache/hostile.test.ts', [
+    `const lower = hyphenedName(name)`,
+    'const lower = name.toLowerCase()',
+  ]),
   ...of(
     'src/http/origin.ts',
     'test/http/slow-clients.test.ts',

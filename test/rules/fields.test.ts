@@ -96,8 +96,8 @@ t.test('header fields that only trusted proxies may send do not reach the origin
   })
   const yaml = '{ trusted_fields: { cf.bot_management.score: x-bot-score } }'
   const proxy = await startProxy(t, origin.url, { yaml })
-  await sendRaw(proxy.port, get('/', 'X-Bot-Score: 1', 'X-Other: 2'))
-  t.notOk(seen[0]?.includes('x-bot-score'))
+  await sendRaw(proxy.port, get('/', 'X-Bot-Score: 1', 'x_bot_Score: 1', 'X-Other: 2'))
+  t.notMatch(seen[0]?.join(), /x.bot.score/)
   t.ok(seen[0]?.includes('x-other'))
 })
 

@@ -1,4 +1,4 @@
-import { CONDITIONAL_FIELDS, type RawHeaders } from '../../http/headers.js'
+import { CONDITIONAL_FIELDS, hyphenedName, type RawHeaders } from '../../http/headers.js'
 
 /** The fields of a request that the cache reads. Values of repeated fields are joined with commas. */
 export class CacheRequest {
@@ -73,7 +73,7 @@ export class CacheRequest {
     const first = name.charCodeAt(0) | 32
     // "x" and "f".
     if (first !== 120 && first !== 102) return
-    const lower = name.toLowerCase()
+    const lower = hyphenedName(name)
     if (INPUTS.has(lower) || (lower.startsWith(FORWARDED) && !OURS.has(lower))) this.inputs += `${lower}=${value}\n`
   }
 }

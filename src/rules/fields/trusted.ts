@@ -1,6 +1,6 @@
 import { FIELDS, parseIp, SCHEME, type FieldInfo, type Type, type Value } from '../../expr/index.js'
 import { members } from '../../http/accept.js'
-import type { RawHeaders } from '../../http/headers.js'
+import { hyphenedName, type RawHeaders } from '../../http/headers.js'
 
 /** Fields of these groups come from outside the request itself. */
 const GROUPS: ReadonlySet<FieldInfo['group']> = new Set(['detection', 'geo'])
@@ -47,7 +47,7 @@ export class TrustedFields {
       const type = SCHEME.field(field)?.type
       return type === undefined ? [] : [{ field, header: header.toLowerCase(), type }]
     })
-    this.#headers = new Set(this.#sources.map(({ header }) => header))
+    this.#headers = new Set(this.#sources.map(({ header }) => hyphenedName(header)))
     this.#lengths = new Set(this.#sources.map(({ header }) => header.length))
   }
 
@@ -85,7 +85,7 @@ export class TrustedFields {
   }
 
   #has(name: string): boolean {
-    return this.#lengths.has(name.length) && this.#headers.has(name.toLowerCase())
+    return this.#lengths.has(name.length) && this.#headers.has(hyphenedName(name))
   }
 }
 
