@@ -244,7 +244,7 @@ export class FrameRecords {
   /** The record at an index; with `wanted`, ascending, at least the fields at these places. */
   read(index: number, wanted?: Int16Array): ScannedRecord {
     this.#record.bytes = this.#bytes
-    const entry = this.#bytes.readUInt32LE(this.#starts + index * 4)
+    const entry = this.#cells.getUint32(this.#starts + index * 4, true)
     if (entry < WIDE && this.#places === 'the same') {
       if (wanted === undefined) this.#readNarrow(this.#from + entry)
       else this.#readSome(this.#from + entry, wanted)
