@@ -40,6 +40,8 @@ interface Slot {
   /** The text that is written if there is no value. */
   readonly missingFrom: number
   readonly missingTo: number
+  /** Bytes of the texts and of a timestamp. Other values become at most twice as long, and two quotes. */
+  readonly most: number
 }
 
 /** How the records of a job are written. Has no state: batches, and jobs with the same options, can share it. */
@@ -60,7 +62,6 @@ export class Format {
   readonly #endFrom: number
   readonly #csv: boolean
   readonly #timestamps: TimestampFormat
-  readonly #textBytes: number
   readonly #instant: Instant = { seconds: 0, nanos: 0 }
   /** What the last record lay in: the same for most of those behind it. */
   readonly #source = { bytes: NOTHING, view: viewOf(NOTHING) }
@@ -108,7 +109,8 @@ export class Format {
           part.field === MEMBERS ? NOTHING : merged ? EMPTY_LIST : this.#csv && template === '' ? NOTHING : NULL
         const form = formOf(dataset, place, options)
         const to = at
-        slots.push({ from, to, place, form, missingFrom: to, missingTo: add(missing) })
+        const missingTo = add(missing)
+        slots.push({ from, to, place, form, missingFrom: to, missingTo, most: missingTo - from + TIMESTAMP_BYTES })
         from = at
       }
     }
@@ -116,40 +118,33 @@ export class Format {
     this.places = new Set(slots.map(({ place }) => place))
     this.#texts = viewOf(Buffer.concat(texts))
     this.#endFrom = from
-    this.#textBytes = at + slots.length * TIMESTAMP_BYTES
   }
 
   /** Adds a record, without anything that stands between records or around batches. */
   write(record: ScannedRecord, output: Output): void {
-    output.reserve(this.#bound(record))
     const source = this.#source
     if (record.bytes !== source.bytes) {
       source.bytes = record.bytes
       source.view = viewOf(record.bytes)
     }
     const texts = this.#texts
-    const { view } = output
-    let to = output.length
+    const { starts, ends } = record
     for (const slot of this.#slots) {
-      to = copyBytes(texts, slot.from, slot.to, view, to)
-      to = this.#value(slot, record, output, to)
+      const start = starts[slot.place]!
+      const end = ends[slot.place]!
+      output.reserve(start < 0 ? slot.most : slot.most + (end - start) * 2)
+      output.length = copyBytes(texts, slot.from, slot.to, output.view, output.length)
+      output.length = this.#value(slot, record, start, end, output)
     }
-    output.length = copyBytes(texts, this.#endFrom, texts.byteLength, view, to)
+    output.reserve(texts.byteLength)
+    output.length = copyBytes(texts, this.#endFrom, texts.byteLength, output.view, output.length)
   }
 
-  /** Values become at most twice as long, and two quotes. */
-  #bound({ starts, ends }: ScannedRecord): number {
-    let bytes = this.#textBytes
-    for (const { place } of this.#slots) if (starts[place]! >= 0) bytes += (ends[place]! - starts[place]!) * 2
-    return bytes
-  }
-
-  #value({ place, form, missingFrom, missingTo }: Slot, record: ScannedRecord, output: Output, to: number): number {
+  #value(slot: Slot, record: ScannedRecord, start: number, end: number, output: Output): number {
+    const { place, form, missingFrom, missingTo } = slot
     const source = this.#source
     const { bytes } = record
-    const { bytes: out, view } = output
-    const start = record.starts[place]!
-    const end = record.ends[place]!
+    const { bytes: out, view, length: to } = output
     const first = start < 0 ? 0x6e : bytes[start]!
     if (first === 0x6e) return copyBytes(this.#texts, missingFrom, missingTo, view, to)
     if (form === TIMESTAMP) {
