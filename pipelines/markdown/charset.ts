@@ -22,7 +22,8 @@ export interface CharsetOptions {
 /**
  * Decodes a page's bytes. The encoding is determined by, in this order: a byte order mark, the charset of the
  * Content-Type header, the page's own `<meta>` in its first 1,024 bytes, its XML declaration. If all are missing, XML
- * is UTF-8. HTML is UTF-8 if its bytes from the first non-ASCII one on are valid UTF-8, else windows-1252.
+ * is UTF-8. HTML is UTF-8 if its bytes from the first non-ASCII one on are valid UTF-8, else what a later `<meta>` before
+ * them says, else windows-1252.
  *
  * At most 1,024 bytes are buffered before the encoding is known. Malformed bytes become U+FFFD.
  */
@@ -74,6 +75,9 @@ export class CharsetDecoder {
   }
 }
 
+/** Characters before the first non-ASCII byte in which a late declaration counts, as browsers follow it. */
+const DECLARED_LATE_WITHIN = 64 * 1024
+
 /** Number of bytes, from the first non-ASCII one on, by which the encoding is guessed. */
 const GUESSED_BY = 1024
 
@@ -85,6 +89,8 @@ class GuessingDecoder implements BytesDecoder {
   readonly #keepsUtf8: boolean
   #decoder: BytesDecoder | undefined
   #held: Buffer = Buffer.alloc(0)
+  /** The page before its first non-ASCII byte, up to a limit. */
+  #start = ''
 
   constructor(keepsUtf8: boolean) {
     this.#keepsUtf8 = keepsUtf8
@@ -102,10 +108,17 @@ class GuessingDecoder implements BytesDecoder {
       return this.#held.length < GUESSED_BY ? '' : this.#guess()
     }
     const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (isAscii(all)) return all.toString('latin1')
+    if (isAscii(all)) return this.#ascii(all.toString('latin1'))
     const ascii = all.findIndex((byte) => byte > 0x7f)
     this.#held = Buffer.from(all.subarray(ascii))
-    return all.toString('latin1', 0, ascii) + (this.#held.length < GUESSED_BY ? '' : this.#guess())
+    const text = this.#ascii(all.toString('latin1', 0, ascii))
+    return text + (this.#held.length < GUESSED_BY ? '' : this.#guess())
+  }
+
+  #ascii(text: string): string {
+    const missing = DECLARED_LATE_WITHIN - this.#start.length
+    if (missing > 0) this.#start += text.slice(0, missing)
+    return text
   }
 
   end(): string {
@@ -118,7 +131,10 @@ class GuessingDecoder implements BytesDecoder {
     this.#held = Buffer.alloc(0)
     const known = held.subarray(0, GUESSED_BY)
     const whole = known.subarray(0, wholeCharacters(known))
-    this.#decoder = decoderFor(whole.length > 0 && isUtf8Text(whole) ? 'utf-8' : 'windows-1252', this.#keepsUtf8)
+    const isUtf8 = whole.length > 0 && isUtf8Text(whole)
+    const encoding = isUtf8 ? 'utf-8' : (metaEncoding(this.#start.replaceAll('\r', '\n')) ?? 'windows-1252')
+    this.#start = ''
+    this.#decoder = decoderFor(encoding, this.#keepsUtf8)
     return this.#decoder.decode(held)
   }
 }

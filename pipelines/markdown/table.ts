@@ -104,6 +104,14 @@ export class Table {
     this.#width = tag.columns
     this.#cell = ''
     this.inCell = true
+    this.#isHeader = tag.isHeader || this.inHead
+  }
+
+  #isHeader = false
+
+  /** In a cell that heads a row or a column. */
+  get inHeader(): boolean {
+    return this.inCell && this.#isHeader
   }
 
   /** Columns that the open cell takes. */

@@ -23,16 +23,26 @@ export const header: Family = {
   close: (page) => page.boundary(),
 }
 
-/** Some pages wrap the text of a heading, or the image of a figure, in a button. */
+/** Names of buttons that unfold a part of the page, whose title they are. */
+const UNFOLDS = /accordion|collaps|faq|question/i
+
+/** Some pages wrap the text of a heading, of a link or the image of a figure in a button. */
 export const button: Family = {
   names: ['button'],
-  open(page) {
-    if (page.heading > 0) return undefined
+  open(page, tag) {
+    if (page.heading > 0 || page.kind === 'term' || page.line.inLink || page.table?.inHeader === true) return undefined
+    if (unfolds(tag)) return page.boundary()
     if (page.figures === 0) return 'skip'
     page.endAside()
     page.aside = new ImagesOnly()
     return undefined
   },
+}
+
+function unfolds(tag: Tag): boolean {
+  if (tag.attribute('aria-expanded') === undefined) return false
+  const names = ['class', 'id', 'aria-controls'].map((name) => tag.attribute(name)).join(' ')
+  return UNFOLDS.test(names) && !POPS_UP.test(names)
 }
 
 /** Drops the text of a button: only its images are written. */

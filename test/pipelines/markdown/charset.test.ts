@@ -30,7 +30,9 @@ const SOURCES: [what: string, start: string, options: Options, end: string][] = 
   ['a second meta says', '<meta charset=nosuch><meta charset=windows-1251>', {}, 'дЂ'],
   ['a meta says UTF-16, which it cannot be', '<meta charset=utf-16>', {}, '\ufffd'],
   ['a meta says x-user-defined', '<meta charset=x-user-defined>', {}, 'ä€'],
-  ['a meta says too late', `${' '.repeat(1024)}<meta charset=windows-1251>`, {}, 'ä€'],
+  ['a meta says late', `${' '.repeat(1024)}<meta charset=windows-1251>`, {}, 'дЂ'],
+  ['a meta in a late comment says', `${' '.repeat(1010)}<!-- <meta charset=windows-1251> -->`, {}, 'ä€'],
+  ['a meta says too late', `${' '.repeat(65_536)}<meta charset=windows-1251>`, {}, 'ä€'],
   ['an XML declaration says', '<?xml version="1.0" encoding="windows-1251"?>', { xml: true }, 'дЂ'],
   ['an XML declaration says in HTML', '<?xml version="1.0" encoding="windows-1251"?>', {}, 'дЂ'],
   ['a meta says in XML', '<meta charset="windows-1251"/>', { xml: true }, '\ufffd'],
@@ -79,8 +81,14 @@ for (const [charset, bytes, text] of BYTES) {
   t.test(`${charset} is read as browsers read it`, async (t) => t.equal(read([latin1(bytes)], { charset }), text))
 }
 
+const PADDING = ' '.repeat(1024)
 const UNDECLARED: [what: string, bytes: Uint8Array, text: string][] = [
   ['UTF-8', new Uint8Array(Buffer.from('<p>café €')), '<p>café €'],
+  [
+    'UTF-8 that says otherwise late',
+    Buffer.from(`${PADDING}<meta charset=koi8-r>é`),
+    `${PADDING}<meta charset=koi8-r>é`,
+  ],
   ['windows-1252', latin1('<p>caf\xe9 \x80'), '<p>café €'],
   ['a legacy page whose first such byte is far behind', latin1(`${'a'.repeat(5000)}\xe9 b`), `${'a'.repeat(5000)}é b`],
   [
