@@ -14,6 +14,7 @@ import * as text from './text.js'
 /** All families of elements that have a meaning in Markdown. */
 export const FAMILIES: readonly Family[] = [
   leftOut.dropped,
+  leftOut.drawings,
   leftOut.header,
   leftOut.button,
   leftOut.noscripts,

@@ -1,3 +1,4 @@
+import { collapse } from '../characters.js'
 import type { Tag } from '../events.js'
 import { attributeBit } from '../names.js'
 import { CONTAINERS, words, type Aside, type Family } from './element.js'
@@ -11,7 +12,21 @@ export const DROPPED: ReadonlySet<string> = new Set(
 
 const ROLES = new Set(words('banner contentinfo navigation search dialog alertdialog'))
 
-export const dropped: Family = { names: [...DROPPED], open: () => 'skip' }
+export const dropped: Family = { names: [...DROPPED].filter((name) => name !== 'svg'), open: () => 'skip' }
+
+/** A drawing in a cell is often its only content, such as a check mark: its name says what it shows. */
+export const drawings: Family = {
+  names: ['svg'],
+  open({ line, table }, tag) {
+    const name = table?.inCell === true ? collapse(tag.attribute('aria-label') ?? '').trim() : ''
+    if (name !== '') {
+      line.space()
+      line.text(name)
+      line.space()
+    }
+    return 'skip'
+  },
+}
 
 /** Drops a page's own header; that of an article or a section usually has its title. HTML-AAM: no banner there. */
 export const header: Family = {
@@ -26,12 +41,12 @@ export const header: Family = {
 /** Names of buttons that unfold a part of the page, whose title they are. */
 const UNFOLDS = /accordion|collaps|faq|question/i
 
-/** Some pages wrap the text of a heading, of a link or the image of a figure in a button. */
+/** Some pages wrap the text of a heading, of a link or the image of a figure in a button. A tab names its panel. */
 export const button: Family = {
   names: ['button'],
   open(page, tag) {
     if (page.heading > 0 || page.kind === 'term' || page.line.inLink || page.table?.inHeader === true) return undefined
-    if (unfolds(tag)) return page.boundary()
+    if (unfolds(tag) || tag.attribute('role') === 'tab') return page.boundary()
     if (page.figures === 0) return 'skip'
     page.endAside()
     page.aside = new ImagesOnly()
