@@ -23,7 +23,8 @@ export function discardRest(request: IncomingMessage, response: ServerResponse, 
     }, lingerMs)
     request.once('end', done)
     socket.once('close', done)
-    // A reader that stopped at a limit has paused it.
+    // A reader that stopped at a limit has paused it; so has a decoder that nobody reads.
+    request.unpipe()
     request.resume()
   })
 }

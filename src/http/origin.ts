@@ -66,8 +66,14 @@ export class Origin implements ConnectionOwner {
         return
       }
     }
-    if (!this.#mayQueue(request.client)) throw new Overloaded('too many requests wait')
+    if (this.#mayQueue(request.client)) {
+      this.#queue.add(request)
+      return
+    }
+    const other = this.#queue.shed(request.client)
+    if (!other) throw new Overloaded('too many requests wait')
     this.#queue.add(request)
+    other.fail(new Overloaded('too many requests of the client wait'))
   }
 
   /** Cancels a request. It gets no further calls. */

@@ -1,5 +1,8 @@
 import type { OriginRequest } from './origin-connection.js'
 
+/** Maximum clients that are looked at to find one with many requests. */
+const MAX_LOOKED_AT = 64
+
 /** Requests that wait for a connection: one queue per client, served in rotation. */
 export class RequestQueue {
   /** The next client to serve is first. Requests with the milliseconds that they have waited, oldest first. */
@@ -43,6 +46,23 @@ export class RequestQueue {
       return request
     }
     return undefined
+  }
+
+  /**
+   * Removes and returns the oldest request of a client with more of them than this one has, to make room in a full queue;
+   * undefined if none is found.
+   */
+  shed(client: string | undefined): OriginRequest | undefined {
+    let longest = { name: client, size: this.sizeOf(client) + 1 }
+    let looked = 0
+    for (const [name, { size }] of this.#byClient) {
+      if (size > longest.size && name !== undefined) longest = { name, size }
+      if (++looked === MAX_LOOKED_AT) break
+    }
+    if (longest.name === client) return undefined
+    const request = this.#byClient.get(longest.name)!.keys().next().value!
+    this.delete(request)
+    return request
   }
 
   /** Returns how many requests wait whose clients may start one. */

@@ -123,3 +123,18 @@ t.test('fast clients, and requests whose origin is slow, do not give way', async
   t.notOk(fast.over)
   t.notOk(slowOrigin.over)
 })
+
+t.test('in a full queue a client with many requests makes room for others', async (t) => {
+  const origin = await start(t, 1)
+  const held = unread('a')
+  origin.send(held)
+  await until(() => held.got !== '')
+  const waiting = Array.from({ length: 32 }, (_, i) => new Asked('/', { client: `many ${i % 8}` }))
+  for (const request of waiting) origin.send(request)
+  const others = ['c', 'd', 'e'].map((client) => new Asked('/', { client }))
+  for (const request of others) origin.send(request)
+  t.equal(waiting.filter(({ error }) => error instanceof Overloaded).length, 3)
+  t.throws(() => origin.send(new Asked('/', { client: 'many 7' })), Overloaded, 'a client with as many as any other')
+  origin.cancel(held)
+  for (const request of others) t.match(await request.done(), { got: 'ok' })
+})

@@ -14,6 +14,7 @@ const of = (file: string, test: string, ...guards: readonly (readonly [text: str
 
 export const MUTANTS: readonly Mutant[] = [
   // What a client may hold.
+  ...of('control/http/unread-body.ts', 'test/control/http/unread-body.test.ts', [`request.unpipe()`, '']),
   ...of('control/http/unread-body.ts', 'test/control/http/request-bodies.test.ts', [
     `if (!request.complete) socket.destroy()`,
     '',
@@ -123,6 +124,7 @@ export const MUTANTS: readonly Mutant[] = [
     'src/http/origin.ts',
     'test/http/slow-clients.test.ts',
     [`this.#makeRoom()`, 'void 0'],
+    [`if (!other) throw new Overloaded('too many requests wait')`, `throw new Overloaded('too many requests wait')`],
     [`this.#shares.wasSlow(connection.client)`, ''],
   ),
   ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { discardRest } from '../../../control/http/unread-body.js'
@@ -33,6 +34,26 @@ t.test('a connection whose early refused request arrives completely serves its n
   socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
   await has('GET')
   t.equal(socket.destroyed, false)
+})
+
+// A compressed body that grew too large: the next request on its connection got no response.
+t.test('a connection whose body went to a decoder that nobody reads serves its next request', async (t) => {
+  const server = createServer((request, response) => {
+    discardRest(request, response, LATER_MS)
+    if (request.method === 'POST') request.pipe(new PassThrough())
+    response.end(request.method)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+  socket.on('error', () => undefined)
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(1_000_000)}`)
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  while (!received.includes('\r\nGET') && !socket.destroyed) await sleep(5)
+  t.match(received, /\r\nPOST.*\r\nGET/s)
 })
 
 t.test('a client that does not finish a refused body is disconnected', async (t) => {
