@@ -116,6 +116,10 @@ export const MUTANTS: readonly Mutant[] = [
     'if (forwardedFor === undefined) return address',
   ]),
   ...of('src/http/request-text.ts', 'test/http/origin.test.ts', [`&& !hyphened.has(hyphenedName(name))`, '']),
+  ...of('src/edge/cache/lookup.ts', 'test/edge/cache/hostile.test.ts', [
+    `if (known?.headers === headers && sameNames(known.names, vary)) return known.key`,
+    '',
+  ]),
   ...of('src/edge/cache/request.ts', 'test/edge/cache/hostile.test.ts', [
     `const lower = hyphenedName(name)`,
     'const lower = name.toLowerCase()',

@@ -41,6 +41,8 @@ export class Lookup implements CachedResponse, Waiter {
   #isCancelled = false
   #cancelPass: (() => void) | undefined
   #entry: Entry | undefined
+  /** The last result of {@link #varyKey}. */
+  #varied: { headers: RawHeaders; names: readonly string[]; key: string } | undefined
   #restarts = 0
 
   constructor(
@@ -284,8 +286,14 @@ export class Lookup implements CachedResponse, Waiter {
     return undefined
   }
 
+  /** Computed once for the representations of one response: a client chooses how long the values are. */
   #varyKey({ vary }: Entry): string {
-    return varyKey(vary, this.exchange.headers, this.exchange.cache?.vary)
+    const { headers, cache } = this.exchange
+    const known = this.#varied
+    if (known?.headers === headers && sameNames(known.names, vary)) return known.key
+    const key = varyKey(vary, headers, cache?.vary)
+    this.#varied = { headers, names: vary, key }
+    return key
   }
 
   /** Key under which requests share a fetch: with the selecting fields, if they are known. */
@@ -469,3 +477,6 @@ export class Lookup implements CachedResponse, Waiter {
     fetch?.leave(this)
   }
 }
+
+const sameNames = (a: readonly string[], b: readonly string[]): boolean =>
+  a === b || (a.length === b.length && a.every((name, i) => name === b[i]))

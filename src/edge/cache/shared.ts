@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
 import type { DiskTier } from './files/tier.js'
 import type { Entry } from './entry.js'
@@ -130,6 +131,11 @@ export class Fetches {
 
 const MARK_MS = 120_000
 const MAX_MARKS = 10_000
+/** Longer keys are represented by their hash: clients choose how long they are. */
+const MAX_MARKED_KEY = 128
+
+const markOf = (key: string): string =>
+  key.length <= MAX_MARKED_KEY ? key : createHash('sha256').update(key, 'latin1').digest('base64')
 
 /** Keys whose last response was not stored: requests for them do not wait for each other. */
 export class Marks {
@@ -141,21 +147,24 @@ export class Marks {
   }
 
   add(key: string): void {
-    this.#until.delete(key)
-    this.#until.set(key, this.#clock.monotonic() + MARK_MS)
+    const mark = markOf(key)
+    this.#until.delete(mark)
+    this.#until.set(mark, this.#clock.monotonic() + MARK_MS)
     if (this.#until.size > MAX_MARKS) this.#until.delete(this.#until.keys().next().value!)
   }
 
   has(key: string): boolean {
-    const until = this.#until.get(key)
+    if (this.#until.size === 0) return false
+    const mark = markOf(key)
+    const until = this.#until.get(mark)
     if (until === undefined) return false
     if (until > this.#clock.monotonic()) return true
-    this.#until.delete(key)
+    this.#until.delete(mark)
     return false
   }
 
   delete(key: string): void {
-    this.#until.delete(key)
+    if (this.#until.size > 0) this.#until.delete(markOf(key))
   }
 
   clear(): void {
