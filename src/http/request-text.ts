@@ -62,7 +62,9 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
     throw unsafePart()
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
     throw new TypeError('the request has another length than its body')
-  const length = body !== null ? given : (given ?? (WITH_BODY.has(method) ? '0' : undefined))
+  // Without leading zeros, which some servers read as octal.
+  const exact = given === undefined ? undefined : String(Number(given))
+  const length = body !== null ? exact : (exact ?? (WITH_BODY.has(method) ? '0' : undefined))
   const connection = upgrade
     ? 'connection: upgrade\r\nupgrade: websocket\r\n'
     : bare
@@ -99,6 +101,6 @@ const KINDS = new NameTable((name): 'host' | 'length' | 'connection' | 'undersco
   if (UNSAFE_NAME.test(name)) throw unsafePart()
   const lower = name.toLowerCase()
   if (lower === 'host') return 'host'
-  if (lower.includes('_')) return 'underscore'
+  if (lower.includes('_')) return framingKind(hyphenedName(lower)) ? 'connection' : 'underscore'
   return lower === 'upgrade' || lower === 'trailer' ? 'connection' : (framingKind(lower) ?? 'other')
 })
