@@ -7,18 +7,42 @@ const UNFINISHED = /^&(?:#(?:[xX][0-9a-fA-F]*|[0-9]*)|[a-zA-Z][0-9a-zA-Z]*)?$/
 
 const NUMBER_SIGN = 0x23
 const ZERO = 0x30
+const NINE = 0x39
+const LETTER_A = 0x61
+const LETTER_X = 0x78
 const SEMICOLON = 0x3b
 const EQUALS = 0x3d
 
-/** Combines up to four characters into one number. */
-const mix = (key: number, char: number): number => (key << 8) | char
+/** Maximum length of the names of `COMMON`. */
+const MAX_COMMON = 6
+
+/** Combines up to six characters into one number. */
+const mix = (key: number, char: number): number => key * 256 + char
 
 /** The named references that are most frequent in pages. */
 const COMMON: ReadonlyMap<number, string> = new Map(
-  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' }).map(([name, char]) => [
-    keyAt(name, 0, name.length),
-    char,
-  ]),
+  Object.entries({
+    amp: '&',
+    lt: '<',
+    gt: '>',
+    quot: '"',
+    apos: "'",
+    nbsp: '\u00a0',
+    lsquo: '\u2018',
+    rsquo: '\u2019',
+    ldquo: '\u201c',
+    rdquo: '\u201d',
+    laquo: '\u00ab',
+    raquo: '\u00bb',
+    ndash: '\u2013',
+    mdash: '\u2014',
+    hellip: '\u2026',
+    middot: '\u00b7',
+    copy: '\u00a9',
+    reg: '\u00ae',
+    para: '\u00b6',
+    rarr: '\u2192',
+  }).map(([name, char]) => [keyAt(name, 0, name.length), char]),
 )
 
 /** Decodes the character references in a text: all of HTML's, with and without `;`. */
@@ -66,20 +90,24 @@ function endOfName(text: string, start: number, length: number): number {
 
 /** Returns the key of a name, 0 for a long one. */
 function keyAt(text: string, start: number, end: number): number {
-  if (end - start > 4) return 0
+  if (end - start > MAX_COMMON) return 0
   let key = 0
   for (let at = start; at < end; at++) key = mix(key, codeAt(text, at))
   return key
 }
 
-/** Returns a character by its decimal number, except for those that HTML replaces or rejects. */
+/** Returns a character by its number, decimal or after an `x`, except for those that HTML replaces or rejects. */
 function decodeNumber(text: string, start: number, end: number): string | undefined {
-  if (end === start || end - start > 5) return undefined
+  const isHex = start < end && (codeAt(text, start) | 0x20) === LETTER_X
+  const first = isHex ? start + 1 : start
+  if (end === first || end - first > 5) return undefined
+  const base = isHex ? 16 : 10
   let number = 0
-  for (let at = start; at < end; at++) {
-    const digit = codeAt(text, at) - ZERO
-    if (digit > 9) return undefined
-    number = number * 10 + digit
+  for (let at = first; at < end; at++) {
+    const char = codeAt(text, at)
+    const digit = char <= NINE ? char - ZERO : (char | 0x20) - LETTER_A + 10
+    if (digit >= base) return undefined
+    number = number * base + digit
   }
   const isItself = (number >= 0x20 && number < 0x7f) || (number >= 0xa0 && number < 0xd800)
   return isItself ? String.fromCharCode(number) : undefined

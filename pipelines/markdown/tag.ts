@@ -254,8 +254,17 @@ export class OpenTag implements Tag {
   /** A value that stands between two positions of the page. */
   #value(start: number, end: number): string {
     const units = this.#units
+    const values = VALUES
     let seen = 0
-    for (let at = start; at < end; at++) seen |= VALUES[units[at] as number] as number
+    let at = start | 0
+    for (const last = end - 3; at < last; at += 4) {
+      seen |=
+        (values[units[at] as number] as number) |
+        (values[units[at + 1] as number] as number) |
+        (values[units[at + 2] as number] as number) |
+        (values[units[at + 3] as number] as number)
+    }
+    for (; at < end; at++) seen |= values[units[at] as number] as number
     this.valueIsPlain = seen === 0
     const written = part(this.#html, start, end)
     const all = (seen & FOREIGN_BIT) !== 0 && this.#isUtf8 ? decodeUtf8Text(written) : written

@@ -49,7 +49,7 @@ export class TextScan {
   /** The same for what is left without the white space around it. */
   from = 0
   to = 0
-  /** Its traits, white space around it not counted. */
+  /** Its traits. White space around it may count as white space inside. */
   traits = NOTHING
   /** Whether it may contain carriage returns, also in the white space around it. */
   hasReturns = false
@@ -93,14 +93,10 @@ export class TextScan {
       traits = table[units[++at] as number] as number
     }
     this.hasReturns = ((outer | seen) & RETURN) !== 0
-    const hasPairs = (twice & SINGLE_SPACE) !== 0
     this.end = this.to = at
-    if ((before & WHITE) !== 0) {
-      this.#leaveSpace(units)
-      // What was seen may be the white space at the end, or stand inside as well.
-      if (hasPairs || (seen & INNER_SPACE) !== 0) this.#look(units)
-      else this.traits = seen & OF_TEXT
-    } else this.#set(seen, hasPairs)
+    // INNER_SPACE may be the white space at the end only: `collapsed` takes another look.
+    if ((before & WHITE) !== 0) this.#leaveSpace(units)
+    this.#set(seen, twice)
     return at
   }
 
@@ -133,28 +129,22 @@ export class TextScan {
   collapsed(html: string, units: Uint16Array, foreign: number): string | undefined {
     const { from, to } = this
     if ((this.traits & (INNER_SPACE | foreign)) === 0) return part(html, from, to)
-    const table = TRAITS
     const notable = INNER_SPACE | foreign
     let text = ''
     let start = from | 0
-    let before = 0
-    for (let at = start; at < to; at++) {
-      const traits = table[units[at] as number] as number
-      if ((traits & (notable | before)) === 0) {
-        before = traits & SINGLE_SPACE
-        continue
-      }
-      if ((traits & foreign) === 0) {
-        text += part(html, start, before === 0 ? at : at - 1) + ' '
-        while (isWhite(units[at + 1] as number)) at++
-      } else {
+    for (let at = nextNotable(units, start, to, notable); at < to; at = nextNotable(units, at + 1, to, notable)) {
+      const traits = TRAITS[units[at] as number] as number
+      if ((traits & WHITE) === 0) {
         const char = codePointAt(units, at)
         if (char < 0) return undefined
         text += part(html, start, at) + String.fromCodePoint(char)
         at += char < 0x800 ? 1 : char < 0x10000 ? 2 : 3
+        start = at + 1
+        continue
       }
+      text += part(html, start, units[at - 1] === SPACE ? at - 1 : at) + ' '
+      while (isWhite(units[at + 1] as number)) at++
       start = at + 1
-      before = 0
     }
     return text + part(html, start, to)
   }
@@ -177,11 +167,36 @@ export class TextScan {
       twice |= traits & before
       before = traits
     }
-    this.#set(seen, (twice & SINGLE_SPACE) !== 0)
+    this.#set(seen, twice)
   }
 
-  #set(seen: number, hasPairs: boolean): void {
+  #set(seen: number, twice: number): void {
     if (this.from === this.to) this.traits = BLANK
-    else this.traits = (seen & OF_TEXT) | (hasPairs ? INNER_SPACE : NOTHING)
+    else this.traits = (seen & OF_TEXT) | ((twice & SINGLE_SPACE) === 0 ? NOTHING : INNER_SPACE)
   }
+}
+
+/**
+ * Returns the first position from `from` on whose character has one of the traits `notable` or is the second of two
+ * spaces, or `to`.
+ */
+function nextNotable(units: Uint16Array, from: number, to: number, notable: number): number {
+  const table = TRAITS
+  let at = from | 0
+  let before = 0
+  for (const last = to - 3; at < last; at += 4) {
+    const first = table[units[at] as number] as number
+    const second = table[units[at + 1] as number] as number
+    const third = table[units[at + 2] as number] as number
+    const fourth = table[units[at + 3] as number] as number
+    if (((first | second | third | fourth) & notable) !== 0) break
+    if ((((before & first) | (first & second) | (second & third) | (third & fourth)) & SINGLE_SPACE) !== 0) break
+    before = fourth
+  }
+  for (; at < to; at++) {
+    const traits = table[units[at] as number] as number
+    if ((traits & (notable | (before & SINGLE_SPACE))) !== 0) break
+    before = traits
+  }
+  return at
 }
