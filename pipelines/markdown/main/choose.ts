@@ -1,17 +1,8 @@
-import type { Leaf } from '../writer.js'
-import { IS_ARTICLE, IS_ASIDE, IS_FORM, IS_LIST, IS_MAIN, IS_SURE, type Container } from './container.js'
-import type { BlockMeasure } from './measure.js'
+import { BLOCK_LINKS, BLOCK_TEXT, isLong, KEPT, LEVEL, PLACE, WORDS, type Blocks } from './blocks.js'
+import { HAS_BLOCKS, LINKS, LONG, PARENT, TEXT, TRAITS, VERDICT, WITHIN, type Containers } from './containers.js'
 import { IS_BODY, IS_FURNITURE, IS_REPLIES } from './part-names.js'
-
-/** Properties of a block by which it is recognized as content. */
-export interface Block extends BlockMeasure {
-  readonly kind: Leaf
-  readonly place: Container
-  /** The level of a heading, 0 of any other block. */
-  readonly level: number
-  /** The text of a heading. */
-  readonly title: string
-}
+import { WIDTH, type Rows } from './rows.js'
+import { IS_ARTICLE, IS_ASIDE, IS_FORM, IS_LIST, IS_MAIN, IS_SURE } from './traits.js'
 
 /** Minimum text of an element for which its name counts. */
 const MIN_REGION = 400
@@ -29,185 +20,213 @@ const MAX_LINK_SHARE = 0.8
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
 
-/** What a pass finds of a container: bits, and above them the number of regions that contain it. */
+/** Traits of elements that can be the region of the content, its minimum text and minimum share of the text of all of them. */
+const REGIONS: readonly [trait: number, minText: number, minShare: number][] = [
+  [IS_BODY, MIN_REGION, 0.5],
+  [IS_ARTICLE, MIN_ARTICLE, 0.5],
+  [IS_MAIN, MIN_REGION, 0],
+]
+/** An element that is the region of a kind has the trait of that kind, shifted by this, as well. */
+const CHOSEN = 10
+const CHOSEN_MAIN = IS_MAIN << CHOSEN
+
+/** What a pass finds of a container, beside the regions that contain it. */
 const SURE = 1
 const FURNITURE = 2
-const FLAGS = 3
-const REGIONS = 4
-
-const IS_REGION = IS_BODY | IS_ARTICLE | IS_MAIN
-
-interface Region {
-  readonly kind: 'body' | 'article' | 'main'
-  readonly container: Container
-}
+/** Traits by which a container may be a part that is not content. */
+const MAY_BE_FURNITURE = IS_LIST | IS_ASIDE | IS_FORM | IS_FURNITURE | IS_REPLIES
 
 /** Decides which blocks are the main content of a page. Results for one part are reused for the next. */
 export class MainContent {
-  #regions: Region[] = []
-  #passes = 0
+  /** The regions of the page so far: for each kind, the bit of its container. */
+  #regions = 0
   #words = 0
 
-  /** Returns whether each block is content. */
-  choose(blocks: readonly Block[]): boolean[] {
-    this.#findRegions(blocks)
-    let kept = this.#apply(blocks, true)
-    if (this.#words + wordsIn(blocks, kept) < MIN_WORDS) {
-      kept = this.#apply(blocks, false)
-      if (this.#words + wordsIn(blocks, kept) < MIN_WORDS) kept = blocks.map(() => true)
+  /** Marks the blocks that are content. */
+  choose(blocks: Blocks, containers: Containers): void {
+    this.#findRegions(containers.rows)
+    this.#apply(blocks, containers.rows, true)
+    if (this.#words + wordsIn(blocks) < MIN_WORDS) {
+      this.#apply(blocks, containers.rows, false)
+      if (this.#words + wordsIn(blocks) < MIN_WORDS) keepAll(blocks)
     }
-    this.#words += wordsIn(blocks, kept)
-    return kept
+    this.#words += wordsIn(blocks)
   }
 
   /** Finds the only body of an article, the only article and the main element of the page, if they exist. */
-  #findRegions(blocks: readonly Block[]): void {
-    const found = { body: new Set<Container>(), article: new Set<Container>(), main: new Set<Container>() }
-    const all = { body: 0, article: 0, main: 0 }
-    const pass = ++this.#passes
-    for (const { place } of blocks) {
-      if (((place.traits | place.above) & IS_REGION) === 0) continue
-      for (let at: Container | undefined = place; at !== undefined && at.pass !== pass; at = at.parent) {
-        at.pass = pass
-        if ((at.traits & IS_REGION) === 0) continue
-        if ((at.traits & ~at.above & IS_BODY) !== 0) all.body += at.long
-        if ((at.traits & ~at.above & IS_ARTICLE) !== 0) all.article += at.long
-        if ((at.traits & IS_BODY) !== 0 && at.long >= MIN_REGION) found.body.add(at)
-        if ((at.traits & IS_ARTICLE) !== 0 && at.long >= MIN_ARTICLE) found.article.add(at)
-        if ((at.traits & IS_MAIN) !== 0 && at.long >= MIN_REGION) found.main.add(at)
-      }
-    }
-    for (const kind of ['body', 'article', 'main'] as const) {
-      if (this.#regions.some((region) => region.kind === kind)) continue
-      const outer = [...found[kind]].filter((each) => !hasAbove(each, (above) => found[kind].has(above)))
-      const [container] = outer
-      // One of many articles, as in a forum, is not the content of the page.
-      if (outer.length !== 1 || container === undefined || container.long <= 0.5 * all[kind]) continue
-      let inner = container
-      for (const each of found[kind])
-        if (each.depth > inner.depth && each.long >= MIN_INNER_SHARE * container.long) inner = each
-      this.#regions.push({ kind, container: inner })
+  #findRegions({ values, end }: Rows): void {
+    let seen = 0
+    for (let row = 0; row < end; row += WIDTH) seen |= values[row + TRAITS] as number
+    for (const [trait, minText, minShare] of REGIONS) {
+      if ((seen & trait) === 0 || (this.#regions & (trait << CHOSEN)) !== 0) continue
+      const region = regionOf(values, end, trait, minText, minShare)
+      if (region < 0) continue
+      values[region + TRAITS]! |= trait << CHOSEN
+      this.#regions |= trait << CHOSEN
     }
   }
 
-  /** Returns whether the page has enough text without its comments and reviews. */
-  #hasMoreThanReplies(blocks: readonly Block[]): boolean {
-    let text = 0
-    for (const block of blocks) if (isLong(block) && !isReply(block.place)) text += block.text
-    return text >= MIN_WITHOUT_REPLIES
-  }
-
-  #apply(blocks: readonly Block[], strict: boolean): boolean[] {
-    const regions = strict ? this.#regions : this.#regions.filter(({ kind }) => kind === 'main')
-    const dropsReplies = strict && this.#hasMoreThanReplies(blocks)
-    const pass = ++this.#passes
-    const verdictOf = (place: Container): number => {
-      if (place.pass === pass) return place.verdict
-      const above = place.parent === undefined ? 0 : verdictOf(place.parent)
-      let verdict = above & ~FLAGS
-      for (const { container } of regions) if (container === place) verdict += REGIONS
-      if ((place.traits & IS_SURE) !== 0 || (above & SURE) !== 0) verdict |= SURE
+  #apply(blocks: Blocks, { values: containers, end: last }: Rows, strict: boolean): void {
+    const regions = strict ? this.#regions : this.#regions & CHOSEN_MAIN
+    const dropsReplies = strict && hasMoreThanReplies(blocks, containers)
+    for (let row = 0; row < last; row += WIDTH) {
+      const traits = containers[row + TRAITS] as number
+      let verdict =
+        (traits & regions) | (row === 0 ? 0 : (containers[(containers[row + PARENT] as number) + VERDICT] as number))
+      if ((traits & IS_SURE) !== 0) verdict |= SURE
       else if (
-        (above & FURNITURE) !== 0 ||
-        isFurniture(place, strict) ||
-        (dropsReplies && (place.traits & IS_REPLIES) !== 0)
+        (traits & MAY_BE_FURNITURE) !== 0 &&
+        (isFurniture(containers, row, strict) || (dropsReplies && (traits & IS_REPLIES) !== 0))
       )
         verdict |= FURNITURE
-      place.pass = pass
-      place.verdict = verdict
-      return verdict
+      containers[row + VERDICT] = verdict
     }
-    const inAll = regions.length * REGIONS
-    const kept = blocks.map((block) => {
-      const verdict = verdictOf(block.place)
-      if ((verdict & SURE) !== 0) return true
-      if ((verdict & FURNITURE) !== 0) return false
-      if (verdict < inAll) return block.level === 1
-      if (block.text === 0 && block.level === 0 && block.kind !== 'fence' && !isIllustration(block.place)) return false
-      const isLinks = block.links > MAX_LINK_SHARE * block.text && block.text > 0
-      return !isLinks || block.level > 0 || block.kind === 'table'
-    })
-    if (strict) dropSections(blocks, kept)
-    dropShort(blocks, kept)
-    dropEmptyHeadings(blocks, kept)
-    return kept
+    const { values, end } = blocks.rows
+    for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = isContent(blocks, row, containers, regions) ? 1 : 0
+    if (strict) dropSections(blocks, containers)
+    dropShort(blocks)
+    dropEmptyHeadings(values, end)
   }
 }
 
-const wordsIn = (blocks: readonly Block[], kept: readonly boolean[]): number =>
-  blocks.reduce((sum, block, at) => (kept[at] === true ? sum + block.words : sum), 0)
-
-const isSure = ({ traits, above }: Container): boolean => ((traits | above) & IS_SURE) !== 0
-
-const isReply = ({ traits, above }: Container): boolean => ((traits | above) & IS_REPLIES) !== 0
-
-function hasAbove(container: Container, test: (above: Container) => boolean): boolean {
-  for (let at = container.parent; at !== undefined; at = at.parent) if (test(at)) return true
-  return false
+/**
+ * Returns the only container of a kind that is large enough, those inside it not counted, or -1. If one of those has nearly
+ * all of its text, the innermost of them.
+ */
+function regionOf(values: Int32Array, end: number, trait: number, minText: number, minShare: number): number {
+  let found = -1
+  let count = 0
+  let all = 0
+  for (let row = 0; row < end; row += WIDTH) {
+    const parent = values[row + PARENT] as number
+    const isInside = row > 0 && values[parent + VERDICT] === 1
+    values[row + VERDICT] = isInside ? 1 : 0
+    if (((values[row + TRAITS] as number) & trait) === 0 || values[row + HAS_BLOCKS] === 0) continue
+    const long = values[row + LONG] as number
+    if (((values[parent + WITHIN] as number) & trait) === 0) all += long
+    if (isInside || long < minText) continue
+    values[row + VERDICT] = 1
+    found = row
+    count++
+  }
+  // One of many articles, as in a forum, is not the content of the page.
+  if (count !== 1 || (values[found + LONG] as number) <= minShare * all) return -1
+  const minInner = Math.max(minText, MIN_INNER_SHARE * (values[found + LONG] as number))
+  let inner = found
+  for (let row = found; row < end; row += WIDTH)
+    if (
+      ((values[row + TRAITS] as number) & trait) !== 0 &&
+      values[row + HAS_BLOCKS] === 1 &&
+      (values[row + LONG] as number) >= minInner
+    )
+      inner = row
+  return inner
 }
 
-/** Maximum distance, in containers, between an image and the text that it illustrates. */
-const NEAR = 2
+/** Returns whether the page has enough text without its comments and reviews. */
+function hasMoreThanReplies({ rows: { values, end } }: Blocks, containers: Int32Array): boolean {
+  let sum = 0
+  for (let row = 0; row < end && sum < MIN_WITHOUT_REPLIES; row += WIDTH) {
+    const text = values[row + BLOCK_TEXT] as number
+    if (!isLong(text, values[row + BLOCK_LINKS] as number)) continue
+    if (((containers[(values[row + PLACE] as number) + WITHIN] as number) & IS_REPLIES) === 0) sum += text
+  }
+  return sum >= MIN_WITHOUT_REPLIES
+}
+
+function isContent(blocks: Blocks, row: number, containers: Int32Array, regions: number): boolean {
+  const { values } = blocks.rows
+  const place = values[row + PLACE] as number
+  const verdict = containers[place + VERDICT] as number
+  if ((verdict & SURE) !== 0) return true
+  if ((verdict & FURNITURE) !== 0) return false
+  const level = values[row + LEVEL] as number
+  if ((verdict & regions) !== regions) return level === 1
+  if (level > 0) return true
+  const text = values[row + BLOCK_TEXT] as number
+  if (text === 0) return blocks.kindOf(row) === 'fence' || isIllustration(containers, place)
+  return (values[row + BLOCK_LINKS] as number) <= MAX_LINK_SHARE * text || blocks.kindOf(row) === 'table'
+}
+
+function wordsIn({ rows: { values, end } }: Blocks): number {
+  let words = 0
+  for (let row = 0; row < end; row += WIDTH) if (values[row + KEPT] === 1) words += values[row + WORDS] as number
+  return words
+}
+
+function keepAll({ rows: { values, end } }: Blocks): void {
+  for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = 1
+}
+
 const MIN_ILLUSTRATED = 300
 
-function isIllustration(place: Container): boolean {
-  let at: Container | undefined = place
-  for (let up = 0; up < NEAR && at !== undefined; up++, at = at.parent) if (at.long >= MIN_ILLUSTRATED) return true
-  return false
-}
+/** Returns whether a container, or the one around it, has text that an image in it illustrates. */
+const isIllustration = (containers: Int32Array, place: number): boolean =>
+  (containers[place + LONG] as number) >= MIN_ILLUSTRATED ||
+  (containers[(containers[place + PARENT] as number) + LONG] as number) >= MIN_ILLUSTRATED
 
 /** Returns whether a container is a part of the page that is not content, by its name and its contents. */
-function isFurniture({ traits, long, text, links, name }: Container, strict: boolean): boolean {
-  const share = text === 0 ? 0 : links / text
+function isFurniture(containers: Int32Array, row: number, strict: boolean): boolean {
+  const traits = containers[row + TRAITS] as number
+  const text = containers[row + TEXT] as number
+  const long = containers[row + LONG] as number
+  const share = text === 0 ? 0 : (containers[row + LINKS] as number) / text
   if ((traits & IS_LIST) !== 0 && share > 0.6) return true
   if ((traits & IS_ASIDE) !== 0 && long < 1000) return true
   if ((traits & IS_FORM) !== 0 && long < 200) return true
   if (!strict || (traits & IS_FURNITURE) === 0 || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
-  return !/^h[1-6]$/.test(name) && (long < 80 || share > 0.6)
+  return long < 80 || share > 0.6
 }
 
 /** Minimum text of a section with a heading such as "Related" that is content nevertheless. */
 const MAX_SECTION = 600
 
 /** Drops sections with a heading such as "Related", up to the next heading of its level. */
-function dropSections(blocks: readonly Block[], kept: boolean[]): void {
-  for (let at = 0; at < blocks.length; at++) {
-    const { level, title } = blocks[at] as Block
-    if (level === 0 || kept[at] !== true || !ASIDE_TITLE.test(title)) continue
-    let end = at + 1
+function dropSections(blocks: Blocks, containers: Int32Array): void {
+  const { values, end } = blocks.rows
+  for (let row = 0; row < end; row += WIDTH) {
+    const level = values[row + LEVEL] as number
+    if (level === 0 || values[row + KEPT] === 0 || !ASIDE_TITLE.test(blocks.titleOf(row))) continue
+    let next = row + WIDTH
     let long = 0
-    while (end < blocks.length && ((blocks[end] as Block).level === 0 || (blocks[end] as Block).level > level)) {
-      const block = blocks[end++] as Block
-      if (kept[end - 1] === true && isLong(block)) long += block.text
+    for (; next < end; next += WIDTH) {
+      const inner = values[next + LEVEL] as number
+      if (inner !== 0 && inner <= level) break
+      const text = values[next + BLOCK_TEXT] as number
+      if (values[next + KEPT] === 1 && isLong(text, values[next + BLOCK_LINKS] as number)) long += text
     }
     if (long >= MAX_SECTION) continue
-    for (let each = at; each < end; each++) if (!isSure((blocks[each] as Block).place)) kept[each] = false
+    for (let each = row; each < next; each += WIDTH)
+      if (((containers[(values[each + PLACE] as number) + WITHIN] as number) & IS_SURE) === 0) values[each + KEPT] = 0
   }
 }
 
-/** Returns whether a block is text of some length that is not links. */
-export const isLong = ({ text, links }: { text: number; links: number }): boolean => text > 60 && links < 0.3 * text
-
 /** Drops blocks of one or two words between blocks that are short or dropped themselves. */
-function dropShort(blocks: readonly Block[], kept: boolean[]): void {
-  const isShort = (at: number) => at < 0 || at >= blocks.length || kept[at] !== true || (blocks[at] as Block).words < 5
-  for (const [at, { words, level, kind, text }] of blocks.entries())
-    if (kept[at] === true && words < 2 && text > 0 && level === 0 && kind !== 'fence' && kind !== 'table')
-      if (isShort(at - 1) && isShort(at + 1)) kept[at] = false
+function dropShort(blocks: Blocks): void {
+  const { values, end } = blocks.rows
+  const isShort = (row: number) =>
+    row < 0 || row >= end || values[row + KEPT] === 0 || (values[row + WORDS] as number) < 5
+  for (let row = 0; row < end; row += WIDTH) {
+    if (values[row + KEPT] === 0 || (values[row + WORDS] as number) >= 2) continue
+    if (values[row + BLOCK_TEXT] === 0 || values[row + LEVEL] !== 0 || !isShort(row - WIDTH) || !isShort(row + WIDTH))
+      continue
+    const kind = blocks.kindOf(row)
+    if (kind !== 'fence' && kind !== 'table') values[row + KEPT] = 0
+  }
 }
 
 /** Drops headings without remaining blocks before the next heading of their level. */
-function dropEmptyHeadings(blocks: readonly Block[], kept: boolean[]): void {
+function dropEmptyHeadings(values: Int32Array, end: number): void {
   /** The highest level of the headings since the last block that is content. */
   let above = 0
   let hasContent = false
-  for (let at = blocks.length - 1; at >= 0; at--) {
-    if (kept[at] !== true) continue
-    const { level } = blocks[at] as Block
+  for (let row = end - WIDTH; row >= 0; row -= WIDTH) {
+    if (values[row + KEPT] === 0) continue
+    const level = values[row + LEVEL] as number
     if (level === 0) {
       hasContent = true
       above = 0
-    } else if (level > 1 && !hasContent && (above === 0 || level >= above)) kept[at] = false
+    } else if (level > 1 && !hasContent && (above === 0 || level >= above)) values[row + KEPT] = 0
     else {
       hasContent = false
       above = level

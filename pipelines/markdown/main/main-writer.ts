@@ -1,25 +1,18 @@
-import { KNOWN_NAMES } from '../names.js'
+import { lengthOf } from '../characters.js'
 import { Writer, type Frame, type Leaf } from '../writer.js'
-import { MainContent, isLong, type Block } from './choose.js'
-import { addUpTo, Container } from './container.js'
-import { measure } from './measure.js'
+import { Blocks, IS_FINAL, KEPT } from './blocks.js'
+import { MainContent } from './choose.js'
+import { Containers } from './containers.js'
+import { WIDTH } from './rows.js'
 
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
 export const MAX_BUFFERED = 64 * 1024
 
-interface Buffered extends Block {
-  contents: string
-  /** Open frames around the block. */
-  readonly frames: Frame[]
-  readonly isFinal: boolean
-}
-
 /** Buffers blocks and writes those that are the main content of the page. */
 export class MainWriter extends Writer {
-  /** The container of the next blocks. */
-  place = new Container('', KNOWN_NAMES, undefined, 0, 0)
+  readonly containers = new Containers()
   readonly #content = new MainContent()
-  #blocks: Buffered[] = []
+  readonly #blocks = new Blocks()
   #buffered = 0
   /** The open frames around the block that was buffered last. */
   #around: Frame[] = []
@@ -37,25 +30,8 @@ export class MainWriter extends Writer {
     // An item without contents is not content.
     if (kind === 'empty') return
     if (this.frames.length > 1) this.leaveList()
-    const level = kind === 'heading' ? contents.search(/[^#]/) : 0
-    const { text, links, words } = measure(contents)
-    const { place } = this
-    const block: Buffered = {
-      kind,
-      contents,
-      isFinal,
-      frames: this.#framesAround(),
-      place,
-      level: level < 0 ? contents.length : level,
-      title: kind === 'heading' ? titleOf(contents) : '',
-      text,
-      links,
-      words,
-    }
-    place.add(text, links, isLong(block) ? text : 0)
-    this.#blocks.push(block)
-    this.#buffered += contents.length
-    if (this.#buffered > MAX_BUFFERED) this.#decide()
+    this.#blocks.add(kind, contents, isFinal, this.#framesAround(), this.containers.row())
+    this.#count(lengthOf(contents))
   }
 
   /** Returns the open frames, which later blocks share: a frame that ends is not opened again. */
@@ -70,12 +46,13 @@ export class MainWriter extends Writer {
   }
 
   override more(line: string): void {
-    const last = this.#blocks.at(-1)
-    if (last !== undefined) {
-      last.contents += `\n${line}`
-      this.#buffered += line.length
-      if (this.#buffered > MAX_BUFFERED) this.#decide()
-    } else if (this.#wroteLast) super.more(line)
+    if (this.#blocks.more(line)) this.#count(line.length)
+    else if (this.#wroteLast) super.more(line)
+  }
+
+  #count(length: number): void {
+    this.#buffered += length
+    if (this.#buffered > MAX_BUFFERED) this.#decide()
   }
 
   override end(): void {
@@ -85,25 +62,22 @@ export class MainWriter extends Writer {
   }
 
   #decide(): void {
+    const { containers } = this
     const blocks = this.#blocks
-    this.#blocks = []
     this.#buffered = 0
-    addUpTo(undefined, this.place)
-    const kept = this.#content.choose(blocks)
+    blocks.measure(containers.rows.values)
+    containers.addUp()
+    this.#content.choose(blocks, containers)
+    containers.dropEnded()
     const { frames } = this
-    for (const [at, { kind, contents, frames: around, isFinal }] of blocks.entries()) {
-      this.#wroteLast = kept[at] === true
+    const { values, end } = blocks.rows
+    for (let at = 0, row = 0; row < end; at++, row += WIDTH) {
+      this.#wroteLast = values[row + KEPT] === 1
       if (!this.#wroteLast) continue
-      this.frames = around
-      super.leaf(kind, contents, isFinal)
+      this.frames = blocks.frames[at] as Frame[]
+      super.leaf(blocks.kindOf(row), blocks.markdownOf(row), values[row + IS_FINAL] === 1)
     }
     this.frames = frames
+    blocks.clear()
   }
 }
-
-/** Returns the text of a heading without its marks. */
-const titleOf = (heading: string): string =>
-  heading
-    .slice(0, 200)
-    .replace(/^#+ */, '')
-    .replace(/[[\]*_\\]/g, '')

@@ -1,20 +1,13 @@
-import { lengthOf } from '../characters.js'
-import { CodeUnits } from '../code-units.js'
-
-/** Measures of the Markdown of a block. */
-export interface BlockMeasure {
-  /** Characters without white space and addresses. */
-  readonly text: number
-  /** Part of them in links. */
-  readonly links: number
-  readonly words: number
-}
-
 const BACKSLASH = 0x5c
 const LESS = 0x3c
+const GREATER = 0x3e
+const COLON = 0x3a
+const BANG = 0x21
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_PARENTHESIS = 0x28
+const CLOSE_PARENTHESIS = 0x29
+const LF = 0x0a
 
 /** What a character is: part of a word, or one that may mean something in Markdown. */
 const IN_WORD = 1
@@ -22,70 +15,97 @@ const MARK = 2
 const CLASSES = new Uint8Array(0x10000).fill(IN_WORD, 0xc0)
 for (const char of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789')
   CLASSES[char.charCodeAt(0)] = IN_WORD
-for (const char of '\\<[]') CLASSES[char.charCodeAt(0)] = MARK
+for (const char of '\\<[]\0') CLASSES[char.charCodeAt(0)] = MARK
 
-const code = new CodeUnits()
+/** What a scheme may have after its first letter, beside letters. */
+const SCHEME = new Uint8Array(0x10000)
+for (const char of '0123456789+.-') SCHEME[char.charCodeAt(0)] = 1
+
+/** Maximum characters of the scheme of an address, with `<` and `:`. */
+const MAX_SCHEME = 20
 
 /** For each open bracket, the characters before it, negative if it is that of an image. */
 const brackets: number[] = []
 
-/** Measures one block. One pass: the time is linear in the length. */
-export function measure(markdown: string): BlockMeasure {
-  const length = lengthOf(markdown)
-  const units = code.fill(markdown)
-  const classes = CLASSES
-  brackets.length = 0
-  let text = 0
-  let links = 0
-  let words = 0
-  let before = 0
-  /** No `>` follows: without it, each `<` of a long block would search to its end. */
-  let isOpenEnded = false
-  for (let at = 0 | 0; at < length; at++) {
-    const char = units[at] as number
-    const kind = classes[char] as number
-    if (kind !== MARK) {
-      text += kind
-      words += kind & ~before
-      before = kind
-      continue
-    }
-    if (char === BACKSLASH) continue
-    if (char === LESS && !isOpenEnded && /^<[a-z][a-z\d+.-]*:/i.test(markdown.slice(at, at + 20))) {
-      const end = markdown.indexOf('>', at)
-      if (end > at) {
-        text += end - at
-        links += end - at
-        words++
-        at = end
-        continue
+/** Measures of the Markdown of a block. */
+export class BlockMeasure {
+  /** Characters without white space and addresses. */
+  text = 0
+  /** Part of them in links. */
+  links = 0
+  words = 0
+
+  /** Measures the block between two positions, at the second of which is a 0. One pass: the time is linear in the length. */
+  read(units: Uint16Array, start: number, end: number): void {
+    const classes = CLASSES
+    brackets.length = 0
+    let text = 0
+    let links = 0
+    let words = 0
+    let before = 0
+    /** No `>` follows: without it, each `<` of a long block would search to its end. */
+    let isOpenEnded = false
+    let at = start | 0
+    for (;;) {
+      let kind = classes[units[at] as number] as number
+      while (kind !== MARK) {
+        text += kind
+        words += kind & ~before
+        before = kind
+        kind = classes[units[++at] as number] as number
       }
-      isOpenEnded = true
-    }
-    if (char === OPEN_BRACKET) {
-      brackets.push(at > 0 && units[at - 1] === 0x21 ? -1 - text : text)
-      before = 0
-    } else if (char === CLOSE_BRACKET) {
-      const opened = brackets.pop()
-      if (opened !== undefined && units[at + 1] === OPEN_PARENTHESIS) {
-        // The text that describes an image is not the text of the page.
-        if (opened < 0) text = -1 - opened
-        else links += text - opened
-        at = endOfDestination(units, length, at + 2)
+      if (at >= end) break
+      const char = units[at] as number
+      if (char === OPEN_BRACKET) brackets.push(at > start && units[at - 1] === BANG ? -1 - text : text)
+      else if (char === CLOSE_BRACKET) {
+        const opened = brackets.pop()
+        if (opened !== undefined && units[at + 1] === OPEN_PARENTHESIS) {
+          // The text that describes an image is not the text of the page.
+          if (opened < 0) text = -1 - opened
+          else links += text - opened
+          at = endOfDestination(units, end, at + 2)
+        }
+      } else if (char === LESS && !isOpenEnded && hasScheme(units, at)) {
+        const from = at
+        while (at < end && units[at] !== GREATER) at++
+        isOpenEnded = at === end
+        if (!isOpenEnded) {
+          text += at - from
+          links += at - from
+          words++
+          at++
+          continue
+        }
+        at = from
       }
-      before = 0
-    } else before = 0
+      if (char !== BACKSLASH) before = 0
+      if (++at > end) break
+    }
+    this.text = text
+    this.links = Math.min(links, text)
+    this.words = words
   }
-  return { text, links: Math.min(links, text), words }
 }
 
-function endOfDestination(units: Uint16Array, length: number, from: number): number {
+/** Returns whether an address begins after a `<`. */
+function hasScheme(units: Uint16Array, at: number): boolean {
+  for (let look = at + 1; look < at + MAX_SCHEME; look++) {
+    const char = units[look] as number
+    if (char === COLON) return look > at + 1
+    const isLetter = (char | 0x20) >= 0x61 && (char | 0x20) <= 0x7a
+    if (!isLetter && (look === at + 1 || SCHEME[char] !== 1)) return false
+  }
+  return false
+}
+
+/** Returns where the destination of a link ends: at its `)`, at the end of the line or of the block. */
+function endOfDestination(units: Uint16Array, end: number, from: number): number {
   let depth = 1
-  for (let at = from | 0; at < length; at++) {
+  for (let at = from | 0; at < end; at++) {
     const char = units[at]!
     if (char === OPEN_PARENTHESIS) depth++
-    else if (char === 0x29 && --depth === 0) return at
-    else if (char === 0x0a) return at
+    else if (char === CLOSE_PARENTHESIS && --depth === 0) return at
+    else if (char === LF) return at
   }
-  return length
+  return end
 }

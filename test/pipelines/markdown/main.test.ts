@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { convert, Converter } from '../../../pipelines/markdown/index.js'
 import { MAX_BUFFERED, MainWriter } from '../../../pipelines/markdown/main/main-writer.js'
-import { measure } from '../../../pipelines/markdown/main/measure.js'
+import { BlockMeasure } from '../../../pipelines/markdown/main/measure.js'
 import {
   IS_BODY,
   IS_FURNITURE,
@@ -11,6 +11,14 @@ import {
   partsInPage,
   partsNamed,
 } from '../../../pipelines/markdown/main/part-names.js'
+
+const unitsOf = (text: string) => Uint16Array.from(text, (char) => char.charCodeAt(0))
+
+function measure(markdown: string): BlockMeasure {
+  const found = new BlockMeasure()
+  found.read(unitsOf(`]<y:z>${markdown}\0(a>`), 6, 6 + markdown.length)
+  return found
+}
 
 const main = (html: string) => convert(html, { content: 'main' })
 
@@ -145,6 +153,8 @@ t.test('the main content of any page is the same however it is cut', async () =>
 t.test('blocks are measured without addresses and descriptions of images', async (t) => {
   t.same(measure('a [bc](/d "e f") ![gh](i.png) <https://j.k> l'), { text: 16, links: 14, words: 5 })
   t.same(measure(''), { text: 0, links: 0, words: 0 })
+  t.same(measure('a <b:c d [e](f'), { text: 5, links: 1, words: 5 })
+  t.same(measure('![a\\](b) [c] <d'), { text: 2, links: 0, words: 3 })
   t.match(measure('['.repeat(100_000)), { text: 0 })
 })
 
@@ -183,26 +193,11 @@ const NAMED: [name: string, parts: number][] = [
 for (const [name, parts] of NAMED)
   t.test(`the parts that ${JSON.stringify(name.slice(-20))} names`, async (t) => {
     t.equal(partsNamed(name), parts)
-    t.equal(
-      partsInPage(
-        Uint16Array.from(`<${name}>`, (char) => char.charCodeAt(0)),
-        1,
-        name.length + 1,
-      ),
-      parts,
-    )
+    t.equal(partsInPage(unitsOf(`<${name}>`), 1, name.length + 1), parts)
   })
 
 t.test('names that have to be decoded are not read in the page', async (t) => {
-  for (const name of ['nav &amp; x', 'x\r\nnav', 'café nav'])
-    t.equal(
-      partsInPage(
-        Uint16Array.from(name, (char) => char.charCodeAt(0)),
-        0,
-        name.length,
-      ),
-      -1,
-    )
+  for (const name of ['nav &amp; x', 'x\r\nnav', 'café nav']) t.equal(partsInPage(unitsOf(name), 0, name.length), -1)
   t.equal(partsNamed('café\u00a0nav'), IS_FURNITURE)
   const page = (name: string) =>
     `<main>${prose(4)}<div class="${name}"><span>Tell your friends about it</span></div></main>`

@@ -2,64 +2,6 @@ import type { Tag } from '../events.js'
 import { attributeBit, elementNamed, KNOWN_NAMES } from '../names.js'
 import { IS_BODY, IS_FURNITURE, IS_REPLIES, partsInPage, partsNamed } from './part-names.js'
 
-/** Amount of text of an element or a block, in characters without white space. */
-export interface Measure {
-  text: number
-  /** Part of it in links. */
-  links: number
-}
-
-/** An element around blocks, and measures of its blocks so far. */
-export class Container implements Measure {
-  readonly name: string
-  readonly parent: Container | undefined
-  readonly depth: number
-  /** Its group of elements, of those in `FOLLOWED`. */
-  readonly group: number
-  /** The bits below. */
-  readonly traits: number
-  /** Those of all containers around it. */
-  readonly above: number
-  text = 0
-  links = 0
-  /** Amount of text in blocks that are longer than a few words and not links. */
-  long = 0
-  /** Part of the three that the containers around it do not have yet. */
-  newText = 0
-  newLinks = 0
-  newLong = 0
-  /** The last pass over the blocks that has reached it, and what that pass has found. */
-  pass = 0
-  verdict = 0
-
-  constructor(name: string, id: number, parent: Container | undefined, depth: number, traits: number) {
-    this.name = name
-    this.group = FOLLOWED[id] as number
-    this.parent = parent
-    this.depth = depth
-    this.traits = traits
-    this.above = parent === undefined ? 0 : parent.traits | parent.above
-  }
-
-  /** Adds the measures of a block. */
-  add(text: number, links: number, long: number): void {
-    this.text += text
-    this.links += links
-    this.long += long
-    this.newText += text
-    this.newLinks += links
-    this.newLong += long
-  }
-}
-
-/** Adds what is new in a container, and in those around it up to `end`, to the next one. */
-export function addUpTo(end: Container | undefined, place: Container): void {
-  for (let at = place; at !== end && at.parent !== undefined; at = at.parent) {
-    at.parent.add(at.newText, at.newLinks, at.newLong)
-    at.newText = at.newLinks = at.newLong = 0
-  }
-}
-
 // What a container is: the parts that its class, id, role, label or `itemprop` names (part-names.ts), and these.
 export const IS_MAIN = 8
 export const IS_ARTICLE = 16
@@ -85,10 +27,12 @@ FOLLOWED[elementNamed('p').id] = PARAGRAPH
 FOLLOWED[elementNamed('li').id] = ITEM
 for (let level = 1; level <= 6; level++) FOLLOWED[elementNamed(`h${level}`).id] = HEADING
 
+/** Returns whether the element at a position in the table of names is followed. */
 export const isFollowed = (id: number): boolean => FOLLOWED[id] !== 0
 
-/** Returns whether the start tag of a followed element ends a container. */
-export function endsAt({ group }: Container, id: number): boolean {
+/** Returns whether the start tag of a followed element ends the container `open`, by their positions in the table of names. */
+export function endsAt(open: number, id: number): boolean {
+  const group = FOLLOWED[open] as number
   if (group === PARAGRAPH) return true
   return group > PARAGRAPH && group === FOLLOWED[id]
 }
@@ -126,7 +70,10 @@ export function traitsOf(tag: Tag): number {
     if ((bits & (BITS[at] as number)) !== 0) named |= partsOfAttribute(tag, NAMING[at] as string)
   if ((bits & ROLE) !== 0 && isMain(tag)) named |= IS_MAIN
   if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE
-  return traits | ((named & IS_BODY) !== 0 ? named & ~(IS_REPLIES | IS_FURNITURE) : named)
+  if ((named & IS_BODY) !== 0) named &= ~(IS_REPLIES | IS_FURNITURE)
+  // The name of a heading says what its text is about.
+  if (FOLLOWED[tag.id] === HEADING) named &= ~IS_FURNITURE
+  return traits | named
 }
 
 /** Returns whether it is a part of a page that React streams. */

@@ -1,0 +1,138 @@
+import type { Tag } from '../events.js'
+import { KNOWN_NAMES } from '../names.js'
+import { Rows, WIDTH } from './rows.js'
+import { endsAt, IS_SURE, traitsOf } from './traits.js'
+
+/** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
+const MAX_DEPTH = 64
+
+/** Maximum number of elements in which an end tag searches for its element. */
+const MAX_LOOK = 40
+
+// The numbers in the row of a container.
+/** The row of the container around it. That of the page is its own. */
+export const PARENT = 0
+/** The bits of traits.ts. */
+export const TRAITS = 1
+/** Those of the container and all around it. */
+export const WITHIN = 2
+/** Amount of text, in characters without white space. */
+export const TEXT = 3
+/** Part of it in links. */
+export const LINKS = 4
+/** Part of it in blocks that are longer than a few words and not links. */
+export const LONG = 5
+/** Whether it has blocks since the last choice. */
+export const HAS_BLOCKS = 6
+/** What a pass over the containers has found. */
+export const VERDICT = 7
+
+const OPEN_BITS = 16
+const OPEN_TRAITS = (1 << OPEN_BITS) - 1
+
+/**
+ * The elements around blocks. An open element has a row after its first block: most elements have none, and a row is around
+ * each of those after it that are inside it.
+ */
+export class Containers {
+  readonly rows = new Rows()
+  /** The open ones, from the outside, the page first: the position of the name in its table, and the traits. */
+  readonly #open = new Int32Array(MAX_DEPTH + 2)
+  /** Their rows, as far as they have one. */
+  readonly #rowOf = new Int32Array(MAX_DEPTH + 2)
+  /** The innermost one, and the innermost one that has a row. */
+  #last = 0
+  #lastRow = 0
+
+  constructor() {
+    this.#open[0] = KNOWN_NAMES << OPEN_BITS
+    this.rows.add()
+  }
+
+  /** Follows the start tag of an element. */
+  open(tag: Tag): void {
+    let last = this.#last
+    if (endsAt((this.#open[last] as number) >> OPEN_BITS, tag.id)) last--
+    if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traitsOf(tag))
+    else this.#endAfter(last)
+  }
+
+  /** Follows an end tag, by the position of its name in the table of names. */
+  close(id: number): void {
+    const open = this.#open
+    const last = this.#last
+    for (let at = last; at > 0 && at > last - MAX_LOOK; at--)
+      if ((open[at] as number) >> OPEN_BITS === id) {
+        this.#endAfter(at - 1)
+        return
+      }
+  }
+
+  /** Begins a container that is content anywhere in the page. `endSure` ends it. */
+  beginSure(): void {
+    this.#push(this.#last + 1, (KNOWN_NAMES << OPEN_BITS) | IS_SURE)
+  }
+
+  endSure(): void {
+    this.#endAfter(this.#last - 1)
+  }
+
+  #push(last: number, open: number): void {
+    this.#open[last] = open
+    this.#last = last
+    if (this.#lastRow >= last) this.#lastRow = last - 1
+  }
+
+  #endAfter(last: number): void {
+    this.#last = last
+    if (this.#lastRow > last) this.#lastRow = last
+  }
+
+  /** Returns the row of the innermost open container. */
+  row(): number {
+    while (this.#lastRow < this.#last) this.#addRow(++this.#lastRow)
+    return this.#rowOf[this.#last] as number
+  }
+
+  #addRow(at: number): void {
+    const row = this.rows.add()
+    const { values } = this.rows
+    const parent = this.#rowOf[at - 1] as number
+    const traits = (this.#open[at] as number) & OPEN_TRAITS
+    values[row + PARENT] = parent
+    values[row + TRAITS] = traits
+    values[row + WITHIN] = traits | (values[parent + WITHIN] as number)
+    values[row + TEXT] = values[row + LINKS] = values[row + LONG] = values[row + HAS_BLOCKS] = 0
+    this.#rowOf[at] = row
+  }
+
+  /** Adds the measures of each container to the one around it. */
+  addUp(): void {
+    const { values, end } = this.rows
+    for (let row = end - WIDTH; row > 0; row -= WIDTH) {
+      const parent = values[row + PARENT] as number
+      values[parent + TEXT]! += values[row + TEXT] as number
+      values[parent + LINKS]! += values[row + LINKS] as number
+      values[parent + LONG]! += values[row + LONG] as number
+      values[parent + HAS_BLOCKS]! |= values[row + HAS_BLOCKS] as number
+    }
+  }
+
+  /** Removes the rows of containers that have ended, and takes back what `addUp` has added from open ones. */
+  dropEnded(): void {
+    const { values } = this.rows
+    for (let at = 0; at <= this.#lastRow; at++) {
+      const row = at * WIDTH
+      values.copyWithin(row, this.#rowOf[at] as number, (this.#rowOf[at] as number) + WIDTH)
+      this.#rowOf[at] = row
+      values[row + HAS_BLOCKS] = 0
+      if (at === 0) continue
+      const parent = row - WIDTH
+      values[row + PARENT] = parent
+      values[parent + TEXT]! -= values[row + TEXT] as number
+      values[parent + LINKS]! -= values[row + LINKS] as number
+      values[parent + LONG]! -= values[row + LONG] as number
+    }
+    this.rows.end = (this.#lastRow + 1) * WIDTH
+  }
+}
