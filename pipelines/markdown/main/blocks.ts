@@ -1,4 +1,4 @@
-import { lengthOf, part } from '../characters.js'
+import { lengthOf } from '../characters.js'
 import { CodeUnits } from '../code-units.js'
 import type { Frame, Leaf } from '../writer.js'
 import { HAS_BLOCKS, LINKS, LONG, TEXT } from './containers.js'
@@ -18,10 +18,11 @@ export const WORDS = 4
 export const KEPT = 5
 /** Whether its links have been rewritten. */
 export const IS_FINAL = 6
-/** Where it begins in the text of all blocks. */
-const START = 7
 
 const HASH = 0x23
+
+/** Number of characters from which blocks are measured without the next one. */
+const GROUP = 8192
 
 const code = new CodeUnits()
 const measure = new BlockMeasure()
@@ -29,8 +30,6 @@ const measure = new BlockMeasure()
 /** Blocks of a page that are not chosen yet. */
 export class Blocks {
   readonly rows = new Rows()
-  /** After `measure`, the text of all. */
-  #all = ''
   readonly kinds: Leaf[] = []
   readonly contents: string[] = []
   /** Open frames around each. */
@@ -59,7 +58,6 @@ export class Blocks {
 
   clear(): void {
     this.rows.end = 0
-    this.#all = ''
     this.added.clear()
     this.kinds.length = this.contents.length = this.frames.length = 0
   }
@@ -67,15 +65,25 @@ export class Blocks {
   /** Measures all blocks, and adds the measures to those of their containers. */
   measure(containers: Int32Array): void {
     const { contents } = this
+    const { length } = contents
+    for (let first = 0, next = 0; first < length; first = next) {
+      // Several together, since each call to copy a text takes as long as many characters; few, since memory for long texts
+      // is slow to get.
+      let size = 0
+      do size += lengthOf(contents[next++] as string)
+      while (next < length && size < GROUP)
+      this.#measure(first, next, code.fill(contents.slice(first, next).join('\0')), containers)
+    }
+  }
+
+  /** Measures the blocks from `first` to `next`, whose code units, with a 0 after each, these are. */
+  #measure(first: number, next: number, units: Uint16Array, containers: Int32Array): void {
+    const { contents } = this
     const { values } = this.rows
-    // Together: each call to copy a text takes as long as many characters, and parts of flat text are written faster.
-    this.#all = contents.join('\0')
-    const units = code.fill(this.#all)
     let start = 0
-    for (let at = 0, row = 0; at < contents.length; at++, row += WIDTH) {
-      const end = start + lengthOf(contents[at] as string)
-      values[row + START] = start
+    for (let at = first, row = first * WIDTH; at < next; at++, row += WIDTH) {
       if (values[row + LEVEL] === 1) values[row + LEVEL] = levelOf(units, start)
+      const end = start + lengthOf(contents[at] as string)
       measure.read(units, start, end)
       start = end + 1
       const { text, links } = measure
@@ -94,11 +102,9 @@ export class Blocks {
     return this.kinds[row / WIDTH] as Leaf
   }
 
-  /** Returns the Markdown of a block that was measured. */
   markdownOf(row: number): string {
     const at = row / WIDTH
-    const start = this.rows.values[row + START] as number
-    const markdown = part(this.#all, start, start + lengthOf(this.contents[at] as string))
+    const markdown = this.contents[at] as string
     return this.added.size === 0 ? markdown : markdown + (this.added.get(at) ?? '')
   }
 

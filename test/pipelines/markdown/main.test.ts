@@ -160,9 +160,9 @@ t.test('blocks are measured without addresses and descriptions of images', async
 
 // Each `<` that begins a scheme searched the whole block for its `>`: a page of 6 MB took ten seconds.
 t.test('a block of opened autolinks is measured in linear time', async (t) => {
-  const start = performance.now()
+  const before = process.cpuUsage()
   t.same(measure('<a:'.repeat(1_000_000)), { text: 1_000_000, links: 0, words: 1_000_000 })
-  const elapsed = performance.now() - start
+  const elapsed = process.cpuUsage(before).user / 1000
   t.ok(elapsed < 2000, `${elapsed.toFixed(0)} ms`)
 })
 
