@@ -1,7 +1,10 @@
 import { isReachable } from '../address.js'
+import { codeAt, isSpace } from '../characters.js'
 import type { Tag } from '../events.js'
 import { attributeBit } from '../names.js'
 import { words } from './element.js'
+
+const COMMA = 0x2c
 
 /** Attributes in which scripts that load images lazily store the address. */
 const LATE = words(
@@ -17,9 +20,18 @@ const PERHAPS_LATE = words(`data-url data-image data-echo data-lazyload data-laz
   data-actualsrc data-imgsrc data-img-src data-image-src data-delayed-url data-opt-src data-ezsrc data-runner-src
   data-wpfc-original-src data-pagespeed-lazy-src nitro-lazy-src data-file file zoomfile`)
 
-/** Small or blurred images that a page shows until the real one is loaded. */
+/** Addresses of small or blurred images that a page shows until the real one is loaded, and names of their files. */
+const BLURRED = /[?&;,/_-](?:blur|lqip)(?![a-z])/i
 const PLACEHOLDER =
-  /[?&;,/_-](?:blur|lqip)(?![a-z])|(?:placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1)[^/]*\.(?:gif|png|svg|jpe?g|webp)(?:[?#]|$)|(?:^|\/)(?:gr[ae]y|none|empty|loader|clear|dot|trans|px)\.(?:gif|png)(?:[?#]|$)/i
+  /placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1|^(?:gr[ae]y|none|empty|loader|clear|dot|trans|px)\./i
+
+function isPlaceholder(url: string): boolean {
+  if (BLURRED.test(url)) return true
+  // Each part is searched once: one pattern for all of it would take time by the square of the length.
+  const [path = ''] = url.split(/[?#]/, 1)
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return /\.(?:gif|png|svg|jpe?g|webp)$/i.test(name) && PLACEHOLDER.test(name)
+}
 
 /** Classes of images whose `src` is shown until the real one is loaded. */
 const IS_LATE = /(?:^|\s)(?:(?:b-)?lazy|lozad|blur-?up|unveil)/i
@@ -29,43 +41,77 @@ const IMAGE_FILE = /^\s*[^\s{}]{1,2000}\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s{
 /** Returns the address of an image, including one that a script would load lazily. `picture`: the sources around it. */
 export function imageSource(tag: Tag, picture: string | undefined): string | undefined {
   const src = tag.attribute('src')
-  const isUsable = isImage(src) && !PLACEHOLDER.test(src)
+  const isUsable = isImage(src) && !isPlaceholder(src)
   const isLate = (tag.attributeBits & LATE_BITS) !== 0 && IS_LATE.test(tag.attribute('class') ?? '')
   if (isUsable && !isLate) return src
-  const late = LATE.map((name) => tag.attribute(name)).find((url) => isImage(url) && !url.includes('{'))
-  if (late !== undefined) return late
-  const set = largestIn(LATE_SETS.map((name) => tag.attribute(name)))
+  for (const name of LATE) {
+    const url = tag.attribute(name)
+    if (isImage(url) && !url.includes('{')) return url
+  }
+  const set = largestIn(tag, LATE_SETS)
   if (set !== undefined || isUsable) return set ?? src
   return (
-    largestIn([tag.attribute('srcset'), picture]) ??
-    PERHAPS_LATE.map((name) => tag.attribute(name)).find((url) => isImage(url) && IMAGE_FILE.test(url)) ??
+    largestIn(tag, ['srcset']) ??
+    (picture === undefined ? undefined : imageIn(picture)) ??
+    perhapsLate(tag) ??
     (isImage(src) ? src : undefined)
   )
+}
+
+function perhapsLate(tag: Tag): string | undefined {
+  for (const name of PERHAPS_LATE) {
+    const url = tag.attribute(name)
+    if (isImage(url) && IMAGE_FILE.test(url)) return url
+  }
+  return undefined
 }
 
 const isImage = (url: string | undefined): url is string =>
   url !== undefined && /\S/.test(url) && isReachable(url.trim())
 
-function largestIn(sets: readonly (string | undefined)[]): string | undefined {
-  for (const set of sets) {
-    const best = set === undefined ? undefined : largest(set)
-    if (isImage(best)) return best
+function largestIn(tag: Tag, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const set = tag.attribute(name)
+    const best = set === undefined ? undefined : imageIn(set)
+    if (best !== undefined) return best
   }
   return undefined
 }
 
+function imageIn(set: string): string | undefined {
+  const best = largest(set)
+  return isImage(best) ? best : undefined
+}
+
 /** Returns the image of a `srcset` with the highest density or the greatest width. WHATWG HTML, 4.8.4.2.1. */
 function largest(set: string): string | undefined {
+  const { length } = set
   let best: string | undefined
   let largestSize = -1
-  for (const [, url, size] of set.matchAll(/([^\s,]\S*[^\s,]|[^\s,])(?:\s+([\d.]+)[wx])?\s*(?:,|$)/g)) {
-    const value = size === undefined ? 1 : Number(size)
-    if (value > largestSize) {
-      largestSize = value
-      best = url
+  for (let at = 0; at < length;) {
+    while (at < length && (isSpace(codeAt(set, at)) || codeAt(set, at) === COMMA)) at++
+    const start = at
+    while (at < length && !isSpace(codeAt(set, at))) at++
+    let end = at
+    while (end > start && codeAt(set, end - 1) === COMMA) end--
+    if (end === start) break
+    const comma = end < at ? at : set.indexOf(',', at)
+    const next = comma < 0 ? length : comma
+    const size = sizeOf(set.slice(at, next))
+    if (size > largestSize) {
+      largestSize = size
+      best = set.slice(start, end)
     }
+    at = next
   }
   return best
+}
+
+/** Returns the number of a descriptor such as `2x` or `300w`: 1 if it is missing, -1 if it is malformed. */
+function sizeOf(descriptor: string): number {
+  const text = descriptor.slice(0, 100).trim()
+  const size = /^([\d.]+)[wx](?:\s|$)/.exec(text)?.[1]
+  return text === '' ? 1 : size === undefined ? -1 : Number(size)
 }
 
 /** An image in Markdown, with its description and its address. */
