@@ -27,7 +27,7 @@ export const backup: DefineCommand = (command) => {
       const [key] = await readKeys(secretKeys(loadConfig(config))).catch((error: unknown) => {
         throw new Exit(
           1,
-          `the secret key cannot be read (${messageOf(error)}); run the command as the user of the daemon`,
+          `the secret key cannot be read (${messageOf(error)}); start the daemon first, which creates it, and run the command as its user`,
         )
       })
       const authorization = `Bearer ${new Keyring([key]).derive(BACKUP_KEY).toString('hex')}`

@@ -66,13 +66,16 @@ export const serve: DefineCommand = (command) => {
     })
 }
 
+const DEMO_TOKEN = 'demo-token-for-loopback-only'
+
 /** For the demo: its site, and the token that its configuration names. */
 const thingsToTry = ({ proxy, control, admin }: Daemon): string => `
 Try:
   curl -H 'Accept: text/markdown' ${proxy}/               a page in Markdown
   curl -H 'Accept: text/markdown' ${proxy}/signals.html   tables, ${proxy}/api.html code
   curl -i ${proxy}/                                       the same page as browsers get it
-  curl -H "Authorization: Bearer \${EDGED_ADMIN_TOKEN:-demo-token-for-loopback-only}" ${control}/zones   the API
+  ${control.replace(/\/client\/v4$/, '/ui/')}                             the dashboard; its token is ${DEMO_TOKEN}
+  curl -H "Authorization: Bearer \${EDGED_ADMIN_TOKEN:-${DEMO_TOKEN}}" ${control}/zones   the API
   curl ${admin}/readyz
 
 `

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import { natsTarget } from '../../pipelines/logpush/spool/nats/target.js'
 import { messageOf, type Issue } from '../core/errors.js'
 import { accessIssues } from '../core/permissions.js'
@@ -140,14 +141,29 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
     issues.push({ pointer: `${pointer}/account`, message: `names no entry of accounts: ${zone.account}` })
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
+  if (zone.name.startsWith('*') || !isHostname(zone.name))
+    issues.push({ pointer: `${pointer}/name`, message: notAHostname(zone.name) })
   for (const [at, name] of (zone.hostnames ?? []).entries()) {
-    if (name !== '*' && !HOSTNAME.test(name) && parseIp(name.replace(/^\[|\]$/g, '')) === undefined)
-      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `is not a host name: ${name}` })
+    if (name !== '*' && !isHostname(name))
+      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: notAHostname(name) })
     const other = config.zones.findIndex((zone, i) => i < index && zone.hostnames?.includes(name))
     if (other >= 0)
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `${name} belongs to zone ${other + 1} already` })
   }
   return issues
+}
+
+const isHostname = (name: string): boolean => HOSTNAME.test(name) || parseIp(name.replace(/^\[|\]$/g, '')) !== undefined
+
+/** Says what to write instead, if that is known. */
+function notAHostname(name: string): string {
+  const ascii = domainToASCII(name)
+  const hint = name.startsWith('*')
+    ? '; wildcards belong in hostnames'
+    : ascii !== '' && ascii !== name && HOSTNAME.test(ascii)
+      ? `; write it as ${ascii}`
+      : ''
+  return `is not a host name: ${name}${hint}`
 }
 
 /** Returns whether a text is an address, or a network in CIDR form. */

@@ -19,7 +19,7 @@ const wrongShape = issuesOf(ConfigFile, { defaults: true })
 /** Checks of what the file refers to. Each returns an issue's message, or undefined. */
 export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
-  readonly clientAuthority: (file: string) => string | undefined
+  readonly authority: (file: string) => string | undefined
 }
 
 const NO_CHECKS: ConfigChecks = {
@@ -27,7 +27,7 @@ const NO_CHECKS: ConfigChecks = {
   locator: () => () => undefined,
   jobDestination: () => undefined,
   certificate: () => undefined,
-  clientAuthority: () => undefined,
+  authority: () => undefined,
 }
 
 /** Reads a configuration file; throws {@link BadConfig} with every issue found. */
@@ -83,17 +83,22 @@ function deadLetterIssues({ logpush: { dead_letter: text, destinations } }: Conf
   return message === undefined ? [] : [{ pointer: '/logpush/dead_letter', message }]
 }
 
-function certificateIssues({ proxy, control, zones }: Config, checks: ConfigChecks): Issue[] {
+function certificateIssues({ proxy, control, zones, egress }: Config, checks: ConfigChecks): Issue[] {
   const files = [
     ...(proxy.tls?.certificates ?? []).map((pair, index) => [`/proxy/tls/certificates/${index}`, pair] as const),
     ...(control.tls ? [['/control/tls', control.tls] as const] : []),
   ]
-  const authorities = zones.flatMap(({ client_ca_file: file }, index) =>
-    file === undefined ? [] : [[`/zones/${index}/client_ca_file`, file] as const],
-  )
+  const authorities = [
+    ['/egress/ca_file', egress.ca_file] as const,
+    ['/proxy/tls/acme/ca_file', proxy.tls?.acme?.ca_file] as const,
+    ...zones.flatMap(({ client_ca_file: client, origin_ca_file: origin }, index) => [
+      [`/zones/${index}/client_ca_file`, client] as const,
+      [`/zones/${index}/origin_ca_file`, origin] as const,
+    ]),
+  ]
   return [
     ...files.map(([pointer, pair]) => ({ pointer, message: checks.certificate(pair) })),
-    ...authorities.map(([pointer, file]) => ({ pointer, message: checks.clientAuthority(file) })),
+    ...authorities.map(([pointer, file]) => ({ pointer, message: file ? checks.authority(file) : undefined })),
   ].flatMap(({ pointer, message }) => (message === undefined ? [] : [{ pointer, message }]))
 }
 

@@ -70,3 +70,15 @@ export function machineFault(error: unknown): string | undefined {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+const FILE_FAULTS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'permission denied; let the user that runs edged read it',
+  EISDIR: 'it is a folder',
+}
+
+/** Says why a file cannot be read, and what to do. */
+export function fileFault(error: unknown): string {
+  const { code = '' } = error as NodeJS.ErrnoException
+  return FILE_FAULTS[code] ?? messageOf(error)
+}

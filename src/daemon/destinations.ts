@@ -3,7 +3,7 @@ import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { ConfigChecks } from '../config/load.js'
 import { locator } from './locator.js'
 import { certificateIssue } from '../tls/certificates.js'
-import { clientAuthorityIssue } from '../tls/client-authority.js'
+import { authorityIssue } from '../tls/client-authority.js'
 import type { Clock } from '../core/clock.js'
 import { InvalidInput } from '../core/errors.js'
 import type { Log } from '../core/log.js'
@@ -59,6 +59,6 @@ export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigCheck
       issue(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
     locator,
     certificate: certificateIssue,
-    clientAuthority: clientAuthorityIssue,
+    authority: authorityIssue,
   }
 }

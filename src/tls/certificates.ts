@@ -1,8 +1,8 @@
 import { X509Certificate, createPrivateKey, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { messageOf } from '../core/errors.js'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { ClientAuthority } from './client-authority.js'
+import { pem } from './pem.js'
 
 /** Two PEM files: the chain, leaf first, and the private key of the leaf. */
 export interface CertificateFiles {
@@ -144,15 +144,6 @@ export class CertificateTable {
   #named(name: string): Certificate | undefined {
     const dot = name.indexOf('.')
     return this.#exact.get(name) ?? (dot > 0 ? this.#wildcards.get(name.slice(dot + 1)) : undefined)
-  }
-}
-
-function pem(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    throw new Error(`cannot read ${file}: ${code}`, { cause })
   }
 }
 

@@ -1,8 +1,8 @@
 import { createHash, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { TLSSocket } from 'node:tls'
 import type { ClientCertificate, CertificateTexts, CertificateStatus } from '../core/client-certificate.js'
 import { messageOf } from '../core/errors.js'
+import { pem } from './pem.js'
 
 const PEM_BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 /** Maximum length of an OpenSSL session id context. */
@@ -35,21 +35,16 @@ export class ClientAuthority {
 
 /** Loads authorities from a file. Throws with a message that names it. */
 export function loadClientAuthority(file: string): ClientAuthority {
+  const text = pem(file)
   try {
-    return new ClientAuthority(readFileSync(file, 'utf8'))
+    return new ClientAuthority(text)
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Error(
-      code === 'ENOENT' || code === 'EACCES'
-        ? `cannot read ${file}: ${code}`
-        : `${file} is not usable: ${messageOf(cause)}`,
-      { cause },
-    )
+    throw new Error(`${file} is not usable: ${messageOf(cause)}`, { cause })
   }
 }
 
 /** Returns why a file cannot be used, undefined if it can. */
-export function clientAuthorityIssue(file: string): string | undefined {
+export function authorityIssue(file: string): string | undefined {
   try {
     loadClientAuthority(file)
     return undefined

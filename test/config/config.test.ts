@@ -2,7 +2,7 @@ import addFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { globSync } from 'tinyglobby'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { documented } from '../../src/config/document.js'
@@ -140,6 +140,21 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     'a host name that is none',
     zone('    hostnames: ["a b"]'),
     /^f.yaml:7:17: zones.0.hostnames.0 is not a host name: a b/,
+  ],
+  [
+    'a zone name that is none',
+    zone().replace('a.test', '"b test"'),
+    /^f.yaml:5:5: zones.0.name is not a host name: b test/,
+  ],
+  [
+    'a zone name with a wildcard',
+    zone().replace('a.test', '"*.b.test"'),
+    /zones.0.name is not a host name: \*.b.test; wildcards belong in hostnames/,
+  ],
+  [
+    'a zone name in Unicode',
+    zone().replace('a.test', 'bücher.test'),
+    /zones.0.name is not a host name: bücher.test; write it as xn--bcher-kva.test/,
   ],
   [
     'an opening without a port',
@@ -428,4 +443,25 @@ t.test('a missing file is an issue', async (t) => {
     name: 'BadConfig',
     message: /^\/nowhere\/f.yaml:1:1: no such file/,
   })
+})
+
+// A daemon with a missing authority file ended with the code 1, and `edged check` found nothing.
+t.test('every file of authorities is checked', async (t) => {
+  const files = ['a.pem', 'b.pem', 'c.pem', 'd.pem']
+  const text =
+    zone('    origin_ca_file: a.pem\n    client_ca_file: b.pem\negress: { ca_file: c.pem }\n') +
+    'proxy: { tls: { acme: { email: a@b.test, agree_to_terms: true, ca_file: d.pem } } }'
+  const nothing = () => undefined
+  const checks = { destination: nothing, locator: () => nothing, jobDestination: nothing, certificate: nothing }
+  const authority = (file: string) => (files.includes(basename(file)) ? `cannot read ${basename(file)}` : undefined)
+  try {
+    readConfig(text, '/etc/edged/f.yaml', {}, { ...checks, authority })
+    t.fail('was accepted')
+  } catch (error) {
+    const { message } = error as BadConfig
+    t.match(message, /egress.ca_file cannot read c.pem/)
+    t.match(message, /proxy.tls.acme.ca_file cannot read d.pem/)
+    t.match(message, /zones.0.client_ca_file cannot read b.pem/)
+    t.match(message, /zones.0.origin_ca_file cannot read a.pem/)
+  }
 })

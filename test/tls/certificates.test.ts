@@ -125,7 +125,7 @@ t.test('a pair that cannot be used is reported with its file', async (t) => {
   const text = join(folder, 'text.pem')
   writeFileSync(text, 'no certificate')
   for (const [files, message] of [
-    [{ ...FIRST, cert_file: join(folder, 'none.pem') }, /^cannot read .*none\.pem: ENOENT$/],
+    [{ ...FIRST, cert_file: join(folder, 'none.pem') }, /^cannot read .*none\.pem: no such file$/],
     [{ ...FIRST, cert_file: text }, /text\.pem is not a PEM certificate$/],
     [{ ...FIRST, key_file: text }, /text\.pem is not an unencrypted PEM private key$/],
     [{ ...FIRST, key_file: SECOND.key_file }, /second-key\.pem is not the private key of the first certificate in/],

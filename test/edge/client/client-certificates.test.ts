@@ -5,7 +5,7 @@ import { connect, type ConnectionOptions } from 'node:tls'
 import * as x509 from '@peculiar/x509'
 import t, { type Test } from 'tap'
 import type { LogRecord } from '../../../src/core/emit.js'
-import { ClientAuthority, clientAuthorityIssue } from '../../../src/tls/client-authority.js'
+import { ClientAuthority, authorityIssue } from '../../../src/tls/client-authority.js'
 import { startOrigin, startProxy, testZone } from '../../helpers/proxy.js'
 import { ruledZone } from '../../helpers/rules.js'
 import { CA_FILE, tlsFile } from '../../helpers/tls.js'
@@ -191,7 +191,7 @@ t.test('a certificate is not known to the zone of another authority', async (t) 
 })
 
 t.test('a file without a certificate is rejected by name', async (t) => {
-  t.equal(clientAuthorityIssue(CA_FILE), undefined)
-  t.equal(clientAuthorityIssue('/none.pem'), 'cannot read /none.pem: ENOENT')
-  t.equal(clientAuthorityIssue(tlsFile('key.pem')), `${tlsFile('key.pem')} is not usable: it has no PEM certificate`)
+  t.equal(authorityIssue(CA_FILE), undefined)
+  t.equal(authorityIssue('/none.pem'), 'cannot read /none.pem: no such file')
+  t.equal(authorityIssue(tlsFile('key.pem')), `${tlsFile('key.pem')} is not usable: it has no PEM certificate`)
 })
