@@ -70,6 +70,15 @@ function reader(daemon: Daemon, script: string) {
   }
 }
 
+const NO_VERSION = '00000000-0000-4000-8000-000000000000'
+
+/** A list of the account. */
+async function listOf<T>({ control }: Daemon, path: string): Promise<T[]> {
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  const response = await fetch(`${control}/accounts/${ACCOUNT}${path}`, { headers })
+  return ((await response.json()) as { result: T[] }).result
+}
+
 /** The version that a command says it made. */
 const versionIn = ({ out }: Ran): string => /Version ID: ([0-9a-f-]{36})/.exec(out)?.[1] ?? 'none'
 
@@ -278,6 +287,46 @@ t.test('wrangler 4.86.0', { skip: unbuilt || NO_WRANGLER, timeout: 600_000 }, as
     await well('deploy')
     t.equal((await visit('site.example.test', '/')).body.toString(), `${html}\n`)
     t.equal((await visit('site.example.test', '/', 'text/markdown')).body.toString(), convert(html))
+  })
+
+  await t.test('secrets and versions, one command after the other', async (t) => {
+    const config = json({ name: 'parts', main: 'index.js', workers_dev: false, triggers: { crons: ['*/7 * * * *'] } })
+    const { well, wrangler } = await run(t, { 'project/wrangler.json': config, 'project/index.js': SHOP })
+    const { read, deployments } = reader(daemon, 'parts')
+    const first = versionIn(await well('deploy'))
+    await well('secret put NOW', 'one')
+    t.same(JSON.parse((await well('secret list')).out), [{ name: 'NOW', type: 'secret_text' }])
+    await well('versions secret put LATER', 'two')
+    t.match((await well('versions secret list --latest-version')).out, /Secret Name: LATER/)
+    t.notMatch((await well('versions secret list')).out, /LATER/, 'what is deployed has only the first')
+    t.match(JSON.parse((await well('versions list --json')).out), [{ number: 1 }, { number: 2 }, { number: 3 }])
+    t.match((await well(`versions view ${first}`)).out, /Handlers: +fetch/)
+    t.match(JSON.parse((await well('deployments status --json')).out), (await deployments())[0])
+    await call(daemon, 'PUT', '/scripts/parts/schedules', [])
+    await well('triggers deploy')
+    t.match(await read('/scripts/parts/schedules'), { schedules: [{ cron: '*/7 * * * *' }] })
+    t.match(await wrangler('project', ['versions', 'view', NO_VERSION]), { code: 1, errors: /code: 10222/ })
+    await well('delete --force')
+  })
+
+  await t.test('databases and stores of secrets', async (t) => {
+    const { well } = await run(t, { 'project/wrangler.json': json({ name: 'none' }) })
+    await well('hyperdrive create main --connection-string postgres://u:hush@db.example.com:5432/shop')
+    const hyperdrive = await listOf<{ id: string; name: string }>(daemon, '/hyperdrive/configs')
+    t.match(hyperdrive, [{ name: 'main', origin: { host: 'db.example.com', port: 5432 } }])
+    await well(`hyperdrive update ${hyperdrive[0]!.id} --name other`)
+    t.match(await listOf(daemon, '/hyperdrive/configs'), [{ name: 'other' }])
+    await well(`hyperdrive delete ${hyperdrive[0]!.id}`)
+
+    await well('secrets-store store create main --remote')
+    const [store] = await listOf<{ id: string }>(daemon, '/secrets_store/stores')
+    const secret = `secrets-store secret`
+    await well(`${secret} create ${store!.id} --name A --value one --scopes workers --remote`)
+    const path = `/secrets_store/stores/${store!.id}/secrets`
+    const [a] = await listOf<{ id: string }>(daemon, path)
+    await well(`${secret} update ${store!.id} --secret-id ${a!.id} --value two --scopes workers --remote`)
+    await well(`${secret} duplicate ${store!.id} --secret-id ${a!.id} --name B --scopes workers --remote`)
+    t.same((await listOf<{ name: string }>(daemon, path)).map(({ name }) => name).sort(), ['A', 'B'])
   })
 
   await t.test('errors of the API are shown with their code', async (t) => {
