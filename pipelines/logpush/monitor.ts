@@ -9,6 +9,10 @@ export interface Counts {
   /** Records that were read, invalid ones included. */
   read: number
   invalid: number
+  /** How often records of its source may have been lost before they were read. Jobs read spools, which count that. */
+  losses?: number
+  /** Records known to be among them. */
+  lost?: number
   /** Records that passed filter and sampling. */
   kept: number
   /** Records that passed the filter and were left out by sampling. */
@@ -76,6 +80,8 @@ export const newCounts = (): Counts => ({
 const COUNTERS: readonly (readonly [name: string, help: string, count: keyof Counts])[] = [
   ['records_read', 'Records read, invalid ones included.', 'read'],
   ['records_invalid', 'Records left out because they are invalid.', 'invalid'],
+  ['losses', 'Times that records may have been lost before they were read.', 'losses'],
+  ['records_lost', 'Records known to be lost before they were read.', 'lost'],
   ['records_kept', 'Records that passed filter and sampling. Counted again each time a batch is created.', 'kept'],
   ['records_sampled_out', 'Records that passed the filter and were left out by sampling.', 'sampledOut'],
   ['records_repeated', 'Records left out by dedupe. Counted again each time a batch is created.', 'repeated'],
@@ -96,7 +102,7 @@ const LABELS = ['pipeline', 'route', 'job'] as const
 const labelsOf = ({ kind, name, route }: Watched) => ({ [kind]: name, ...(route !== undefined && { route }) })
 
 /** Counts of the source, which all routes of a pipeline share: a sum over routes must not count them twice. */
-const OF_SOURCE: readonly (keyof Counts)[] = ['read', 'invalid']
+const OF_SOURCE: readonly (keyof Counts)[] = ['read', 'invalid', 'losses', 'lost']
 
 /** All pipelines and jobs of a daemon, for metrics and for the API. There are as many series as the quotas allow jobs. */
 export class PipelineMonitor {
@@ -114,10 +120,12 @@ export class PipelineMonitor {
           this.reset()
           const counted = new Set<string>()
           for (const each of all()) {
+            const value = each.counts[count]
+            if (value === undefined) continue
             const isShared = each.route !== undefined && each.scope === undefined && OF_SOURCE.includes(count)
             if (isShared && counted.has(each.name)) continue
             if (isShared) counted.add(each.name)
-            this.inc(isShared ? { pipeline: each.name } : labelsOf(each), each.counts[count])
+            this.inc(isShared ? { pipeline: each.name } : labelsOf(each), value)
           }
         },
       })

@@ -3,12 +3,14 @@
  * are committed once the records are safe on disk, so that a partition that moves to another member loses nothing.
  */
 import type { ConnectionOptions } from 'node:tls'
-import type { Consumer, EachBatchPayload, logCreator, Mechanism, SASLOptions } from 'kafkajs'
+import type { Consumer, EachBatchPayload, Kafka, logCreator, Mechanism, SASLOptions } from 'kafkajs'
 import { messageOf } from '../../src/core/errors.js'
 import { UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
+import { PartitionPositions } from './kafka-positions.js'
 import { MessageIntake } from './message-intake.js'
 import { NotStored, orAborted, reconnecting, SourceRejected } from './reconnect.js'
+import { SourceLosses } from './source-losses.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 
 export interface KafkaOptions {
@@ -43,8 +45,14 @@ export async function kafkaInput(options: KafkaOptions, deps: TakingDeps): Promi
   return await spoolInput(deps, {
     endless: true,
     async take(writer, signal) {
-      const reader = new GroupReader(options, deps, () => new MessageIntake(writer(), deps.stats), signal)
-      await reconnecting(async (working) => await reader.read(working), { place, tell, clock: deps.clock, signal })
+      const losses = new SourceLosses({ ...deps, tell }, `messages of ${place}`)
+      const fresh = () => new MessageIntake(writer(), deps.stats)
+      const reader = new GroupReader(options, deps, { fresh, losses }, signal)
+      try {
+        await reconnecting(async (working) => await reader.read(working), { place, tell, clock: deps.clock, signal })
+      } finally {
+        losses.flush()
+      }
     },
   })
 }
@@ -55,6 +63,7 @@ class GroupReader {
   readonly #deps: TakingDeps
   readonly #fresh: () => MessageIntake
   readonly #signal: AbortSignal
+  readonly #losses: SourceLosses
   #intake: MessageIntake
   #storing: Promise<void> | undefined
   /**
@@ -63,7 +72,13 @@ class GroupReader {
    */
   readonly #stored = new Map<string, bigint>()
 
-  constructor(options: KafkaOptions, deps: TakingDeps, fresh: () => MessageIntake, signal: AbortSignal) {
+  constructor(
+    options: KafkaOptions,
+    deps: TakingDeps,
+    { fresh, losses }: { readonly fresh: () => MessageIntake; readonly losses: SourceLosses },
+    signal: AbortSignal,
+  ) {
+    this.#losses = losses
     this.#options = options
     this.#deps = deps
     this.#fresh = fresh
@@ -73,15 +88,22 @@ class GroupReader {
 
   /** Reads as a new member of the group. Resolves at a stop, rejects if the member cannot go on. */
   async read(working: () => void): Promise<void> {
-    const { topics } = this.#options
+    const { topics, group = 'edged' } = this.#options
     const { clock } = this.#deps
-    const consumer = await this.#consumer()
+    const client = await this.#client()
+    const consumer = this.#consumer(client, group)
+    const admin = client.admin()
+    const positions = new PartitionPositions(admin, group, this.#losses)
     let fail: (error: unknown) => void
     const failed = new Promise<never>((_, reject) => (fail = reject))
     failed.catch(() => {})
     consumer.on(consumer.events.CRASH, ({ payload }) => fail(payload.error))
-    consumer.on(consumer.events.GROUP_JOIN, working)
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      working()
+      positions.assign(payload.memberAssignment)
+    })
     const run = async () => {
+      await admin.connect()
       await consumer.connect()
       await consumer.subscribe({ topics: [...topics], fromBeginning: true })
       await consumer.run({
@@ -90,7 +112,7 @@ class GroupReader {
         eachBatch: async (batch) => {
           if (this.#signal.aborted) return
           try {
-            this.#storing = this.#store(batch, consumer)
+            this.#storing = this.#store(batch, consumer, positions)
             await this.#storing
           } catch (error) {
             // What was not committed arrives again.
@@ -110,14 +132,15 @@ class GroupReader {
     } catch (error) {
       throw explained(error)
     } finally {
-      await Promise.race([consumer.disconnect(), clock.sleep(LEAVE_MS)]).catch(() => {})
+      const leaving = Promise.all([consumer.disconnect(), admin.disconnect()])
+      await Promise.race([leaving, clock.sleep(LEAVE_MS)]).catch(() => {})
     }
   }
 
-  async #consumer(): Promise<Consumer> {
-    const { brokers, group = 'edged', tls = false, sasl, sessionMs = SESSION_MS } = this.#options
+  async #client(): Promise<Kafka> {
+    const { brokers, tls = false, sasl } = this.#options
     const { Kafka, logLevel } = (await import('kafkajs')).default
-    const client = new Kafka({
+    return new Kafka({
       clientId: 'edged',
       brokers: [...brokers],
       ssl: tls,
@@ -129,8 +152,12 @@ class GroupReader {
       logLevel: logLevel.ERROR,
       logCreator: this.#logs,
     })
+  }
+
+  #consumer(client: Kafka, groupId: string): Consumer {
+    const { sessionMs = SESSION_MS } = this.#options
     return client.consumer({
-      groupId: group,
+      groupId,
       sessionTimeout: sessionMs,
       heartbeatInterval: sessionMs / 10,
       rebalanceTimeout: REBALANCE_MS,
@@ -149,7 +176,7 @@ class GroupReader {
   }
 
   /** Adds the messages of a partition to the spool, and commits their offsets after it has synced them. */
-  async #store(payload: EachBatchPayload, consumer: Consumer): Promise<void> {
+  async #store(payload: EachBatchPayload, consumer: Consumer, positions: PartitionPositions): Promise<void> {
     const { clock } = this.#deps
     const { batch } = payload
     const { topic, partition, messages } = batch
@@ -157,6 +184,7 @@ class GroupReader {
     // A topic that was deleted and made again begins with 0.
     if ((this.#stored.get(key) ?? 0n) > BigInt(batch.highWatermark)) this.#stored.delete(key)
     const known = this.#stored.get(key) ?? 0n
+    await positions.follow(batch)
     let last: string | undefined
     const commit = async () => {
       if (last === undefined) return
@@ -165,6 +193,7 @@ class GroupReader {
       const next = BigInt(last) + 1n
       if (next > known) this.#stored.set(key, next)
       await consumer.commitOffsets([{ topic, partition, offset: String(next) }])
+      positions.committed(topic, partition, next)
       payload.resolveOffset(last)
       last = undefined
       await payload.heartbeat()

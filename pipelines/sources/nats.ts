@@ -7,7 +7,9 @@ import type { NatsConnection, NodeConnectionOptions } from '@nats-io/transport-n
 import { messageOf } from '../../src/core/errors.js'
 import type { Input } from './input.js'
 import { MessageIntake } from './message-intake.js'
+import { DeliveredSequences } from './nats-sequences.js'
 import { NotStored, orAborted, reconnecting, SourceRejected } from './reconnect.js'
+import { SourceLosses } from './source-losses.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 
 export interface NatsOptions {
@@ -47,16 +49,22 @@ export async function natsInput(options: NatsOptions, deps: TakingDeps): Promise
     endless: true,
     async take(writer, signal) {
       const stored = new RecentSequences()
+      const losses = new SourceLosses({ ...deps, tell }, `messages of ${place}`)
+      const sequences = new DeliveredSequences(losses)
       const session = async (working: () => void) => {
         const connection = await connected(options)
         try {
           const intake = new MessageIntake(writer(), deps.stats)
-          await new StreamReader(connection, intake, stored, options, deps).read(working, signal)
+          await new StreamReader(connection, intake, { stored, sequences }, options, deps).read(working, signal)
         } finally {
           await Promise.race([connection.close(), deps.clock.sleep(CLOSE_MS)]).catch(() => {})
         }
       }
-      await reconnecting(session, { place, tell, clock: deps.clock, signal })
+      try {
+        await reconnecting(session, { place, tell, clock: deps.clock, signal })
+      } finally {
+        losses.flush()
+      }
     },
   })
 }
@@ -117,16 +125,18 @@ class StreamReader {
   readonly #options: NatsOptions
   readonly #deps: TakingDeps
   readonly #stored: RecentSequences
+  readonly #sequences: DeliveredSequences
   #messages: ConsumerMessages | undefined
 
   constructor(
     connection: NatsConnection,
     intake: MessageIntake,
-    stored: RecentSequences,
+    { stored, sequences }: { readonly stored: RecentSequences; readonly sequences: DeliveredSequences },
     options: NatsOptions,
     deps: TakingDeps,
   ) {
     this.#stored = stored
+    this.#sequences = sequences
     this.#connection = connection
     this.#intake = intake
     this.#options = options
@@ -171,6 +181,7 @@ class StreamReader {
       if (found !== undefined) {
         const message = found.value
         added.push(message)
+        this.#sequences.follow(message)
         if (!message.redelivered || !this.#stored.has(message.seq))
           this.#intake.add(
             () => `${place} ${message.seq}`,
@@ -214,7 +225,7 @@ class StreamReader {
   async #consumer(): Promise<ConsumerInfo> {
     const { stream, consumer = 'edged' } = this.#options
     const { AckPolicy, JetStreamApiCodes, JetStreamApiError, jetstreamManager } = await import('@nats-io/jetstream')
-    const { consumers } = await jetstreamManager(this.#connection)
+    const { consumers, streams } = await jetstreamManager(this.#connection)
     const found = await consumers.info(stream, consumer).catch((error: unknown) => {
       if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.ConsumerNotFound) return undefined
       throw error
@@ -231,6 +242,7 @@ class StreamReader {
       throw new SourceRejected(
         `the consumer ${consumer} of the stream ${stream} cannot be used: it must be a pull consumer with explicit acknowledgement`,
       )
+    this.#sequences.begin(info, await streams.info(stream), found === undefined)
     return info
   }
 }

@@ -90,10 +90,18 @@ export class ObjectLedger {
     if (this.#lines > 2 * this.#entries.size + SPARE_LINES) await this.#rewrite()
   }
 
-  /** Forgets objects that the last listing did not have, and the oldest ones beyond the limit. Call it after a whole listing. */
-  async listed(): Promise<void> {
+  /**
+   * Forgets objects that the last listing did not have, and the oldest ones beyond the limit. Call it after a whole listing.
+   * Returns how many of those that it did not have were not read to their end.
+   */
+  async listed(): Promise<number> {
     const before = this.#entries.size
-    for (const [id, { listing }] of this.#entries) if (listing < this.#listing) this.#entries.delete(id)
+    let unread = 0
+    for (const [id, { listing, records }] of this.#entries) {
+      if (listing >= this.#listing) continue
+      this.#entries.delete(id)
+      unread += Number(records !== Infinity)
+    }
     this.#listing++
     const over = this.#entries.size - this.#max
     if (over > 0) {
@@ -104,6 +112,7 @@ export class ObjectLedger {
       }
     }
     if (this.#entries.size < before) await this.#rewrite()
+    return unread
   }
 
   async close(): Promise<void> {

@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Redis } from 'ioredis'
 import { writeDurably } from '../../src/disk/durable-write.js'
 import { messageOf } from '../../src/core/errors.js'
 import { UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
 import { MessageIntake } from './message-intake.js'
 import { NotStored, orAborted, reconnecting } from './reconnect.js'
+import { StreamGroup, type Entry } from './redis-group.js'
+import { SourceLosses } from './source-losses.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 
 export interface RedisStreamOptions {
@@ -24,13 +25,6 @@ export interface RedisStreamOptions {
   /** Called with messages for the user. */
   readonly tell: (message: string) => void
 }
-
-type Entry = readonly [id: Buffer, fields: readonly Buffer[] | null]
-
-/** Entries of one read: with records of a mebibyte, what a read brings stays bounded. */
-const COUNT = 64
-/** A read waits so long for entries: a stop is noticed after it at the latest. */
-const BLOCK_MS = 1000
 
 /** Entries that a consumer has not acknowledged for this time are taken over: it does not exist any more, or hangs. */
 const IDLE_MS = 60_000
@@ -56,18 +50,20 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
     refusal ??= error
     deps.log.warn({ event: 'redis_stream', key, error: error.message })
   })
+  const place = `the stream ${key} of ${new URL(url).host}`
+  const losses = new SourceLosses({ stats, clock, tell }, `entries of ${place}`)
+  const consumer = options.consumer ?? `${hostname()}-${await ownId(deps.folder)}`
+  const stream = new StreamGroup(redis, { key, group, consumer }, losses)
   try {
     await redis.connect()
-    await makeGroup(redis, key, group)
+    await stream.make()
   } catch (error) {
     redis.disconnect()
     // A command fails with a closed connection only, whatever closed it.
     const why = messageOf(refusal ?? error)
-    throw new Error(`the stream ${key} of ${new URL(url).host} cannot be read: ${why}`, { cause: error })
+    throw new Error(`${place} cannot be read: ${why}`, { cause: error })
   }
-  const consumer = options.consumer ?? `${hostname()}-${await ownId(deps.folder)}`
   const wanted = Buffer.from(field)
-  const place = `the stream ${key} of ${new URL(url).host}`
   return await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
@@ -76,7 +72,7 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
       let stored = new Set<string>()
 
       async function session(working: () => void): Promise<void> {
-        await makeGroup(redis, key, group)
+        await stream.make()
         // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
         let from = '0'
         let claimAt = clock.monotonic()
@@ -84,14 +80,14 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
         while (!signal.aborted) {
           let entries: readonly Entry[] = []
           if (from === '>' && clock.monotonic() >= claimAt) {
-            const claimed = await claim(redis, { key, group, consumer, idleMs, start })
+            const claimed = await stream.claim(idleMs, start)
             entries = claimed.entries
             start = claimed.next
             // At the end of the list of pending entries there is nothing to do for a while.
             if (start === '0-0') claimAt = clock.monotonic() + Math.min(CLAIM_MS, idleMs)
             if (entries.length === 0 && start !== '0-0') continue
           }
-          if (entries.length === 0) entries = await read(redis, { key, group, consumer, from })
+          if (entries.length === 0) entries = await (from === '>' ? stream.fresh(signal) : stream.pending(from))
           working()
           if (entries.length === 0) {
             from = '>'
@@ -103,8 +99,13 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
       }
 
       async function store(entries: readonly Entry[]): Promise<void> {
+        let deleted = 0
         for (const [id, fields] of entries) {
           if (stored.has(id.toString())) continue
+          if (fields === null) {
+            deleted++
+            continue
+          }
           intake.add(
             () => `${key} ${id.toString()}`,
             () => recordOf(fields, wanted, field),
@@ -117,7 +118,9 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
         }
         const ids = entries.map(([id]) => id)
         stored = new Set(ids.map((id) => id.toString()))
-        await redis.xack(key, group, ...ids)
+        await stream.acknowledge(ids)
+        // They were delivered, and trimmed or deleted before they were stored.
+        if (deleted > 0) losses.add(deleted)
       }
 
       try {
@@ -136,6 +139,7 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
           { place, tell, clock, signal },
         )
       } finally {
+        losses.flush()
         redis.disconnect()
       }
     },
@@ -154,65 +158,7 @@ async function ownId(folder: string): Promise<string> {
   return id
 }
 
-interface Claimed {
-  readonly entries: readonly Entry[]
-  /** Where to look next; `0-0` after the last one. */
-  readonly next: string
-}
-
-/** Takes over entries that another consumer has not acknowledged for a time. */
-async function claim(
-  redis: Redis,
-  given: { key: string; group: string; consumer: string; idleMs: number; start: string },
-): Promise<Claimed> {
-  const { key, group, consumer, idleMs, start } = given
-  const found = (await redis.callBuffer(
-    'XAUTOCLAIM',
-    key,
-    group,
-    consumer,
-    idleMs,
-    start,
-    'COUNT',
-    COUNT,
-  )) as readonly [Buffer, readonly (Entry | null)[], (readonly Buffer[])?]
-  // Redis 6.2 returns null for entries that were deleted; later ones list their ids, and forget them.
-  const deleted = (found[2] ?? []).map((id): Entry => [id, null])
-  return { next: found[0].toString(), entries: [...found[1].filter((entry) => entry !== null), ...deleted] }
-}
-
-async function makeGroup(redis: Redis, key: string, group: string): Promise<void> {
-  try {
-    await redis.xgroup('CREATE', key, group, '0', 'MKSTREAM')
-  } catch (error) {
-    if (!String(error).includes('BUSYGROUP')) throw error
-  }
-}
-
-async function read(
-  redis: Redis,
-  { key, group, consumer, from }: { key: string; group: string; consumer: string; from: string },
-): Promise<readonly Entry[]> {
-  const found: unknown = await redis.callBuffer(
-    'XREADGROUP',
-    'GROUP',
-    group,
-    consumer,
-    'COUNT',
-    COUNT,
-    'BLOCK',
-    BLOCK_MS,
-    'STREAMS',
-    key,
-    from,
-  )
-  // Per stream its name and its entries; null if the wait timed out.
-  const [stream] = (found ?? []) as readonly (readonly [Buffer, readonly Entry[]])[]
-  return stream?.[1] ?? []
-}
-
-function recordOf(fields: readonly Buffer[] | null, wanted: Buffer, name: string): Buffer {
-  if (fields === null) throw new UnfitRecord('the entry was deleted from the stream before it was stored')
+function recordOf(fields: readonly Buffer[], wanted: Buffer, name: string): Buffer {
   for (let at = 0; at < fields.length; at += 2) if (fields[at]!.equals(wanted)) return fields[at + 1]!
   throw new UnfitRecord(`the entry has no ${name}`)
 }

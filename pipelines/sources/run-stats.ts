@@ -34,8 +34,10 @@ export class RunStats {
   /** Records that came in, invalid ones included. */
   read = 0
   rejected = 0
-  /** Files of which records may have been lost before they were read. */
+  /** How often records may have been lost before they were read: at most once for each content of a file or object. */
   losses = 0
+  /** Records that are known to be among them. */
+  lost = 0
   /** Files, objects and streams that were read up to damage; each also counts as one of `rejected`. */
   damaged = 0
   /** Bytes of input, before anything is decompressed. */
@@ -82,6 +84,12 @@ export class RunStats {
   reject(place: string, message: string): void {
     this.rejected++
     this.#report(place, message)
+  }
+
+  /** Counts that records may have been lost before they were read, with their number if it is known. */
+  lose(records = 0): void {
+    this.losses++
+    this.lost += records
   }
 
   /** Counts an input that is not read behind its damage. */

@@ -8,6 +8,7 @@ import type { Input } from './input.js'
 import { ObjectLedger, type StoredObject } from './object-ledger.js'
 import { commitPatiently, intakeRecords } from './record-intake.js'
 import { NotStored, reconnecting, SourceRejected } from './reconnect.js'
+import { SourceLosses } from './source-losses.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 
 export interface S3Options {
@@ -38,8 +39,11 @@ const ARCHIVED = new Set(['GLACIER', 'DEEP_ARCHIVE'])
 /** Errors that a repetition does not help with. */
 const REJECTIONS =
   /^(NoSuchBucket|InvalidBucketName|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|CredentialsProviderError|PermanentRedirect)$/
-/** The object was deleted or replaced after it was listed. */
-const CHANGED = /^(NoSuchKey|NotFound|PreconditionFailed)$/
+/** The object was deleted after it was listed, or replaced. */
+const DELETED = /^(NoSuchKey|NotFound)$/
+const REPLACED = 'PreconditionFailed'
+/** Objects that are replaced while they are read, each time, are left to a later run after this many listings. */
+const MAX_LISTINGS = 5
 
 /** Reads the objects of a prefix in the order of their keys. Waits while the server cannot be reached. */
 export async function s3Input(options: S3Options, deps: TakingDeps): Promise<Input> {
@@ -52,17 +56,19 @@ export async function s3Input(options: S3Options, deps: TakingDeps): Promise<Inp
   const input = await spoolInput(deps, {
     endless: intervalMs !== undefined,
     async take(writer, signal) {
-      const bucketReader = await BucketReader.open(options, deps, ledger, signal)
+      const losses = new SourceLosses({ ...deps, tell }, `records of ${place}`)
+      const bucketReader = await BucketReader.open(options, deps, { ledger, losses }, signal)
       const session = async (working: () => void) => {
-        for (;;) {
-          await bucketReader.read(writer, working)
-          if (intervalMs === undefined) return
-          await clock.sleep(intervalMs, signal)
+        for (let listings = 1; ; listings++) {
+          const isWhole = await bucketReader.read(writer, working)
+          if (intervalMs === undefined && (isWhole || listings === MAX_LISTINGS)) return
+          if (intervalMs !== undefined) await clock.sleep(intervalMs, signal)
         }
       }
       try {
         await reconnecting(session, { place, tell, clock, signal })
       } finally {
+        losses.flush()
         bucketReader.close()
       }
     },
@@ -76,24 +82,31 @@ export async function s3Input(options: S3Options, deps: TakingDeps): Promise<Inp
   }
 }
 
+interface ReaderState {
+  readonly ledger: ObjectLedger
+  readonly losses: SourceLosses
+}
+
 class BucketReader {
   readonly #sdk: typeof Aws
   readonly #client: Aws.S3Client
   readonly #options: S3Options
   readonly #deps: TakingDeps
   readonly #ledger: ObjectLedger
+  readonly #losses: SourceLosses
   readonly #signal: AbortSignal
 
   private constructor(
     sdk: typeof Aws,
     options: S3Options,
-    { deps, ledger, signal }: { deps: TakingDeps; ledger: ObjectLedger; signal: AbortSignal },
+    { deps, ledger, losses, signal }: ReaderState & { readonly deps: TakingDeps; readonly signal: AbortSignal },
   ) {
     const { region, endpoint, credentials } = options
     this.#sdk = sdk
     this.#options = options
     this.#deps = deps
     this.#ledger = ledger
+    this.#losses = losses
     this.#signal = signal
     this.#client = new sdk.S3Client({
       ...((region ?? endpoint) !== undefined && { region: region ?? DEFAULT_REGION }),
@@ -105,18 +118,21 @@ class BucketReader {
     })
   }
 
-  static async open(options: S3Options, deps: TakingDeps, ledger: ObjectLedger, signal: AbortSignal) {
-    return new BucketReader(await options.sdk(), options, { deps, ledger, signal })
+  static async open(options: S3Options, deps: TakingDeps, state: ReaderState, signal: AbortSignal) {
+    return new BucketReader(await options.sdk(), options, { ...state, deps, signal })
   }
 
-  /** Reads what is new or has another content since it was read. */
-  async read(writer: () => FrameWriter, working: () => void): Promise<void> {
+  /** Reads what is new or has another content since it was read. Returns false if an object was replaced meanwhile. */
+  async read(writer: () => FrameWriter, working: () => void): Promise<boolean> {
+    let isWhole = true
     try {
       for await (const object of this.#list(working)) {
         const records = this.#ledger.progress(object)
-        if (records !== undefined) await this.#object(object, records, writer)
+        if (records !== undefined && !(await this.#object(object, records, writer))) isWhole = false
       }
-      await this.#ledger.listed()
+      // Of some an earlier listing had another content, or they were deleted.
+      if ((await this.#ledger.listed()) > 0) this.#losses.add(undefined)
+      return isWhole
     } catch (error) {
       throw explained(error)
     }
@@ -146,10 +162,11 @@ class BucketReader {
     } while (token !== undefined)
   }
 
-  /** Reads an object from the record on that follows the first `safe` ones. */
-  async #object(object: StoredObject, safe: number, open: () => FrameWriter): Promise<void> {
+  /** Reads an object from the record on that follows the first `safe` ones. Returns false if it was replaced before that. */
+  async #object(object: StoredObject, safe: number, open: () => FrameWriter): Promise<boolean> {
     const body = await this.#body(object)
-    if (body === undefined) return
+    if (body === 'replaced') return false
+    if (body === undefined) return true
     const { stats, clock } = this.#deps
     const writer = open()
     const taken = { read: 0 }
@@ -182,17 +199,20 @@ class BucketReader {
     await intakeRecords(body, unread, { reject, commit, taken, damaged })
     await commit()
     await this.#ledger.save(object, Infinity)
+    return true
   }
 
-  async #body({ key, etag }: StoredObject): Promise<AsyncIterable<Uint8Array> | undefined> {
+  async #body({ key, etag }: StoredObject): Promise<AsyncIterable<Uint8Array> | 'replaced' | undefined> {
     const get = new this.#sdk.GetObjectCommand({ Bucket: this.#options.bucket, Key: key, IfMatch: etag })
     try {
       const { Body } = await this.#client.send(get, { abortSignal: this.#signal })
       return Body as AsyncIterable<Uint8Array> | undefined
     } catch (error) {
-      // The next listing has its new content, if there is any.
-      if (error instanceof Error && CHANGED.test(error.name)) return undefined
-      throw error
+      const isReplaced = error instanceof Error && error.name === REPLACED
+      if (!isReplaced && !(error instanceof Error && DELETED.test(error.name))) throw error
+      this.#losses.add(undefined, key)
+      // The next listing has its new content.
+      return isReplaced ? 'replaced' : undefined
     }
   }
 }

@@ -123,7 +123,7 @@ async function openFiles(source: SourceOf<'file'>, context: SourceContext): Prom
   const leftOver = (what: string) =>
     tell(`starting over; ${folder} has the state of an earlier run, ${what}; --resume continues that run`)
   const lost = (path: string, message: string) => {
-    stats.losses++
+    stats.lose()
     tell(`${path} ${message}`)
   }
   const options = { ...context, paths, follow, missing, lost, leftOver }

@@ -47,6 +47,12 @@ const watched = (
       get invalid() {
         return stats.rejected
       },
+      get losses() {
+        return stats.losses
+      },
+      get lost() {
+        return stats.lost
+      },
       get kept() {
         return output.kept
       },

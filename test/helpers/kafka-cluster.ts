@@ -76,6 +76,32 @@ export async function produce(brokers: readonly string[], values: readonly (stri
   await producer.disconnect()
 }
 
+/** Sends messages to one partition of the topic `logs`, not compressed. */
+export async function produceTo(
+  brokers: readonly string[],
+  partition: number,
+  values: readonly string[],
+): Promise<void> {
+  const { Kafka, logLevel, Partitioners } = kafkajs
+  const client = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING })
+  const producer = client.producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  await producer.send({ topic: 'logs', messages: values.map((value) => ({ value, partition })), acks: -1 })
+  await producer.disconnect()
+}
+
+/** Returns the offsets that the partitions of the topic `logs` begin and end with. */
+export async function offsetsOf(brokers: readonly string[]): Promise<readonly { low: string; high: string }[]> {
+  const { Kafka, logLevel } = kafkajs
+  const admin = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING }).admin()
+  await admin.connect()
+  try {
+    return (await admin.fetchTopicOffsets('logs')).toSorted((a, b) => a.partition - b.partition)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
 /** Reads messages of the topic `logs` until there are `count` of them. */
 export async function keysOf(
   t: Test,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -6,7 +7,7 @@ import t from 'tap'
 import { testFolder } from '../../helpers/folder.js'
 import { freePort } from '../../helpers/free-port.js'
 import { httpReceiver } from '../../helpers/http-receiver.js'
-import { kafkaCluster, noKafka, produce } from '../../helpers/kafka-cluster.js'
+import { committed, kafkaCluster, noKafka, offsetsOf, produce, produceTo } from '../../helpers/kafka-cluster.js'
 import { saslBroker } from '../../helpers/sasl-broker.js'
 import { tcpGate } from '../../helpers/tcp-gate.js'
 import { CA_FILE, SERVER_TLS } from '../../helpers/tls.js'
@@ -54,6 +55,35 @@ t.test('kafka', { skip: noKafka(t) }, async (t) => {
     stop()
     t.match(await running, { end: 'done' })
     t.ok(gate.connections() >= 0)
+  })
+
+  t.test('messages that retention deleted before they were read are counted', async (t) => {
+    const folder = testFolder(t)
+    const { brokers } = await kafkaCluster(t)
+    await produce(brokers, [recordOf('a'), recordOf('b'), recordOf('c')])
+    const first = sourceRun(folder, source(brokers))
+    const before = first.run()
+    await first.read(3)
+    while ((await committed(brokers, 'edged')) < 3) await setTimeout(20)
+    // A mock broker keeps 5 MiB of a partition.
+    const large = () => recordOf(randomBytes(450_000).toString('hex'))
+    for (let at = 0; at < 2; at++) await produceTo(brokers, 0, [large()])
+    await first.read(5)
+    first.stop()
+    t.match(await before, { end: 'done' })
+    t.match(first.stats, { losses: 0, lost: 0 })
+
+    for (let at = 0; at < 8; at++) await produceTo(brokers, 0, [large()])
+    const [bounds] = await offsetsOf(brokers)
+    const lost = Number(bounds!.low) - 3
+    t.ok(lost > 0, `${lost} of 8 are deleted`)
+    const second = sourceRun(folder, source(brokers))
+    const after = second.run()
+    await second.read(8 - lost)
+    second.stop()
+    t.match(await after, { end: 'done' })
+    t.match(second.stats, { read: 8 - lost, losses: 1, lost })
+    t.match(second.messages, [new RegExp(`^p: ${lost} messages of logs of .* were deleted before they were read$`)])
   })
 
   t.test('a full spool makes the brokers wait, and loses nothing', async (t) => {

@@ -95,6 +95,41 @@ t.test('nats', { skip: NO_NATS }, async (t) => {
     t.strictSame(lines(folder), ['"a",200', '"b",200', '"c",200', '"d",200'])
   })
 
+  t.test('messages that limits of the stream deleted before they were read are counted', async (t) => {
+    const { folder, server, source } = await begin(t)
+    const client = await natsClient(t, server)
+    const { manager, publish } = await withStream(client)
+    await publish(Array.from({ length: 20 }, (_, at) => recordOf(`a${at}`)))
+    await manager.streams.purge('S', { keep: 15 })
+    const first = sourceRun(folder, source())
+    const before = first.run()
+    await acknowledged(manager, 20)
+    await manager.streams.update('S', { max_msgs: 30 })
+    await publish([recordOf('b')])
+    await acknowledged(manager, 21)
+    first.stop()
+    t.match(await before, { end: 'done' })
+    t.match(
+      first.stats,
+      { read: 16, losses: 0, lost: 0 },
+      'what was deleted before there was a consumer is not missing',
+    )
+
+    // The server counts what it sends to a reader that is gone, and then deletes, as acknowledged.
+    while ((await manager.consumers.info('S', 'edged')).num_waiting > 0) await setTimeout(20)
+    await publish(Array.from({ length: 100 }, (_, at) => recordOf(`c${at}`)))
+    const second = sourceRun(folder, source())
+    const after = second.run()
+    await acknowledged(manager, 121)
+    await manager.streams.deleteMessage('S', 121)
+    await publish([recordOf('d')])
+    await acknowledged(manager, 122)
+    second.stop()
+    t.match(await after, { end: 'done' })
+    t.match(second.stats, { read: 31, losses: 1, lost: 70 })
+    t.match(second.messages, [/^p: 70 messages of the stream S of nats:\S+ were deleted before they were read$/])
+  })
+
   t.test('a full spool makes the server wait, and loses nothing', async (t) => {
     const { folder, server, source } = await begin(t)
     const { manager, publish } = await withStream(await natsClient(t, server))

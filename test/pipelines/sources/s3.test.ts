@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs'
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -94,6 +95,37 @@ t.test('s3', { skip: NO_SWIFT }, async (t) => {
     await input.close()
   })
 
+  t.test('objects that are deleted or replaced before they were read are reported', async (t) => {
+    const { folder, put, remove, source } = await begin(t)
+    for (const key of ['1', '2', '3']) await put(`a/${key}`, recordOf(key))
+    const own = await freePort()
+    const relay = ({ url, headers }: IncomingMessage, response: ServerResponse) =>
+      httpRequest(`http://127.0.0.1:${port}${url!}`, { headers }, (found) => {
+        response.writeHead(found.statusCode!, found.headers)
+        found.pipe(response)
+      }).end()
+    const gate = createServer((request, response) => {
+      // After the listing, before the first object.
+      if (!request.url!.includes('/a/1')) relay(request, response)
+      else
+        remove('a/2')
+          .then(async () => await put('a/3', recordOf('new')))
+          .then(
+            () => relay(request, response),
+            () => response.destroy(),
+          )
+    }).listen(own, '127.0.0.1')
+    t.teardown(() => gate.close().closeAllConnections())
+    const { run, stats, messages } = sourceRun(folder, source({ endpoint: `http://127.0.0.1:${own}` }))
+    t.match(await run(), { end: 'done' })
+    t.strictSame(lines(folder), ['"1",200', '"new",200'])
+    t.match(stats, { losses: 2, lost: 0 })
+    t.match(messages, [
+      /^p: records of s3:\/\/logs\d\/a\/ may have been deleted before they were read; how many is not known, for example in a\/2$/,
+      /for example in a\/3$/,
+    ])
+  })
+
   t.test('a wrong key and an unknown bucket end the run', async (t) => {
     const { folder, source } = await begin(t)
     await t.rejects(sourceRun(folder, source({ 'secret-access-key': 'wrong' })).run(), /SignatureDoesNotMatch/)
@@ -110,6 +142,7 @@ t.test('a ledger of objects', async (t) => {
     t.equal(ledger.progress(object('a', 1)), 0)
     await ledger.save(object('a', 1), 7)
     await ledger.save(object('b', 2), Infinity)
+    await ledger.save(object('c', 3), 4)
     await ledger.close()
     // As kill -9 leaves it.
     appendFileSync(join(folder, 'objects'), 'torn 5')
@@ -118,6 +151,7 @@ t.test('a ledger of objects', async (t) => {
     t.equal(again.progress(object('b', 2)), undefined)
     t.equal(again.progress(object('b', 2, 'y')), 0)
     t.equal(again.size, 1)
+    t.equal(await again.listed(), 1, 'c was not read to its end, and is gone')
     await again.close()
   })
 

@@ -1,0 +1,39 @@
+/** Which messages of a stream a consumer delivers, and what the limits of the stream deleted before that. */
+import type { ConsumerInfo, JsMsg, StreamInfo } from '@nats-io/jetstream'
+import type { SourceLosses } from './source-losses.js'
+
+export class DeliveredSequences {
+  readonly #losses: SourceLosses
+  /** The last new message that was seen: its place among all deliveries, and in the stream. */
+  #last: { readonly delivery: number; readonly stream: number } | undefined
+  /** Repeated deliveries after it. */
+  #repeated = 0
+  /** False if the consumer delivers only some messages: gaps are normal then. */
+  #delivers: 'all' | 'some' = 'all'
+
+  constructor(losses: SourceLosses) {
+    this.#losses = losses
+  }
+
+  /** Begins at the place of a consumer, with each connection. */
+  begin({ config, delivered }: ConsumerInfo, stream: StreamInfo, isNew: boolean): void {
+    const first = stream.state.first_seq
+    const isFiltered = Boolean(config.filter_subject) || (config.filter_subjects?.length ?? 0) > 0
+    this.#delivers = isFiltered || config.deliver_policy === 'last_per_subject' ? 'some' : 'all'
+    this.#repeated = 0
+    this.#last = { delivery: delivered.consumer_seq, stream: isNew ? first - 1 : delivered.stream_seq }
+  }
+
+  /** Counts the messages that are missing in front of one. */
+  follow({ seq: stream, info: { deliverySequence: delivery, redelivered } }: JsMsg): void {
+    if (redelivered) return void this.#repeated++
+    const last = this.#last
+    const others = last === undefined ? 0 : delivery - last.delivery - 1 - this.#repeated
+    const missing = last === undefined ? 0 : stream - last.stream - 1 - others
+    if (missing > 0 && this.#delivers === 'all')
+      // What other readers of the consumer got in between may be repeated. Where the first gap of all begins is not known.
+      this.#losses.add(others > 0 || last?.delivery === 0 ? undefined : missing)
+    this.#last = { delivery, stream }
+    this.#repeated = 0
+  }
+}
