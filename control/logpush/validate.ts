@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
-import { strict } from '../../src/core/schema.js'
+import { orNull, strict } from '../../src/core/schema.js'
 import { DATASETS, parseLogpullOptions } from '../../pipelines/records/index.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -108,13 +108,13 @@ function validateOrigin(): Endpoint {
     permissions: ACCESS.logpush.read,
     summary: 'Tell whether logpull_options fit a dataset, http_requests unless said',
     body: Type.Object(
-      { logpull_options: LogpullOptions, dataset: Type.Optional(Type.Enum([...DATASETS.keys()])) },
+      { logpull_options: orNull(LogpullOptions), dataset: Type.Optional(Type.Enum([...DATASETS.keys()])) },
       strict,
     ),
     result: Verdict,
     refusal: 'badLogpush',
     handle: async ({ body: { logpull_options, dataset = 'http_requests' } }) =>
-      await verdict(() => void parseLogpullOptions(known(dataset), logpull_options)),
+      await verdict(() => void parseLogpullOptions(known(dataset), logpull_options ?? '')),
   })
 }
 
