@@ -4,7 +4,8 @@ import { SinkError } from '../src/core/sink.js'
 import { HttpClient, type Response } from './http/client.js'
 import { isObject } from './http/lines-sink.js'
 import { linewise, type Lines, type Verdict } from './http/linewise.js'
-import { AccessTokens, serviceAccount, type ServiceAccount } from './http/service-account.js'
+import { AccessTokens } from './http/access-tokens.js'
+import { accountGrant, serviceAccount, type ServiceAccount } from './http/service-account.js'
 import { ENDPOINT, endpointOf } from './objects/bucket.js'
 import { paramReader, reject, secret } from './params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
@@ -35,7 +36,7 @@ export const bq: SinkType = {
   open(destination, deps) {
     const { url, account } = placeOf(destination, deps)
     const client = new HttpClient(deps)
-    const tokens = new AccessTokens(account, SCOPE, client, deps.clock)
+    const tokens = new AccessTokens(accountGrant(account, SCOPE, deps.clock), client, deps.clock)
 
     const insert = async ({ name, lines, numbers }: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
       const wrong = lines.findIndex((line) => !isObject(line))

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { NONE } from './http/http-sink.js'
-import { isObject, linesSinkType } from './http/lines-sink.js'
+import { arrayMessage, linesSinkType } from './http/lines-sink.js'
 import { reject, text } from './params.js'
 
 /** The log intake of Datadog. Lines of JSON are sent as one array; other text unchanged. */
@@ -22,9 +22,5 @@ export const datadog = linesSinkType({
     if (target.headers['dd-api-key'] === undefined) reject('needs header_DD-API-KEY')
     return target
   },
-  message({ lines }) {
-    if (lines.every(isObject)) return { text: `[${lines.join(',')}]`, type: 'application/json' }
-    const text = lines.join('\n')
-    return { text, type: text.startsWith('[') ? 'application/json' : 'text/plain; charset=utf-8' }
-  },
+  message: arrayMessage,
 })

@@ -6,6 +6,7 @@ import { elasticsearch } from './elasticsearch.js'
 import { file } from './file.js'
 import { gs } from './gs.js'
 import { http, https } from './https.js'
+import { ibmcl } from './ibmcl.js'
 import { kafka } from './kafka.js'
 import { kinesis } from './kinesis.js'
 import { loki } from './loki.js'
@@ -32,6 +33,7 @@ export const SINKS: ReadonlyMap<string, SinkType> = new Map(
     gs,
     http,
     https,
+    ibmcl,
     kafka,
     kinesis,
     loki,

@@ -121,5 +121,12 @@ const rejected = (host: string, refused: readonly number[], lines: number): Verd
   refused,
 })
 
+/** Lines of JSON as one array; other text unchanged. */
+export function arrayMessage({ lines }: Pick<Lines, 'lines'>): Message {
+  if (lines.every(isObject)) return { text: `[${lines.join(',')}]`, type: 'application/json' }
+  const text = lines.join('\n')
+  return { text, type: text.startsWith('[') ? 'application/json' : 'text/plain; charset=utf-8' }
+}
+
 /** Whether a line may be an object in JSON; what else it holds is for the destination to judge. */
 export const isObject = (line: string): boolean => line.startsWith('{') && line.endsWith('}')

@@ -3,10 +3,9 @@ import { SignJWT } from 'jose'
 import { Type } from 'typebox'
 import { parser } from '../../src/core/schema.js'
 import type { Clock } from '../../src/core/clock.js'
-import { SinkError } from '../../src/core/sink.js'
 import { publicUrl } from '../../src/egress/public-url.js'
 import { reject } from '../params.js'
-import type { HttpClient } from './client.js'
+import type { Grant } from './access-tokens.js'
 
 /** What is used of the key of a Google service account. */
 export interface ServiceAccount {
@@ -42,61 +41,17 @@ export function serviceAccount(credentials: string): ServiceAccount {
   }
 }
 
-/** Tokens of an account, got when they are needed and kept while they are good. */
-export class AccessTokens {
-  readonly #account: ServiceAccount
-  readonly #scope: string
-  readonly #client: HttpClient
-  readonly #clock: Clock
-  #known: { readonly token: string; readonly until: number } | undefined
-
-  constructor(account: ServiceAccount, scope: string, client: HttpClient, clock: Clock) {
-    this.#account = account
-    this.#scope = scope
-    this.#client = client
-    this.#clock = clock
-  }
-
-  /** Rejects with a SinkError, or the signal's reason. */
-  async current(signal: AbortSignal): Promise<string> {
-    if (this.#known === undefined || this.#known.until <= this.#clock.monotonic())
-      this.#known = await this.#fetch(signal)
-    return this.#known.token
-  }
-
-  /** The token is no longer taken. */
-  forget(): void {
-    this.#known = undefined
-  }
-
-  // RFC 7523, 2.1: an assertion that the account signs is exchanged for a token.
-  async #fetch(signal: AbortSignal): Promise<{ token: string; until: number }> {
-    const { email, keyId, key, tokenUrl } = this.#account
-    const seconds = Math.floor(this.#clock.now() / 1000)
-    const assertion = await new SignJWT({ scope: this.#scope })
+/** Returns how to get tokens of an account: an assertion that it signs is exchanged for one (RFC 7523, 2.1). */
+export const accountGrant =
+  ({ email, keyId, key, tokenUrl }: ServiceAccount, scope: string, clock: Clock): (() => Promise<Grant>) =>
+  async () => {
+    const seconds = Math.floor(clock.now() / 1000)
+    const assertion = await new SignJWT({ scope })
       .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) })
       .setIssuer(email)
       .setAudience(tokenUrl.href)
       .setIssuedAt(seconds)
       .setExpirationTime(seconds + 3600)
       .sign(key)
-    const grant = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion })
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const asked = this.#clock.monotonic()
-    const { text } = await this.#client.post({ url: tokenUrl, headers, body: Buffer.from(String(grant)) }, signal)
-    const { access_token: token, expires_in: life } = granted(text)
-    if (token === undefined) throw new SinkError('transient', `${tokenUrl.host} responded without a token`)
-    // Used until a minute before it expires, so that it does not expire during a request.
-    return { token, until: asked + ((life ?? 3600) - 60) * 1000 }
+    return { url: tokenUrl, form: { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion } }
   }
-}
-
-function granted(text: string): { access_token?: string; expires_in?: number } {
-  try {
-    const { access_token: token, expires_in: life } = (JSON.parse(text) ?? {}) as Record<string, unknown>
-    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return {}
-    return { access_token: token, ...(typeof life === 'number' && { expires_in: life }) }
-  } catch {
-    return {}
-  }
-}

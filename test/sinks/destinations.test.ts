@@ -80,6 +80,9 @@ const REFUSED: [conf: string, message: RegExp][] = [
   ],
   ['splunk://a.test/services/collector/raw?insecure-skip-verify=&insecure-skip-verify=true', /duplicate parameter/],
   ['sentinelone://a.test/services/collector/raw', /needs header_Authorization/],
+  ['ibmcl://a.test/logs?ibm_api_key=k', /must have the path \/logs\/v1\/singles/],
+  ['ibmcl://a.test/logs/v1/singles', /parameter ibm_api_key is required/],
+  ['ibmcl://a.test/logs/v1/singles?ibm_api_key=k&iam_endpoint=http://b.test', /endpoint without TLS/],
   ['newrelic://a.test/log/v1?format=cloudflare', /needs Api-Key/],
   ['datadog://a.test/api/v2/logs', /needs header_DD-API-KEY/],
   ['elasticsearch://a.test:9200/', /needs an index/],
@@ -125,6 +128,10 @@ const REDACTED: [conf: string, shown: string][] = [
   [
     's3://b/p?region=r&access-key-id=a&secret-access-key=b&endpoint=e',
     's3://b/p?region=r&access-key-id=***&secret-access-key=***&endpoint=e',
+  ],
+  [
+    'ibmcl://a.test/logs/v1/singles?ibm_api_key=k&iam_endpoint=b.test',
+    'ibmcl://a.test/logs/v1/singles?ibm_api_key=***&iam_endpoint=b.test',
   ],
   ['gopher://user:pass@a.test/', '***'],
   ['secret', '***'],

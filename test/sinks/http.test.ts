@@ -94,6 +94,26 @@ function bqFake() {
   }
 }
 
+/** A token for an API key, and a collector that takes arrays with it. */
+function ibmFake() {
+  const batches: string[] = []
+  return {
+    response({ target, headers, text }: Received): ReceiverResponse {
+      if (target === '/identity/token') {
+        const { grant_type: grant, apikey } = Object.fromEntries(new URLSearchParams(text))
+        if (grant !== 'urn:ibm:params:oauth:grant-type:apikey' || apikey !== SECRET) return { status: 400 }
+        return { status: 200, body: JSON.stringify({ access_token: 'good', expires_in: 3600 }) }
+      }
+      if (target !== '/logs/v1/singles') return { status: 404 }
+      if (headers.authorization !== 'Bearer good') return { status: 401 }
+      const records = JSON.parse(text) as unknown[]
+      batches.push(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+      return { status: 200 }
+    },
+    delivered: () => batches,
+  }
+}
+
 const BULK = '/logs/_bulk?pipeline=p&filter_path=errors,items.create.status,items.create.error.type'
 
 const FAKES: Readonly<Record<string, Fake>> = {
@@ -145,6 +165,12 @@ const FAKES: Readonly<Record<string, Fake>> = {
       headers['content-type'] !== 'application/x-ndjson',
     begin: elasticFake,
     overwrites: true,
+  },
+  ibmcl: {
+    conf: (host) => `ibmcl://${host}/logs/v1/singles?ibm_api_key=${ENCODED}&iam_endpoint=${host}`,
+    secret: SECRET,
+    wrong: () => false,
+    begin: ibmFake,
   },
   bq: {
     conf: bqConf,
