@@ -96,7 +96,7 @@ export class StreamGroup {
     try {
       return await this.#watched(signal)
     } catch (error) {
-      if (!/EXECABORT|NOPERM|unknown (sub)?command/i.test(String(error))) throw error
+      if (!/NOPERM|unknown (sub)?command/i.test(String(error))) throw error
       this.#looks = false
       this.#losses.failed(error)
       return []
@@ -139,8 +139,9 @@ export class StreamGroup {
       .callBuffer('XINFO', 'GROUPS', key)
       .callBuffer('EXEC')
       .exec()
-    const [failure, replies] = results!.at(-1)!
-    if (failure !== null) throw failure
+    // The error of a command that was not queued says more than that of the transaction.
+    for (const [failure] of results!) if (failure !== null) throw failure
+    const [, replies] = results!.at(-1)!
     const [stream, before, read, after] = replies as readonly unknown[]
     for (const reply of [read, stream]) if (reply instanceof Error) throw reply
     const entries = entriesOf(read)

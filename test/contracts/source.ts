@@ -36,14 +36,15 @@ export function sourceContract(t: Test, { place, shared }: SourceContract): void
     const { source, ending, send, drained } = await place(t, folder)
     const sink = await receiver(t)
     const sent = senderOf(send)
-    let child = run(t, folder, source, sink.url)
+    const losses: string[] = []
+    let child = run(t, folder, { source, url: sink.url, losses })
     // The kills fall into the start, reading, the upload of batches and the commit of what was read, as it happens.
     for (const size of [0, 1500, 1300]) {
       const before = sink.arrived.size
       const sending = sent.more(size)
       if (size > 1000) await until(() => sink.arrived.size > before)
       await kill(child)
-      child = run(t, folder, source, sink.url)
+      child = run(t, folder, { source, url: sink.url, losses })
       await sending
     }
     await sent.more(100)
@@ -51,6 +52,7 @@ export function sourceContract(t: Test, { place, shared }: SourceContract): void
     await kill(child)
     await finish(folder, source, sink.url, ending)
     t.strictSame(missing(sent.ids, sink), [])
+    t.strictSame(losses, [], 'and no loss is reported')
   })
 
   if (shared !== true) return
@@ -60,7 +62,8 @@ export function sourceContract(t: Test, { place, shared }: SourceContract): void
     const sinks = [await receiver(t), await receiver(t)]
     const sent = senderOf(send)
     const folders = ['one', 'two'].map((name) => join(folder, name))
-    const [one, two] = folders.map((own, at) => run(t, own, source, sinks[at]!.url))
+    const losses: string[] = []
+    const [one, two] = folders.map((own, at) => run(t, own, { source, url: sinks[at]!.url, losses }))
     await until(async () => {
       await sent.more(200)
       return sinks.every(({ arrived }) => arrived.size > 0)
@@ -69,11 +72,12 @@ export function sourceContract(t: Test, { place, shared }: SourceContract): void
     await kill(one!)
     await sending
     // What the killed run had read and not acknowledged is read by itself after its next start, or by the other one.
-    const again = run(t, folders[0]!, source, sinks[0]!.url)
+    const again = run(t, folders[0]!, { source, url: sinks[0]!.url, losses })
     await drained()
     await Promise.all([kill(again), kill(two!)])
     for (const [at, own] of folders.entries()) await finish(own, source, sinks[at]!.url)
     t.strictSame(missing(sent.ids, ...sinks), [])
+    t.strictSame(losses, [], 'and no loss is reported')
     const both = [...sinks[0]!.arrived.keys()].filter((id) => sinks[1]!.arrived.has(id))
     t.ok(both.length < sent.ids.length / 2, `${both.length} of ${sent.ids.length} records reached both`)
   })
@@ -98,8 +102,15 @@ function senderOf(send: SourcePlace['send']) {
   }
 }
 
+interface Run {
+  readonly source: object
+  readonly url: string
+  /** Gets the messages about losses. */
+  readonly losses: string[]
+}
+
 /** Starts a run in a process of its own, with its state below `folder`. */
-function run(t: Test, folder: string, source: object, url: string): ChildProcess {
+function run(t: Test, folder: string, { source, url, losses }: Run): ChildProcess {
   const file = join(folder, 'p.yaml')
   mkdirSync(folder, { recursive: true })
   writeFileSync(
@@ -110,7 +121,10 @@ output_options: { output_type: csv, field_names: [RayID, EdgeResponseStatus] }
 ${LIMITS}destination_conf: ${url}
 `,
   )
-  const child = spawn(process.execPath, [...CHILD, file, join(folder, 'state')], { stdio: 'ignore' })
+  const child = spawn(process.execPath, [...CHILD, file, join(folder, 'state')], { stdio: ['ignore', 'pipe', 'ignore'] })
+  child.stdout.on('data', (said: Buffer) => {
+    if (said.includes('deleted before')) losses.push(String(said))
+  })
   t.teardown(() => child.kill('SIGKILL'))
   return child
 }
