@@ -92,9 +92,9 @@ function converted(value: string, schema: TSchema): unknown {
 
 function unknown(name: string, names: readonly string[]): string {
   // An unescaped `&` in a secret makes a part of the secret look like a name.
-  if (!NAME.test(name)) return 'has an unknown parameter'
-  const meant = nearest(name, names)
-  return `has an unknown parameter ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+  const shown = NAME.test(name) ? ` ${name}` : ''
+  const meant = nearest(name, names) ?? nearest(name.toLowerCase().replaceAll('_', '-'), names)
+  return `has an unknown parameter${shown}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
 const NAME = /^[a-z-]{1,24}$/

@@ -3,7 +3,7 @@ import type { SinkType } from './sink-type.js'
 
 const HIDDEN = '***'
 /** Hidden for every sink. */
-const SECRET = /^header_|secret|token|passw|pwd|credential|api.?key|access-key|^key$|^sig(nature)?$|^auth/i
+const SECRET = /^header_|secret|token|passw|pwd|credential|(api|access).?key|^key$|^sig(nature)?$|^auth/i
 
 /**
  * Returns a destination with its secrets replaced by `***`: credentials before the host, and the values of parameters that

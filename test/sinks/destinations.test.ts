@@ -44,6 +44,8 @@ t.test('every parameter has a description, and a misspelt one is recognized', as
     for (const [name, { description }] of Object.entries(schema.properties))
       t.match(description, /^.+\.$/, `${scheme} ${name}`)
   t.throws(() => checkDestination('s3://logs?region=us-east-1&acces-key-id=a', strict), /did you mean access-key-id\?/)
+  const other = () => checkDestination('s3://logs?region=us-east-1&ACCESS_KEY_ID=hunter2', strict)
+  t.throws(other, { issues: [{ message: 'has an unknown parameter; did you mean access-key-id?' }] })
 })
 
 const REFUSED: [conf: string, message: RegExp][] = [
@@ -133,6 +135,7 @@ const REDACTED: [conf: string, shown: string][] = [
     'ibmcl://a.test/logs/v1/singles?ibm_api_key=k&iam_endpoint=b.test',
     'ibmcl://a.test/logs/v1/singles?ibm_api_key=***&iam_endpoint=b.test',
   ],
+  ['s3://b/p?access_key_id=a', 's3://b/p?access_key_id=***'],
   ['gopher://user:pass@a.test/', '***'],
   ['secret', '***'],
   ['', '***'],
