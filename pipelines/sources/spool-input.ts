@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DAEMON } from '../../src/core/scope.js'
 import type { Clock } from '../../src/core/clock.js'
@@ -20,6 +21,8 @@ export interface TakingDeps {
   readonly routes?: readonly string[] | undefined
   /** Called when the source begins to wait for a full spool, with the cursor that is behind most. */
   readonly waiting?: (message: string) => void
+  /** Returns the free bytes of the disk that has a folder. Default: asks the system. */
+  readonly free?: (folder: string) => Promise<number>
   readonly stats: RunStats
   readonly clock: Clock
   readonly log: Log
@@ -27,6 +30,17 @@ export interface TakingDeps {
 
 /** What a source does: takes records in until its input ends, or the signal aborts. */
 export type Take = (writer: () => FrameWriter, signal: AbortSignal, spool: Pick<Spool, 'end'>) => Promise<void>
+
+/**
+ * Left free on the disk for locks and cursors: a run that starts with a disk full of its own records could not deliver them
+ * otherwise.
+ */
+const RESERVED_BYTES = 1024 * 1024
+
+async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
 
 /** Folder of the spool below that of the run. */
 export const SPOOL_FOLDER = 'spool'
@@ -39,7 +53,7 @@ const ROUTE = 'route-'
  * deliver comes first.
  */
 export async function spoolInput(
-  { dataset, folder, spoolBytes, routes, waiting, clock, log }: TakingDeps,
+  { dataset, folder, spoolBytes, routes, waiting, free = freeBytes, clock, log }: TakingDeps,
   { endless, take }: { endless: boolean; take: Take },
 ): Promise<Input> {
   const spools = await openSpools(join(folder, SPOOL_FOLDER), { clock, log, limits: { bytes: spoolBytes } })
@@ -58,7 +72,11 @@ export async function spoolInput(
       error instanceof SpoolLimitReached ? fullMessage(behind(), spoolBytes) : `reading waits: ${error.message}`,
     ),
   )
-  const taking = take(() => fullness.watch(spool.writer({ check })), stopping.signal, spool).then(
+  const room = async (bytes: number) => {
+    if ((await free(folder)) < bytes + RESERVED_BYTES)
+      throw new SpoolFull(`the disk has less than ${RESERVED_BYTES} bytes left`)
+  }
+  const taking = take(() => fullness.watch(spool.writer({ check }), room), stopping.signal, spool).then(
     () => void (ended = true),
     (error: unknown) => {
       if (!stopping.signal.aborted) throw error
@@ -135,10 +153,12 @@ class Fullness {
     this.#begins = begins
   }
 
-  watch(writer: FrameWriter): FrameWriter {
+  /** `room` rejects with SpoolFull if the disk does not have that many bytes to spare. */
+  watch(writer: FrameWriter, room: (bytes: number) => Promise<void>): FrameWriter {
     const commit = writer.commit.bind(writer)
     writer.commit = async () => {
       try {
+        await room(writer.size)
         await commit()
         this.full = false
       } catch (error) {
