@@ -1,5 +1,5 @@
 /** Which messages of a stream a consumer delivers, and what the limits of the stream deleted before that. */
-import type { ConsumerInfo, JsMsg, StreamInfo } from '@nats-io/jetstream'
+import type { ConsumerInfo, JsMsg } from '@nats-io/jetstream'
 import type { SourceLosses } from './source-losses.js'
 
 export class DeliveredSequences {
@@ -15,13 +15,12 @@ export class DeliveredSequences {
     this.#losses = losses
   }
 
-  /** Begins at the place of a consumer, with each connection. */
-  begin({ config, delivered }: ConsumerInfo, stream: StreamInfo, isNew: boolean): void {
-    const first = stream.state.first_seq
+  /** Begins at the place of a consumer, with each connection. That of a new one is in front of the first message. */
+  begin({ config, delivered }: ConsumerInfo): void {
     const isFiltered = Boolean(config.filter_subject) || (config.filter_subjects?.length ?? 0) > 0
     this.#delivers = isFiltered || config.deliver_policy === 'last_per_subject' ? 'some' : 'all'
     this.#repeated = 0
-    this.#last = { delivery: delivered.consumer_seq, stream: isNew ? first - 1 : delivered.stream_seq }
+    this.#last = { delivery: delivered.consumer_seq, stream: delivered.stream_seq }
   }
 
   /** Counts the messages that are missing in front of one. */
@@ -31,8 +30,8 @@ export class DeliveredSequences {
     const others = last === undefined ? 0 : delivery - last.delivery - 1 - this.#repeated
     const missing = last === undefined ? 0 : stream - last.stream - 1 - others
     if (missing > 0 && this.#delivers === 'all')
-      // What other readers of the consumer got in between may be repeated. Where the first gap of all begins is not known.
-      this.#losses.add(others > 0 || last?.delivery === 0 ? undefined : missing)
+      // What other readers of the consumer got in between may be repeated.
+      this.#losses.add(others > 0 ? undefined : missing)
     this.#last = { delivery, stream }
     this.#repeated = 0
   }

@@ -225,7 +225,7 @@ class StreamReader {
   async #consumer(): Promise<ConsumerInfo> {
     const { stream, consumer = 'edged' } = this.#options
     const { AckPolicy, JetStreamApiCodes, JetStreamApiError, jetstreamManager } = await import('@nats-io/jetstream')
-    const { consumers, streams } = await jetstreamManager(this.#connection)
+    const { consumers } = await jetstreamManager(this.#connection)
     const found = await consumers.info(stream, consumer).catch((error: unknown) => {
       if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.ConsumerNotFound) return undefined
       throw error
@@ -242,7 +242,7 @@ class StreamReader {
       throw new SourceRejected(
         `the consumer ${consumer} of the stream ${stream} cannot be used: it must be a pull consumer with explicit acknowledgement`,
       )
-    this.#sequences.begin(info, await streams.info(stream), found === undefined)
+    this.#sequences.begin(info)
     return info
   }
 }

@@ -99,7 +99,8 @@ export class StreamGroup {
       if (!/NOPERM|unknown (sub)?command/i.test(String(error))) throw error
       this.#looks = false
       this.#losses.failed(error)
-      return []
+      // Without permission for MULTI the read was executed.
+      return await this.#read('0')
     }
   }
 

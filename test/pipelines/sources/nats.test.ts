@@ -101,6 +101,8 @@ t.test('nats', { skip: NO_NATS }, async (t) => {
     const { manager, publish } = await withStream(client)
     await publish(Array.from({ length: 20 }, (_, at) => recordOf(`a${at}`)))
     await manager.streams.purge('S', { keep: 15 })
+    const other = await manager.consumers.add('S', { durable_name: 'other', ack_policy: AckPolicy.Explicit })
+    t.equal(other.delivered.stream_seq, 5, 'the place of a new consumer')
     const first = sourceRun(folder, source())
     const before = first.run()
     await acknowledged(manager, 20)

@@ -148,15 +148,18 @@ t.test('entries that a server deleted before they were read', { skip: NO_REDIS }
     await end()
   })
 
-  t.test('a server that does not permit to look is read, which is reported', async (t) => {
-    await client.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-xinfo')
-    const { add, start, until } = begin(t, 'reader:secret@')
-    await add(3)
-    const { stats, messages, end } = start()
-    await until(() => stats.read === 3)
-    await end()
-    t.match(messages, [/^p: entries of the stream .* that are deleted before they are read cannot be counted: /])
-  })
+  for (const command of ['xinfo', 'multi'])
+    t.test(`a server that does not permit ${command} is read, which is reported`, async (t) => {
+      await client.call('ACL', 'SETUSER', 'reader', 'reset', 'on', '>secret', '~*', '+@all', `-${command}`)
+      const { add, start, until } = begin(t, 'reader:secret@')
+      await add(3)
+      const { stats, messages, end } = start()
+      await until(() => stats.read === 3)
+      await add(2)
+      await until(() => stats.read === 5)
+      await end()
+      t.match(messages, [/^p: entries of the stream .* that are deleted before they are read cannot be counted: /])
+    })
 })
 
 t.test('the place of a group tells what is missing', async (t) => {
