@@ -13,6 +13,7 @@ import { limitRate } from './rate-limit.js'
 import { writeResponse } from './response.js'
 import type { ControlDeps, RequestState, ApiMiddleware } from './context.js'
 import { trace } from './request-id.js'
+import { matchBySegments } from './segment-router.js'
 import { unmatched } from './unmatched.js'
 
 /** Creates the API: its middleware in order, around the endpoints of all areas. `before` runs before the endpoints. */
@@ -54,5 +55,6 @@ export function routes(endpoints: readonly Endpoint[], deps: ControlDeps): Route
       ],
     )
   }
+  matchBySegments(router)
   return router
 }

@@ -24,10 +24,9 @@ export function readBody(): ApiMiddleware {
     if (!ctx.is(['application/json', ...jsonAs]))
       throw new ApiError('wrongType', undefined, 'the body must be sent as application/json')
     return await reader(maxBytes)(ctx, async () => {
-      const { body: text } = ctx.request
-      const bytes = Buffer.from(typeof text === 'string' ? text : '', 'latin1')
+      const { body: bytes } = ctx.request as { readonly body?: unknown }
       // A chunked body can be empty too.
-      if (bytes.length > 0) ctx.state.body = await parseJson(bytes)
+      if (Buffer.isBuffer(bytes) && bytes.length > 0) ctx.state.body = await parseJson(bytes)
       await next()
     })
   }
@@ -35,7 +34,7 @@ export function readBody(): ApiMiddleware {
 
 /**
  * koa-body reads, limits and decompresses the body. It does not parse it: depth, members and UTF-8 are checked
- * on the bytes before. One byte is one character of the string it returns.
+ * on the bytes before.
  */
 function bytesReader(maxBytes: number): ApiMiddleware {
   return koaBody({
@@ -45,8 +44,8 @@ function bytesReader(maxBytes: number): ApiMiddleware {
     text: true,
     textTypes: ['*/*'],
     textLimit: maxBytes,
-    // The same as latin1, decoded by Node and not one character at a time.
-    encoding: 'binary',
+    // Without one the body stays bytes: 10 MB as a text and back take 20 ms in one turn of the event loop.
+    encoding: '',
     parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
     onError(error) {
       const { status } = error as Error & { readonly status?: unknown }

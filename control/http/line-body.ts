@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
 import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
 import { ndjson, NotGzip } from '../../pipelines/sources/ndjson.js'
+import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
 import { ApiError } from './errors.js'
 import { LineCutter } from './line-splitter.js'
 
@@ -17,6 +18,10 @@ export function bodyText(request: IncomingMessage): AsyncIterable<Uint8Array> {
   // A response is required even if reading ends early: the connection stays open.
   return ndjson(request.iterator({ destroyOnReturn: false }), { gzip: coding.endsWith('gzip') })
 }
+
+const slices = new EventLoopYield()
+/** A body that has arrived is read without waiting for anything else, however large it is. */
+const pause: Pause = () => slices.yieldToEventLoop()
 
 /** One line of a body. */
 export interface BodyLine {
@@ -50,7 +55,11 @@ export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLi
       size += piece.length
       if (size > bodyBytes) throw new ApiError('tooLarge', undefined, `the body is larger than ${bodyBytes} bytes`)
       cutter.push(piece)
-      yield* found.splice(0)
+      await pause()
+      for (const line of found.splice(0)) {
+        yield line
+        await pause()
+      }
     }
     cutter.finish()
     yield* found

@@ -1,9 +1,14 @@
 import { FileResponse, ApiResponse, type Endpoint, type Message } from './endpoint.js'
+import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
 import { DAEMON } from '../../src/core/scope.js'
+import { isLargeJson, jsonBytes } from './json-text.js'
 import type { Caller, ApiMiddleware } from './context.js'
 
 /** Caller of endpoints that require no credentials. */
 const NOBODY: Caller = { type: 'token', id: '', name: '', grants: [] }
+
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
 
 /** Characters of a User-Agent that the audit record has. */
 const MAX_USER_AGENT = 256
@@ -45,7 +50,7 @@ export function writeResponse(endpoint: Endpoint): ApiMiddleware {
     ctx.status = options.status ?? endpoint.status ?? 200
     if (ctx.status === 204) return
     const messages: readonly Message[] = options.messages ?? []
-    ctx.body = {
+    const body = {
       success: true,
       errors: [],
       messages,
@@ -53,5 +58,12 @@ export function writeResponse(endpoint: Endpoint): ApiMiddleware {
       ...(options.result_info && { result_info: options.result_info }),
       ...options.top,
     }
+    if (!isLargeJson(body)) {
+      ctx.body = body
+      return
+    }
+    const bytes = await jsonBytes(body, pause)
+    ctx.type = 'json'
+    ctx.body = bytes
   }
 }

@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/core/clock.js'
 import { digest } from '../../src/core/digest.js'
-import type { Pause } from '../../src/core/event-loop-yield.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Kind, Write } from '../../src/core/store.js'
 import type { Call } from '../http/endpoint.js'
@@ -26,14 +25,8 @@ interface Change {
 export const audit = (clock: Clock, author: Author, change: Change): AuditEntry =>
   entryOf(clock, author, change, { before: digest(change.before), after: digest(change.after) })
 
-/** {@link audit} of a large record, with a pause between its two digests. */
-export async function pausedAudit(clock: Clock, author: Author, change: Change, pause: Pause): Promise<AuditEntry> {
-  const before = digest(change.before)
-  await pause()
-  return entryOf(clock, author, change, { before, after: digest(change.after) })
-}
-
-function entryOf(
+/** Returns the audit entry of a change whose digests are known. */
+export function entryOf(
   clock: Clock,
   { caller: { type, id, name }, requestId, source }: Author,
   { action, kind, scope, id: resourceId, before, after }: Change,

@@ -15,13 +15,14 @@ import { ENTRY_KIND, type Level } from '../../src/rules/phases.js'
 import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
 import { forgetExpressions } from '../../src/rules/parsed.js'
 import type { Hint } from '../../src/rules/rulesets/hints.js'
-import { pausedAudit, type Actor } from '../resources/audit.js'
+import { entryOf, type Actor } from '../resources/audit.js'
 import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { listNamed } from '../lists/list-by-name.js'
 import { useWrites } from './list-references.js'
+import { digests, serialized, withOlder, type Serialized } from './serialized.js'
 
 /** A decided write: its records and its response. */
 export interface Decided {
@@ -108,12 +109,13 @@ export class RulesetRepository {
     if (this.#deps.store.count(RULESETS, scope) >= max)
       throw new ApiError('tooManyRulesets', undefined, `there are ${max} rulesets, as many as are allowed`)
     const { id, kind, phase } = ruleset
-    const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: [] }, ifVersion: 0 }]
+    const after = await serialized(ruleset, this.pause)
+    const writes: Write[] = [{ kind: RULESETS, scope, id, ...withOlder(after, []), ifVersion: 0 }]
     if (kind === ENTRY_KIND[levelOf(scope)])
       writes.push({ kind: ENTRY_POINTS, scope, id: phase, value: { ruleset_id: id }, ifVersion: 0 })
     else writes.push({ kind: RULESET_USES, scope, id, value: { rules: 0 }, ifVersion: 0 })
     writes.push(...useWrites(this.#deps.store, actor, undefined, ruleset, listNamed(this.#deps, actor.accountId)))
-    return { result: ruleset, writes, audit: [await this.#entry(actor, id, undefined, ruleset)] }
+    return { result: ruleset, writes, audit: [await this.#entry(actor, id, undefined, after)] }
   }
 
   /** Replaces a ruleset with its next version; the previous one becomes an older version. */
@@ -124,11 +126,13 @@ export class RulesetRepository {
     const kept = this.#deps.config().control.quotas.ruleset_versions
     const all = [...value.older, { version, last_updated, description }]
     const dropped = all.splice(0, Math.max(0, all.length - kept))
-    const writes: Write[] = [{ kind: RULESETS, scope, id, value: { ruleset, older: all }, ifVersion }]
-    if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), value: before })
+    const old = await serialized(before, this.pause)
+    const after = await serialized(ruleset, this.pause)
+    const writes: Write[] = [{ kind: RULESETS, scope, id, ...withOlder(after, all), ifVersion }]
+    if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), ...old })
     for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
     writes.push(...useWrites(this.#deps.store, actor, before, ruleset, listNamed(this.#deps, actor.accountId)))
-    return { result: ruleset, writes, audit: [await this.#entry(actor, id, before, ruleset)] }
+    return { result: ruleset, writes, audit: [await this.#entry(actor, id, old, after)] }
   }
 
   /** Deletes a ruleset with all of its versions. Throws `rulesetInUse` while execute rules run it. */
@@ -143,7 +147,8 @@ export class RulesetRepository {
       writes.push({ kind: ENTRY_POINTS, scope, id: ruleset.phase, value: undefined })
     for (const { version } of older) writes.push(removal(scope, olderVersionId(id, version)))
     writes.push(...useWrites(this.#deps.store, actor, ruleset, undefined))
-    return { result: null, writes, audit: [await this.#entry(actor, id, ruleset, undefined)] }
+    const before = await serialized(ruleset, this.pause)
+    return { result: null, writes, audit: [await this.#entry(actor, id, before, undefined)] }
   }
 
   /** Deletes one older version. Throws `versionNotFound` and `latestVersion`. */
@@ -152,21 +157,27 @@ export class RulesetRepository {
     const before = this.version(stored, version)
     if (before === value.ruleset) throw new ApiError('latestVersion')
     const older = value.older.filter((kept) => kept.version !== version)
+    const current = await serialized(value.ruleset, this.pause)
+    const removed = await serialized(before, this.pause)
     return {
       result: null,
       writes: [
-        { kind: RULESETS, scope, id, value: { ...value, older }, ifVersion },
+        { kind: RULESETS, scope, id, ...withOlder(current, older), ifVersion },
         removal(scope, olderVersionId(id, version)),
       ],
-      audit: [await this.#entry(actor, olderVersionId(id, version), before, undefined)],
+      audit: [await this.#entry(actor, olderVersionId(id, version), removed, undefined)],
     }
   }
 
-  /** The digests of a ruleset of 1,000 rules take milliseconds each. */
-  async #entry(actor: Actor, id: string, before: unknown, after: unknown): Promise<AuditEntry> {
+  async #entry(
+    actor: Actor,
+    id: string,
+    before: Serialized<Ruleset> | undefined,
+    after: Serialized<Ruleset> | undefined,
+  ): Promise<AuditEntry> {
     await this.pause()
-    const change = { kind: RULESETS, scope: actor.scope, id, before, after }
-    return await pausedAudit(this.#deps.clock, actor, change, this.pause)
+    const change = { kind: RULESETS, scope: actor.scope, id, before: before?.value, after: after?.value }
+    return entryOf(this.#deps.clock, actor, change, await digests(before, after, this.pause))
   }
 }
 

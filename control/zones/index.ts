@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { ZoneConfig } from '../../src/config/schema.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { mayUse } from '../http/auth/access.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
@@ -6,7 +7,7 @@ import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
 import { zoneChanges } from './zone-changes.js'
-import { zoneResponse } from './zone-response.js'
+import { zoneFacts, zoneResponse } from './zone-response.js'
 import { ZoneFilters, ZoneResult } from './zone-schemas.js'
 
 /** Zones of the configuration, and those created through the API. */
@@ -14,6 +15,14 @@ export const zones = (deps: ControlDeps): Endpoint[] => [listZones(deps), readZo
 
 function listZones(deps: ControlDeps): Endpoint {
   const shown = zoneResponse(deps)
+  const { statusOf, typeOf, accountName } = zoneFacts(deps)
+  const sortKeys: Readonly<Record<string, (zone: ZoneConfig) => string>> = {
+    name: ({ name }) => name,
+    status: statusOf,
+    'account.id': ({ account }) => account,
+    'account.name': accountName,
+    'plan.id': ({ plan }) => plan,
+  }
   return endpoint({
     method: 'get',
     path: '/zones',
@@ -24,25 +33,23 @@ function listZones(deps: ControlDeps): Endpoint {
     result: Type.Array(ZoneResult),
     handle({ caller, query }) {
       const { order, direction, match } = query
-      const seen = deps
-        .config()
-        .zones.filter((zone) => mayUse(caller, [], { account: zone.account, zone: zone.id }))
-        .map((zone) => shown(zone, caller))
+      const seen = deps.config().zones.filter((zone) => mayUse(caller, [], { account: zone.account, zone: zone.id }))
       const filters = [
-        query.name !== undefined && textFilter('name', query.name, (zone: ZoneResult) => zone.name),
-        query['account.id'] !== undefined && ((zone: ZoneResult) => zone.account.id === query['account.id']),
-        query['account.name'] !== undefined &&
-          textFilter('account.name', query['account.name'], (zone) => zone.account.name),
-        query.status !== undefined && ((zone: ZoneResult) => zone.status === query.status),
-        query.type !== undefined && ((zone: ZoneResult) => query.type?.includes(zone.type)),
+        query.name !== undefined && textFilter('name', query.name, ({ name }) => name),
+        query['account.id'] !== undefined && (({ account }: ZoneConfig) => account === query['account.id']),
+        query['account.name'] !== undefined && textFilter('account.name', query['account.name'], accountName),
+        query.status !== undefined && ((zone: ZoneConfig) => statusOf(zone) === query.status),
+        query.type !== undefined && ((zone: ZoneConfig) => query.type?.includes(typeOf(zone))),
       ].filter((filter) => filter !== false)
       const found = seen.filter((zone) =>
         match === 'all' || filters.length === 0
           ? filters.every((filter) => filter(zone))
           : filters.some((filter) => filter(zone)),
       )
-      if (order) found.sort((a, b) => (SORT[order](a) < SORT[order](b) ? -1 : 1))
-      return page(direction === 'asc' ? found : found.toReversed(), query, (zone) => zone)
+      const key = order && sortKeys[order]
+      if (key) found.sort((a, b) => (key(a) < key(b) ? -1 : 1))
+      // A response has hundreds of permissions: only the zones of the page are converted.
+      return page(direction === 'asc' ? found : found.toReversed(), query, (zone) => shown(zone, caller))
     },
   })
 }
@@ -64,14 +71,6 @@ function readZone(deps: ControlDeps): Endpoint {
   })
 }
 
-const SORT = {
-  name: (zone: ZoneResult) => zone.name,
-  status: (zone: ZoneResult) => zone.status,
-  'account.id': (zone: ZoneResult) => zone.account.id,
-  'account.name': (zone: ZoneResult) => zone.account.name,
-  'plan.id': (zone: ZoneResult) => zone.plan.id,
-}
-
 const CASE_SENSITIVE = '_case_sensitive'
 
 const OPERATORS: Readonly<Record<string, (text: string, wanted: string) => boolean>> = {
@@ -85,8 +84,8 @@ const OPERATORS: Readonly<Record<string, (text: string, wanted: string) => boole
 function textFilter(
   parameter: string,
   filter: string,
-  of: (zone: ZoneResult) => string,
-): (zone: ZoneResult) => boolean {
+  of: (zone: ZoneConfig) => string,
+): (zone: ZoneConfig) => boolean {
   const [, operator = 'equal', wanted = filter] = /^([a-z_]+):(.*)$/s.exec(filter) ?? []
   const exact = operator.endsWith(CASE_SENSITIVE)
   const test = OPERATORS[exact ? operator.slice(0, -CASE_SENSITIVE.length) : operator]

@@ -11,12 +11,29 @@ import type { ZoneResult } from './zone-schemas.js'
 /** Development mode ends after three hours. */
 const DEVELOPMENT_SECONDS = 3 * 3600
 
+/** Returns functions of what lists of zones filter and sort by. */
+export function zoneFacts({ config, store }: Pick<ControlDeps, 'config' | 'store'>) {
+  const stored = ({ id, account: accountId }: ZoneConfig) => store.get(ZONES, account(accountId), id)?.value
+  return {
+    stored,
+    statusOf(zone: ZoneConfig): ZoneResult['status'] {
+      const found = stored(zone)
+      return found && found.origin === undefined ? 'pending' : 'active'
+    },
+    typeOf: ({ id }: ZoneConfig): ZoneResult['type'] =>
+      store.get(ZONE_STATES, zoneScope(id), ZONE_STATE_ID)?.value.type ?? 'full',
+    accountName: (zone: ZoneConfig): string => configIndex(config()).accounts.get(zone.account)?.name ?? '',
+  }
+}
+
 /** Returns a function that returns a zone as the API shows it to a caller. */
-export function zoneResponse({ config, store, clock }: Pick<ControlDeps, 'config' | 'store' | 'clock'>) {
+export function zoneResponse(deps: Pick<ControlDeps, 'config' | 'store' | 'clock'>) {
+  const { store, clock } = deps
+  const facts = zoneFacts(deps)
   return (zone: ZoneConfig, caller: Caller): ZoneResult => {
     const { id, name, plan } = zone
     const scope = zoneScope(id)
-    const stored = store.get(ZONES, account(zone.account), id)?.value
+    const stored = facts.stored(zone)
     const state = store.get(ZONE_STATES, scope, ZONE_STATE_ID)?.value
     const development = store.get(SETTING, scope, 'development_mode')?.value
     const left =
@@ -27,9 +44,9 @@ export function zoneResponse({ config, store, clock }: Pick<ControlDeps, 'config
     return {
       id,
       name,
-      status: stored && stored.origin === undefined ? 'pending' : 'active',
+      status: facts.statusOf(zone),
       paused: state?.paused ?? false,
-      type: state?.type ?? 'full',
+      type: facts.typeOf(zone),
       development_mode: Math.max(0, left),
       name_servers: [],
       original_name_servers: null,
@@ -38,7 +55,7 @@ export function zoneResponse({ config, store, clock }: Pick<ControlDeps, 'config
       created_on: stored?.created_on ?? UNKNOWN_TIME,
       modified_on: times.sort().at(-1) ?? UNKNOWN_TIME,
       activated_on: stored?.origin === undefined ? null : stored.created_on,
-      account: { id: zone.account, name: configIndex(config()).accounts.get(zone.account)?.name ?? '' },
+      account: { id: zone.account, name: facts.accountName(zone) },
       owner: { id: null, type: 'user', name: null },
       meta: { step: 0, phishing_detected: false },
       plan: {

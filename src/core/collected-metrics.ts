@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client'
+import { Counter, Gauge, type Aggregator, type MetricValue } from 'prom-client'
 import type { Metrics } from './metrics.js'
 
 /** Adds one value of a metric under its labels. */
@@ -21,7 +21,11 @@ type WithLabels = <Label extends string>(
   help: string,
   labels: readonly Label[],
   samples: Samples<Label>,
+  combine?: Combine,
 ) => void
+
+/** How values with the same labels become one, of one process and of several. */
+type Combine = 'sum' | 'min'
 
 export function collectedMetrics(metrics: Metrics): CollectedMetrics {
   const registers = [metrics]
@@ -39,20 +43,43 @@ export function collectedMetrics(metrics: Metrics): CollectedMetrics {
       })
     }
   const labelled =
-    (Kind: typeof Counter | typeof Gauge): WithLabels =>
-    (name, help, labelNames, samples) => {
-      void new Kind({
+    (type: 'counter' | 'gauge'): WithLabels =>
+    (name, help, labelNames, samples, combine = 'sum') =>
+      // The registry reads the members of this object alone. A metric of the library would hash the labels of each value,
+      // which takes most of the time if there is one for each of thousands of zones.
+      metrics.registerMetric({
         name,
         help,
-        labelNames,
-        registers,
-        collect(this: Counter | Gauge) {
-          this.reset()
-          samples((labels, value) => this.inc(labels, value))
-        },
-      })
-    }
-  return { counter: single(Counter), gauge: single(Gauge), counters: labelled(Counter), gauges: labelled(Gauge) }
+        type,
+        aggregator: combine satisfies Aggregator,
+        get: async () =>
+          await Promise.resolve({
+            name,
+            help,
+            type,
+            aggregator: combine,
+            values: valuesOf(labelNames, samples, combine),
+          }),
+        reset: () => undefined,
+      } as never)
+  return { counter: single(Counter), gauge: single(Gauge), counters: labelled('counter'), gauges: labelled('gauge') }
+}
+
+/** Returns the values, one for each combination of labels. */
+function valuesOf<Label extends string>(
+  labelNames: readonly Label[],
+  samples: Samples<Label>,
+  combine: Combine,
+): MetricValue<Label>[] {
+  const found = new Map<string, MetricValue<Label>>()
+  samples((labels, value) => {
+    let key = ''
+    for (const name of labelNames) key += `${labels[name]}\n`
+    const known = found.get(key)
+    if (known) known.value = combine === 'min' ? Math.min(known.value, value) : known.value + value
+    else found.set(key, { labels, value })
+  })
+  return [...found.values()]
 }
 
 /** Adds the values of a map whose keys are values of one label. */

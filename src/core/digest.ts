@@ -2,4 +2,7 @@ import { createHash } from 'node:crypto'
 
 /** Returns the hexadecimal SHA-256 of the JSON of a value, for audit entries; null if it is undefined. */
 export const digest = (value: unknown): string | null =>
-  value === undefined ? null : createHash('sha256').update(JSON.stringify(value)).digest('hex')
+  value === undefined ? null : digestOfJson(JSON.stringify(value))
+
+/** Returns the hexadecimal SHA-256 of a JSON text. */
+export const digestOfJson = (json: string): string => createHash('sha256').update(json).digest('hex')

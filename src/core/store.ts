@@ -32,6 +32,14 @@ export interface Stored<T> {
 export type Change = Stored<unknown>
 
 /**
+ * Returns the changes of one kind. Values are parsed when they are read, so a watcher must not read those of other kinds:
+ * a batch can have thousands.
+ */
+export function* changesOf<T>(kind: Kind<T>, changes: readonly Change[]): Generator<Stored<T | undefined>> {
+  for (const change of changes) if (change.kind === kind.name) yield change as Stored<T | undefined>
+}
+
+/**
  * One write. `value: undefined` deletes, anything else must be JSON; `ifVersion` (0: must not exist) makes the whole
  * batch fail on a mismatch. A batch names each record at most once.
  */
@@ -40,6 +48,8 @@ export interface Write {
   readonly scope: Scope
   readonly id: string
   readonly value: unknown
+  /** JSON of the value, which is frozen at every level. Without it the store serializes the value, in one turn. */
+  readonly json?: string
   readonly ifVersion?: number
 }
 

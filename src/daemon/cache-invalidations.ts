@@ -4,7 +4,7 @@ import { newId } from '../core/ids.js'
 import type { Log } from '../core/log.js'
 import { CACHE_INVALIDATION, PURGE, type StoredInvalidation, type StoredPurge } from '../core/model/purge.js'
 import { DAEMON, zone as zoneScope } from '../core/scope.js'
-import type { Store, Write } from '../core/store.js'
+import { changesOf, type Store, type Write } from '../core/store.js'
 import type { Invalidated } from '../edge/cache/invalidation.js'
 
 /** Invalidations are collected for this long, so that many requests cost one write. */
@@ -52,11 +52,8 @@ export class MachineInvalidations {
     this.#clock = clock
     this.#log = log
     this.#unwatch = store.watch((changes) => {
-      for (const { kind, value } of changes) {
-        if (kind !== CACHE_INVALIDATION.name || value === undefined) continue
-        const { machine: from, zones } = value as StoredInvalidation
-        if (from !== machine) apply(zones)
-      }
+      for (const { value } of changesOf(CACHE_INVALIDATION, changes))
+        if (value !== undefined && value.machine !== machine) apply(value.zones)
     })
   }
 

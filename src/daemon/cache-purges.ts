@@ -1,5 +1,5 @@
 import { PURGE, type StoredPurge } from '../core/model/purge.js'
-import type { Change, Store } from '../core/store.js'
+import { changesOf, type Store } from '../core/store.js'
 import type { ResponseCache } from '../edge/cache/cache.js'
 import { storedUrls } from '../edge/cache/key.js'
 import type { Purge } from '../edge/cache/purge.js'
@@ -15,9 +15,9 @@ export function eachPurge(
   store: Pick<Store, 'watch'>,
   apply: (zone: string, stored: StoredPurge, version: number) => void,
 ): { close: () => void } {
-  const unwatch = store.watch((changes: readonly Change[]) => {
-    for (const { kind, scope, version, value } of changes)
-      if (kind === PURGE.name && value !== undefined) apply(scope.id, value as StoredPurge, version)
+  const unwatch = store.watch((changes) => {
+    for (const { scope, version, value } of changesOf(PURGE, changes))
+      if (value !== undefined) apply(scope.id, value, version)
   })
   return { close: unwatch }
 }

@@ -142,7 +142,7 @@ async function start(
     logpush,
     ...common,
   })
-  const traffic = stack.use(new TrafficHistory(() => scrape.metrics(), { clock, log }))
+  const traffic = stack.use(new TrafficHistory((prefix) => serving.samples(prefix), { clock, log }))
   const proxyUrl = () => urlOf(serving.bound.proxy)
   const shown = { foundation, edge, tails, webhooks, scripts, traffic, state, proxyUrl }
   const control = stack.use(await startApi({ config, activated, ...shown, ...common }))

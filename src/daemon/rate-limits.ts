@@ -3,7 +3,7 @@ import type { Closable } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { RULESETS, type StoredRuleset } from '../core/model/ruleset.js'
-import type { StoreReader } from '../core/store.js'
+import { changesOf, type StoreReader } from '../core/store.js'
 import type { CountLog } from '../rules/limits/count-log.js'
 import { Limiter, type LimitState } from '../rules/limits/limiter.js'
 import { limitIdsOf } from '../rules/limits/rule-limit.js'
@@ -36,8 +36,7 @@ export class RateLimits implements Closable {
     this.#shared = shared
     for (const { id, value } of store.list(RULESETS)) this.#changed(id, value)
     this.#unwatch = store.watch((changes) => {
-      for (const { kind, id, value } of changes)
-        if (kind === RULESETS.name) this.#changed(id, value as StoredRuleset | undefined)
+      for (const { id, value } of changesOf(RULESETS, changes)) this.#changed(id, value)
     })
   }
 

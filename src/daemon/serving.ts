@@ -1,11 +1,14 @@
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import type { ClosingStack } from '../core/closing-stack.js'
+import { EventLoopYield } from '../core/event-loop-yield.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
+import { metricsText } from '../core/metrics-text.js'
 import type { Invalidated } from '../edge/cache/invalidation.js'
 import type { Bound, Proxy } from '../edge/client/server.js'
 import { CERTIFICATES } from '../store/reseal.js'
+import { registrySamples, type Sample } from '../telemetry/samples.js'
 import { dailyTicketKeys } from '../tls/ticket-keys.js'
 import { openCacheDisk, type CacheFiles } from './cache-disk.js'
 import { MachineInvalidations } from './cache-invalidations.js'
@@ -50,6 +53,7 @@ interface ServingParts {
 export class Serving {
   readonly edge: Edge
   readonly #deps: ServingDeps
+  readonly #slices = new EventLoopYield()
   readonly #parts: ServingParts
   /** The proxy of this process; undefined with processes of its own. */
   #proxy: Proxy | undefined
@@ -145,8 +149,17 @@ export class Serving {
 
   /** Returns the metrics of the daemon and of all processes as Prometheus text. */
   async scrape(): Promise<string> {
+    return await metricsText(await this.#allMetrics(), () => this.#slices.yieldToEventLoop())
+  }
+
+  /** Returns the values of those metrics whose name begins with `prefix`. */
+  async samples(prefix: string): Promise<Sample[]> {
+    return await registrySamples(await this.#allMetrics(prefix), prefix)
+  }
+
+  async #allMetrics(prefix = ''): Promise<Metrics> {
     const { metrics } = this.#deps
-    return await (this.#processes?.scrape(metrics) ?? metrics.metrics())
+    return (await this.#processes?.scrape(metrics, prefix)) ?? metrics
   }
 
   /** Changes from `previous` to `next` without a dropped request. Rejects, and changes nothing, if it is not usable. */

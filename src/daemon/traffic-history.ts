@@ -2,7 +2,7 @@ import type { RuleCount, TrafficPoint, ZoneTraffic } from '../../control/overvie
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
-import { readSamples, type Sample } from '../telemetry/samples.js'
+import type { Sample } from '../telemetry/samples.js'
 
 const INTERVAL_MS = 15_000
 /** One hour. */
@@ -12,15 +12,17 @@ const MAX_ZONES = 200
 
 const NONE: ZoneTraffic = { requests: 0, clientErrors: 0, serverErrors: 0, markdown: 0, cacheHits: 0, bytes: 0 }
 
+/** Returns the values of the metrics of all processes whose name begins with `prefix`. */
+export type ReadSamples = (prefix: string) => Promise<readonly Sample[]>
+
 /** Stores the totals of all zones every 15 s, for the last hour. */
 export class TrafficHistory {
-  readonly #read: () => Promise<string>
+  readonly #read: ReadSamples
   readonly #clock: Clock
   readonly #timer: NodeJS.Timeout
   #points: TrafficPoint[] = []
 
-  /** `read` returns the metrics of all processes as Prometheus text. */
-  constructor(read: () => Promise<string>, { clock, log }: { clock: Clock; log: Log }) {
+  constructor(read: ReadSamples, { clock, log }: { clock: Clock; log: Log }) {
     this.#read = read
     this.#clock = clock
     const sample = (): void => {
@@ -40,11 +42,11 @@ export class TrafficHistory {
 
   /** Returns the totals of this moment. */
   async now(): Promise<TrafficPoint> {
-    return { at: this.#clock.now(), zones: trafficOf(readSamples(await this.#read(), 'edged_zone_')) }
+    return { at: this.#clock.now(), zones: trafficOf(await this.#read('edged_zone_')) }
   }
 
   async rules(): Promise<readonly RuleCount[]> {
-    return ruleCounts(readSamples(await this.#read(), 'edged_rule_'))
+    return ruleCounts(await this.#read('edged_rule_'))
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { DEVELOPMENT_MS, SETTING, type Setting } from '../core/model/setting.js'
 import { MANAGED_TRANSFORMS, TRANSFORM_ID, URL_NORMALIZATION } from '../core/model/transforms.js'
 import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../core/model/zone.js'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
+import { EventLoopYield } from '../core/event-loop-yield.js'
 import { zone as zoneScope, type Scope } from '../core/scope.js'
 import { loadClientAuthority, type ClientAuthority } from '../tls/client-authority.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
@@ -23,6 +24,9 @@ import {
   type Zones,
 } from '../edge/zones.js'
 import { AllZones, type ZoneOptions } from './all-zones.js'
+
+/** Zones that are created again in one turn of the event loop, at about 20 us each. */
+const MAX_AT_ONCE = 50
 
 /** Kinds of records, besides rules and custom hostnames, that the zones depend on. */
 const KINDS: ReadonlySet<string> = new Set(
@@ -45,6 +49,10 @@ export class ZoneRegistry implements Zones {
   readonly #unwatch: () => void
   readonly #all: AllZones
   #config: ZoneOptions
+  readonly #slices = new EventLoopYield()
+  /** Places of the zones that {@link #replaceInSlices} has still to create; undefined if it does not run. */
+  #outdated: Set<number> | undefined
+  #replacing: Promise<void> | undefined
   /** The zones of the table. */
   #listed: readonly ZoneConfig[] = []
   /** CA certificates by their files, read with the configuration and not with every change of a setting. */
@@ -83,11 +91,21 @@ export class ZoneRegistry implements Zones {
 
   /** Resolves when all changes of rules are in force; undefined if they are. */
   get applied(): Promise<void> | undefined {
-    return this.#rules.applied
+    return this.#rules.applied === undefined && this.#replacing === undefined ? undefined : this.#whenApplied()
+  }
+
+  async #whenApplied(): Promise<void> {
+    for (let pending = this.#pending; pending !== undefined; pending = this.#pending) await pending
+  }
+
+  /** Rules are compiled first, then the zones with them are created. */
+  get #pending(): Promise<void> | undefined {
+    return this.#rules.applied ?? this.#replacing
   }
 
   close(): void {
     this.#unwatch()
+    this.#outdated = undefined
   }
 
   #changed(changes: readonly Change[]): void {
@@ -100,12 +118,47 @@ export class ZoneRegistry implements Zones {
 
   /** Applies changed records of these scopes; the whole table is built again only if the list of zones changed. */
   #refresh(scopes: readonly Scope[]): void {
-    this.current =
-      this.#all.of(this.#config) === this.#listed ? this.current.with(this.#changedZones(scopes)) : this.#table()
+    if (this.#all.of(this.#config) !== this.#listed) {
+      this.current = this.#table()
+      return
+    }
+    const places = this.#changedPlaces(scopes)
+    // A change during a replacement is a part of it: both may concern the same zone.
+    if (this.#outdated) for (const place of places) this.#outdated.add(place)
+    else if (places.size > MAX_AT_ONCE) {
+      this.#replacing = this.#replaceInSlices(places)
+      // The write that waits for it fails.
+      this.#replacing.catch(() => undefined)
+    } else this.current = this.current.with([...places].map((place) => this.#zoneAt(place)))
   }
 
-  /** Creates the zones again that records of these scopes belong to. */
-  #changedZones(scopes: readonly Scope[]): Zone[] {
+  /**
+   * Creates many zones again, as after a change of the rules of their account, with pauses, and puts them in force
+   * together. The previous ones stay in force until then.
+   */
+  async #replaceInSlices(places: Set<number>): Promise<void> {
+    this.#outdated = places
+    const created = new Map<number, Zone>()
+    // A table that was built meanwhile has the changes already.
+    const isWanted = () => this.#outdated === places
+    try {
+      while (isWanted() && places.size > 0) {
+        let left = MAX_AT_ONCE
+        for (const place of places) {
+          places.delete(place)
+          created.set(place, this.#zoneAt(place))
+          if (--left === 0) break
+        }
+        await this.#slices.yieldToEventLoop()
+      }
+      if (isWanted()) this.current = this.current.with([...created.values()])
+    } finally {
+      if (isWanted()) this.#outdated = this.#replacing = undefined
+    }
+  }
+
+  /** Returns the places of the zones that records of these scopes belong to. */
+  #changedPlaces(scopes: readonly Scope[]): Set<number> {
     const accounts = new Set<string>()
     const places = new Set<number>()
     for (const { type, id } of scopes) {
@@ -115,7 +168,7 @@ export class ZoneRegistry implements Zones {
     }
     if (accounts.size > 0)
       for (const [place, { account }] of this.#listed.entries()) if (accounts.has(account)) places.add(place)
-    return [...places].map((place) => this.#zoneAt(place))
+    return places
   }
 
   #zoneAt(place: number): Zone {
@@ -142,6 +195,7 @@ export class ZoneRegistry implements Zones {
   }
 
   #table(): ZoneList {
+    this.#outdated = this.#replacing = undefined
     this.#listed = this.#all.of(this.#config)
     const zones = this.#listed.map((_config, place) => this.#zoneAt(place))
     this.#balancers.retain(new Set(this.#listed.map(({ id }) => id)))

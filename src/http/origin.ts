@@ -103,15 +103,21 @@ export class Origin implements ConnectionOwner {
     this.#settle()
   }
 
-  /** Ends requests that take too long. Must be called repeatedly, with the milliseconds since the last call. */
-  tick(ms: number): void {
+  /**
+   * Ends requests that take too long. Must be called repeatedly, with the milliseconds since the last call. Returns the
+   * number of connections that were closed.
+   */
+  tick(ms: number): number {
+    const before = this.#connections.size
     for (const connection of this.#connections) connection.tick(ms)
+    const closed = before - this.#connections.size
     for (const request of this.#queue.expired(ms, this.limits.queue_timeout))
       request.fail(new WaitedTooLong('no connection to the origin became free'))
     this.#shares.tick(ms)
     if (this.#queue.size > 0 && this.#inUse >= this.limits.connections) this.#makeRoom()
     if (this.active === 0) this.idleMs += ms
     this.#settle()
+    return Math.max(0, closed)
   }
 
   /** Resolves when the requests in progress have their responses. */

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { ClassicLevel } from 'classic-level'
+import { EventLoopYield } from '../core/event-loop-yield.js'
 import { named, Row } from './record.js'
 
 /**
@@ -35,12 +36,17 @@ export const auditNumber = (key: string): number => Number(key.slice(1))
 
 export const putMeta = (meta: Meta): Operation => ({ type: 'put', key: META, value: JSON.stringify(meta) })
 
+/** Operations of a batch between two pauses: one API request can write thousands of records. */
+export const SLICE_OPERATIONS = 256
+const slices = new EventLoopYield()
+
 /** Writes all operations or, on failure, none. Resolves after they are synced. */
 export async function write(db: Database, operations: readonly Operation[]): Promise<void> {
   // A chain takes a third of the CPU time of a list, each of whose operations is cloned and read member by member.
   const batch = db.batch()
   try {
-    for (const operation of operations) {
+    for (const [index, operation] of operations.entries()) {
+      if (index > 0 && index % SLICE_OPERATIONS === 0) await slices.yieldToEventLoop()
       if (operation.type === 'del') batch.del(operation.key)
       else batch.put<string, Buffer | string>(operation.key, operation.value, {})
     }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
+import { EventLoopYield } from '../core/event-loop-yield.js'
 import { isDiskFull, messageOf } from '../core/errors.js'
 import { StoreFull, StoreUnavailable, type Store } from '../core/store.js'
 import { NUMBERS } from './audit-trail.js'
@@ -17,6 +18,7 @@ import {
   putMeta,
   RECORDS,
   rowKey,
+  SLICE_OPERATIONS,
   write,
   type Database,
   type Meta,
@@ -135,6 +137,7 @@ class LevelPlace implements Backend {
   readonly #options: StoreOptions
   #meta: Meta
   readonly #closing = new AbortController()
+  readonly #slices = new EventLoopYield()
   #recovering: Promise<void> | undefined
   /** Error of the latest failed write. */
   #failure: StoreUnavailable | undefined
@@ -169,6 +172,7 @@ class LevelPlace implements Backend {
       for (const change of changes) {
         operations.push(operation(change.name, change.row, change.json))
         changed.set(change.name, change)
+        if (operations.length % SLICE_OPERATIONS === 0) await this.#slices.yieldToEventLoop()
       }
     const entries = commits.flatMap(({ audit }) => audit)
     const meta = this.#metaAfter(changed.values(), commits.at(-1)!.version, entries.length)

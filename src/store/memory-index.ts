@@ -152,32 +152,56 @@ class OfKind {
   }
 }
 
-/** Records of one scope. Ids stay sorted after the first list, so that alternating writes and lists need no sort. */
+/** Maximum number of removed ids that wait for the next list, beside as many as there are records. */
+const MAX_STALE = 1024
+
+/**
+ * Records of one scope. Ids stay sorted after the first list, so that alternating writes and lists sort only the new ids.
+ * These are merged by the next list: in a batch of thousands, moving all ids behind each one would take too long.
+ */
 class OfScope {
   readonly rows = new Map<string, Row>()
+  /** Sorted; those that were removed may still be in it. */
   #ids: string[] | undefined
+  /** Ids that are not in `#ids`, or were removed in between. */
+  #added: string[] = []
+  #hasRemoved = false
   #listed: readonly Stored<unknown>[] | undefined
 
   /** Returns whether the id is new. */
   put(id: string, row: Row): boolean {
     const isNew = !this.rows.has(id)
     this.rows.set(id, row)
-    if (isNew) this.#ids?.splice(placeIn(this.#ids, id), 0, id)
+    if (isNew && this.#ids && this.#added.push(id) > this.rows.size + MAX_STALE) {
+      // Mostly ids that were removed again.
+      this.#ids = undefined
+      this.#added = []
+    }
     this.#listed = undefined
     return isNew
   }
 
   remove(id: string): boolean {
     if (!this.rows.delete(id)) return false
-    this.#ids?.splice(placeIn(this.#ids, id), 1)
+    this.#hasRemoved = true
     this.#listed = undefined
     return true
   }
 
   list(): readonly Stored<unknown>[] {
-    this.#ids ??= [...this.rows.keys()].sort()
-    this.#listed ??= Object.freeze(this.#ids.map((id) => this.rows.get(id)!.stored))
+    this.#listed ??= Object.freeze(this.#sorted().map((id) => this.rows.get(id)!.stored))
     return this.#listed
+  }
+
+  #sorted(): readonly string[] {
+    if (this.#ids === undefined) this.#ids = [...this.rows.keys()].sort()
+    else if (this.#added.length > 0 || this.#hasRemoved)
+      this.#ids = merged(this.#ids, this.#added.sort()).filter(
+        (id, at, all) => id !== all[at - 1] && (!this.#hasRemoved || this.rows.has(id)),
+      )
+    this.#added = []
+    this.#hasRemoved = false
+    return this.#ids
   }
 }
 
@@ -186,14 +210,14 @@ const byId = (a: Stored<unknown>, b: Stored<unknown>): number =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Returns the position of `id` in a sorted list, or its insertion point. */
-function placeIn(ids: readonly string[], id: string): number {
-  let from = 0
-  let to = ids.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (ids[middle]! < id) from = middle + 1
-    else to = middle
+/** Returns one sorted list of two. */
+function merged(first: readonly string[], second: readonly string[]): string[] {
+  const all: string[] = []
+  let at = 0
+  for (const id of second) {
+    while (at < first.length && first[at]! <= id) all.push(first[at++]!)
+    all.push(id)
   }
-  return from
+  while (at < first.length) all.push(first[at++]!)
+  return all
 }

@@ -1,3 +1,4 @@
+import { frozenJson, isFrozenJson } from '../core/frozen-json.js'
 import type { Scope } from '../core/scope.js'
 import { VersionConflict, type AuditEntry, type Stored, type Write } from '../core/store.js'
 
@@ -39,7 +40,7 @@ export class Row implements Named {
     const value = JSON.parse(String(this.#json)) as { id?: unknown } | null
     // Most values contain their id too: one string is enough for both.
     if (value?.id === this.id) value.id = this.id
-    this.#stored = this.#with(frozen(value))
+    this.#stored = this.#with(frozenJson(value))
     this.#json = undefined
     return this.#stored
   }
@@ -98,13 +99,14 @@ export interface Prepared {
 /** Serializes writes. Throws TypeError for a value that JSON cannot represent and for a duplicate record. */
 export function prepared(writes: readonly Write[]): Prepared[] {
   const names = new Set<string>()
-  return writes.map(({ kind, scope, id, value, ifVersion }) => {
+  return writes.map(({ kind, scope, id, value, json: known, ifVersion }) => {
     const name = recordName(kind.name, scope, id)
     if (names.has(name)) throw new TypeError(`the batch names ${name} twice`)
     names.add(name)
     const at = { kind: kind.name, scope: shared(scope.type, scope.id), id }
-    const json = value === undefined ? undefined : jsonOf(value, name)
-    return { name, at, json, value: isFrozenJson(value) ? value : undefined, ifVersion }
+    if (value === undefined) return { name, at, json: undefined, value, ifVersion }
+    if (known !== undefined && Object.isFrozen(value)) return { name, at, json: known, value, ifVersion }
+    return { name, at, json: jsonOf(value, name), value: isFrozenJson(value) ? value : undefined, ifVersion }
   })
 }
 
@@ -189,24 +191,4 @@ function shared(type: Scope['type'], id: string): Scope {
     scopes.set(key, (scope = Object.freeze({ type, id })))
   }
   return scope
-}
-
-/** Returns whether a value is frozen at every level and equals what its JSON reads to. */
-function isFrozenJson(value: unknown): boolean {
-  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true
-  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
-  if (typeof value !== 'object' || !Object.isFrozen(value)) return false
-  if (Array.isArray(value)) return value.every(isFrozenJson) && Object.keys(value).length === value.length
-  return Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every(isFrozenJson)
-}
-
-/** Freezes a JSON value recursively. Uses a list of pending values instead of recursion: depth has no limit. */
-function frozen(value: unknown): unknown {
-  const left = [value]
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    if (typeof next !== 'object' || next === null) continue
-    Object.freeze(next)
-    for (const inner of Object.values(next)) if (typeof inner === 'object' && inner !== null) left.push(inner)
-  }
-  return value
 }

@@ -1,3 +1,5 @@
+import type { Metrics } from '../core/metrics.js'
+
 /** One value of a metric. */
 export interface Sample {
   readonly name: string
@@ -17,6 +19,17 @@ export function readSamples(text: string, prefix = ''): Sample[] {
     const [, name, labels = '', value] = LINE.exec(line) ?? []
     if (name === undefined) continue
     found.push({ name, labels: readLabels(labels), value: Number(value) })
+  }
+  return found
+}
+
+/** Returns the values of the metrics of a registry whose name begins with `prefix`. */
+export async function registrySamples(registry: Metrics, prefix: string): Promise<Sample[]> {
+  const found: Sample[] = []
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (!name.startsWith(prefix)) continue
+    const values = (await registry.getSingleMetric(name)?.get())?.values ?? []
+    for (const { labels, value } of values) found.push({ name, labels: labels as Sample['labels'], value })
   }
   return found
 }

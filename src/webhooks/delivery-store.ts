@@ -205,11 +205,12 @@ export class StoredDeliveries implements Deliveries {
   }
 
   #seen(changes: readonly Change[]): void {
-    for (const { kind, scope, id, value } of changes) {
+    for (const change of changes) {
+      const { kind, scope, id } = change
       if (kind === DELIVERIES.name) {
-        this.#count(scope, id, value as Delivery | undefined)
+        this.#count(scope, id, change.value as Delivery | undefined)
         this.#follow(scope, id, stateOf(this.#store, scope, id))
-      } else if (kind === DELIVERY_STATES.name) this.#follow(scope, id, value as DeliveryState | undefined)
+      } else if (kind === DELIVERY_STATES.name) this.#follow(scope, id, change.value as DeliveryState | undefined)
     }
   }
 

@@ -1,6 +1,6 @@
 import { INSTANCES, timeOf, type StoredInstance } from '../core/model/finding.js'
 import type { Scope } from '../core/scope.js'
-import type { Store } from '../core/store.js'
+import { changesOf, type Store } from '../core/store.js'
 
 /** Counts of the instances of a finding. */
 export interface FindingStats {
@@ -29,8 +29,8 @@ export class FindingIndex {
     this.#store = store
     for (const { scope, id, value } of store.list(INSTANCES)) this.#put(scope, id, value)
     store.watch((changes) => {
-      for (const { kind, scope, id, value } of changes)
-        if (kind === INSTANCES.name && value !== undefined) this.#put(scope, id, value as StoredInstance)
+      for (const { scope, id, value } of changesOf(INSTANCES, changes))
+        if (value !== undefined) this.#put(scope, id, value)
     })
   }
 

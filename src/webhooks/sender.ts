@@ -144,12 +144,13 @@ export class WebhookSender {
   }
 
   #seen(changes: readonly Change[]): void {
-    for (const { kind, scope, id, value } of changes) {
-      if (kind === DELIVERY_STATES.name) this.#notice(scope, id, value as DeliveryState | undefined)
+    for (const change of changes) {
+      const { kind, scope, id } = change
+      if (kind === DELIVERY_STATES.name) this.#notice(scope, id, change.value as DeliveryState | undefined)
       else if (kind === DELIVERIES.name) this.#notice(scope, id, stateOf(this.#deps.store, scope, id))
       else if (kind === WEBHOOKS.name) this.#webhookChanged(scope, id)
       else if (kind === WEBHOOK_LEASES.name) this.#leaseChanged(scope, id)
-      else if (kind === WEBHOOK_SENDERS.name && value === undefined) this.#track(this.#holdLeases())
+      else if (kind === WEBHOOK_SENDERS.name && change.value === undefined) this.#track(this.#holdLeases())
     }
     this.#pump()
   }

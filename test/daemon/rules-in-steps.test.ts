@@ -3,7 +3,7 @@ import { silentLog } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../src/core/model/ruleset.js'
 import { SETTING } from '../../src/core/model/setting.js'
-import { zone } from '../../src/core/scope.js'
+import { account, zone } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { ZoneRegistry } from '../../src/daemon/zone-registry.js'
 import { defaultRuleDeps } from '../../src/rules/engine/default-deps.js'
@@ -21,11 +21,11 @@ const many = (count: number, text: string): Ruleset =>
     rules: Array.from({ length: count }, (_, i) => ({ action: 'log', expression: `http.host eq "${text}-${i}"` })),
   })
 
-async function registry(t: Test) {
+async function registry(t: Test, config = CONFIG) {
   const store = await openStore('memory', { folder: '', log: silentLog, clock: handClock() })
   const metrics = openMetrics({ process: false })
   const rules = new RulesetCache({ store, parts: defaultRuleDeps, metrics, log: silentLog })
-  const zones = new ZoneRegistry(store, CONFIG, { rules })
+  const zones = new ZoneRegistry(store, config, { rules })
   t.teardown(async () => {
     zones.close()
     await store.close()
@@ -112,4 +112,44 @@ t.test('one rule whose Unicode tables are not built yet is compiled in steps too
   t.match(first()?.[0], { loaded: true, rule: { expression } })
   await put(store, { ...unicode, id: old.id, version: '3' })
   t.equal(zones.applied, undefined, 'the tables are there')
+})
+
+t.test('rules of an account with many zones are in force in all of them together', async (t) => {
+  const zones = Array.from({ length: 300 }, (_, n) => {
+    const id = n.toString(16).padStart(32, '0')
+    return { ...CONFIG.zones[0]!, id, name: `z${n}.test`, hostnames: [`z${n}.test`] }
+  })
+  const { store, zones: registered } = await registry(t, { ...CONFIG, zones })
+  const inForce = () =>
+    new Set(registered.current.zones.map(({ rules }) => rules?.request[0]?.entries[0]?.rules.length))
+  const { account: accountId } = zones[0]!
+  const scope = account(accountId)
+  const entry = async (count: number, version: string) => {
+    const ruleset = { ...many(count, 'of-the-account'), id: 'a'.repeat(32), version }
+    await store.batch([
+      { kind: RULESETS, scope, id: ruleset.id, value: { ruleset, older: [] } },
+      { kind: ENTRY_POINTS, scope, id: PHASE, value: { ruleset_id: ruleset.id } },
+    ])
+  }
+  const seen: unknown[] = []
+  t.teardown(store.watch(() => seen.push([registered.applied !== undefined, ...inForce()])))
+  await entry(2, '1')
+  t.same(seen, [[true, undefined]], 'the previous state is in force in the turn of the change')
+  const last = zones.at(-1)!.id
+  const setting = { value: 'on', modified_on: '2026-01-01T00:00:00Z' }
+  await store.batch([{ kind: SETTING, scope: zone(zones[0]!.id), id: 'content_converter', value: setting }])
+  while (registered.applied) {
+    t.same([...inForce()].length, 1, 'never in force in a part of the zones')
+    await new Promise(setImmediate)
+  }
+  t.same([...inForce()], [2])
+  t.equal(registered.current.find('z0.test')?.zone.settings.content_converter, true, 'a change meanwhile is not lost')
+  t.equal(registered.current.find('z299.test')?.zone.id, last)
+
+  await entry(3, '2')
+  registered.configure({ ...CONFIG, zones: zones.slice(0, 100) })
+  t.same([...inForce()], [3], 'a new table has all changes')
+  t.equal(registered.applied, undefined)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(registered.current.zones.length, 100, 'and is not replaced by the zones of the old one')
 })

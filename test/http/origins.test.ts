@@ -44,3 +44,38 @@ t.test('the origins of all zones are limited, and those in use stay', async (t) 
   t.equal(origins.get('busy', { url }), busy)
   t.equal(connections, 1)
 })
+
+t.test('idle connections that end at the same time are closed over several turns of the event loop', async (t) => {
+  const url = await startRawOrigin(t, (socket) => {
+    socket.on('data', () => socket.write(OK))
+    socket.on('error', () => undefined)
+  })
+  // An origin reports its time in ticks of a quarter of the shortest timeout.
+  const origins = new Origins({ ...LIMITS, keep_alive_timeout: 80 }, openDial)
+  t.teardown(() => origins.close())
+  const zones = Array.from({ length: 200 }, (_, n) => origins.get(`zone ${n}`, { url }))
+  const requests = zones.map((origin) => {
+    const request = new Asked()
+    origin.send(request)
+    return request
+  })
+  for (const request of requests) await request.done()
+  let closed = 0
+  let inTurn = 0
+  for (const origin of zones) {
+    const { tick } = origin
+    origin.tick = (ms) => {
+      const count = tick.call(origin, ms)
+      inTurn += count
+      return count
+    }
+  }
+  let most = 0
+  while (closed < zones.length) {
+    closed += inTurn
+    most = Math.max(most, inTurn)
+    inTurn = 0
+    await new Promise(setImmediate)
+  }
+  t.ok(most <= 100, `${most} in one turn`)
+})

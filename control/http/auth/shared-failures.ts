@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/core/clock.js'
 import { FAILED_ATTEMPTS, type FailedWindows } from '../../../src/core/model/token.js'
 import { DAEMON } from '../../../src/core/scope.js'
-import type { Store } from '../../../src/core/store.js'
+import { changesOf, type Store } from '../../../src/core/store.js'
 
 /** The other machines get the counts of this one this often while they change. */
 const PUBLISH_MS = 1000
@@ -32,8 +32,8 @@ export class SharedFailures {
     const { store } = deps
     for (const { id, value } of store.list(FAILED_ATTEMPTS)) this.#received(id, value)
     store.watch((changes) => {
-      for (const { kind, id, value } of changes)
-        if (kind === FAILED_ATTEMPTS.name && value !== undefined) this.#received(id, value as FailedWindows)
+      for (const { id, value } of changesOf(FAILED_ATTEMPTS, changes))
+        if (value !== undefined) this.#received(id, value)
     })
   }
 

@@ -201,10 +201,10 @@ export class ProxyProcesses {
     return this.#metrics.origins()
   }
 
-  /** Returns the metrics of all processes and of the daemon as Prometheus text. */
-  async scrape(own: Metrics): Promise<string> {
+  /** Returns the metrics of all processes and of the daemon whose name begins with `prefix`. */
+  async scrape(own: Metrics, prefix: string): Promise<Metrics> {
     await Promise.all(this.#serving.map(async (process) => await this.#readMetrics(process, SCRAPE_MS)))
-    return await this.#metrics.text(own)
+    return await this.#metrics.all(own, prefix)
   }
 
   /** Lets requests finish within `drain_timeout`, receives the remaining log records and ends the processes. */

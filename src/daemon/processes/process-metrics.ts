@@ -45,13 +45,14 @@ export class ProcessMetrics {
     return seen
   }
 
-  /** Returns all as Prometheus text. */
-  async text(own: Metrics): Promise<string> {
+  /** Returns the metrics whose name begins with `prefix`, summed. */
+  async all(own: Metrics, prefix = ''): Promise<Registry> {
     const daemon = (await own.getMetricsAsJSON()).map((metric) =>
       // The start of the daemon, and not a sum of times.
       metric.aggregator === 'omit' ? { ...metric, aggregator: 'first' as const } : metric,
     )
-    return await sum([daemon, ...this.#last.values(), await this.#ended]).metrics()
+    const wanted = (snapshot: MetricSnapshot) => snapshot.filter(({ name }) => name.startsWith(prefix))
+    return sum([daemon, ...this.#last.values(), await this.#ended].map(wanted))
   }
 }
 

@@ -1,4 +1,3 @@
-import { Gauge } from 'prom-client'
 import type { Clock } from '../../core/clock.js'
 import { collectedMetrics } from '../../core/collected-metrics.js'
 import type { Metrics } from '../../core/metrics.js'
@@ -33,16 +32,14 @@ export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): vo
   gauges(ORIGIN_IN_FLIGHT, 'Requests at configured origins in flight.', ['zone', 'origin'], (add) =>
     each((peer, labels) => add(labels, peer.active)),
   )
-  void new Gauge({
-    name: ORIGIN_UP,
-    help: '1 if the origin gets requests; 0 after failures.',
-    labelNames: ['zone', 'origin'],
-    aggregator: 'min',
-    registers: [registry],
-    collect() {
-      this.reset()
+  gauges(
+    ORIGIN_UP,
+    '1 if the origin gets requests; 0 after failures.',
+    ['zone', 'origin'],
+    (add) => {
       const now = clock.monotonic()
-      each((peer, labels) => this.set(labels, peer.isUp(now) ? 1 : 0))
+      each((peer, labels) => add(labels, peer.isUp(now) ? 1 : 0))
     },
-  })
+    'min',
+  )
 }

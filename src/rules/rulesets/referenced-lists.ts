@@ -14,8 +14,8 @@ export function listsOf(rule: Rule): ReadonlySet<string> {
   const { from_list: from } = (rule.action_parameters ?? {}) as { readonly from_list?: { readonly name: string } }
   if (from) names.add(from.name.replace('$', ''))
   const { expression, action_parameters, ratelimit, exposed_credential_check } = rule
-  if (!MAYBE_LIST.test(JSON.stringify([expression, action_parameters, ratelimit, exposed_credential_check])))
-    return names
+  const others = [action_parameters, ratelimit, exposed_credential_check].filter((part) => part !== undefined)
+  if (!MAYBE_LIST.test(expression) && !(others.length > 0 && MAYBE_LIST.test(JSON.stringify(others)))) return names
   for (const { text, gives } of expressionsOf(rule, ACTIONS.get(rule.action)))
     // Most expressions name no list and need no parsing.
     if (MAYBE_LIST.test(text)) for (const { name } of usesOf(text, gives)) names.add(name)

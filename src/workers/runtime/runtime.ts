@@ -10,10 +10,9 @@ import {
   WORKER_DEPLOYMENTS,
   WORKER_NAMESPACES,
   WORKER_SCRIPTS,
-  type StoredDeployment,
 } from '../../core/model/worker.js'
 import { account, type Scope } from '../../core/scope.js'
-import type { Change } from '../../core/store.js'
+import { changesOf, type Change } from '../../core/store.js'
 import { AccountRuntime, type Claim } from './account-runtime.js'
 import type { DataCall, DataPlace } from './data-homes.js'
 import { freshFolder } from './fresh-folder.js'
@@ -189,9 +188,8 @@ export class Runtime {
   }
 
   #changed(changes: readonly Change[]): void {
-    for (const { kind, scope, value } of changes)
-      if (kind === WORKER_DEPLOYMENTS.name && value)
-        this.#quarantine.release(scope.id, (value as StoredDeployment).script)
+    for (const { scope, value } of changesOf(WORKER_DEPLOYMENTS, changes))
+      if (value) this.#quarantine.release(scope.id, value.script)
     const accounts = new Set(changes.filter(({ kind }) => WATCHED.has(kind)).map(({ scope }) => scope.id))
     for (const id of accounts)
       this.appliedHere(account(id), 'if-its-own').catch((error: unknown) =>

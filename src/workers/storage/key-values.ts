@@ -1,5 +1,7 @@
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
+import { EventLoopYield } from '../../core/event-loop-yield.js'
+import { frozenJson } from '../../core/frozen-json.js'
 import { KeyedMutex } from '../../core/keyed-mutex.js'
 import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../../core/model/storage.js'
 import type { Scope } from '../../core/scope.js'
@@ -53,6 +55,7 @@ export class KeyValues {
   /** Keys that are about to be stored, by account. */
   readonly #coming = new Map<string, number>()
   readonly #sweeps = new KeyedMutex()
+  readonly #slices = new EventLoopYield()
 
   constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, maxKeys: number) {
     this.#store = store
@@ -81,6 +84,7 @@ export class KeyValues {
     await this.#roomFor(scope, namespaceId, [...last.keys()], async () => {
       const writes: Write[] = []
       for (const [key, { bytes, expiration, metadata }] of last) {
+        await this.#slices.yieldToEventLoop()
         const value: StoredValue = {
           ...(bytes.length <= MAX_INLINE_BYTES
             ? { inline: bytes.toString('base64') }
@@ -89,7 +93,9 @@ export class KeyValues {
           ...(expiration !== undefined && { expiration }),
           ...(metadata !== undefined && { metadata }),
         }
-        writes.push({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value })
+        const json = JSON.stringify(value)
+        // Metadata is any JSON.
+        writes.push({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: frozenJson(JSON.parse(json)), json })
       }
       await this.#store.batch(writes)
       if (this.#store.get(KV_NAMESPACES, scope, namespaceId)) return

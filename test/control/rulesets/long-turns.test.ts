@@ -25,7 +25,7 @@ function counted(version: string, serialized: () => void): Ruleset {
   return { ...facts, kind: 'root', version, last_updated: at, rules }
 }
 
-t.test('the audit entry of a large ruleset serializes one version in each turn of the event loop', async (t) => {
+t.test('a change of a large ruleset serializes few rules in each turn of the event loop, and each rule once', async (t) => {
   const { deps } = await client(t)
   let now = 0
   // Every slice of work is over when it is asked for, so that every pause is a turn of its own.
@@ -62,7 +62,7 @@ t.test('the audit entry of a large ruleset serializes one version in each turn o
     perTurn.reduce((sum, count) => sum + count, 0),
     2 * RULES,
   )
-  t.equal(Math.max(...perTurn), RULES)
+  t.ok(Math.max(...perTurn) <= 50, `${Math.max(...perTurn)} in one turn`)
 })
 
 t.test('the rules of a change are counted only as far as the number matters', async (t) => {

@@ -49,9 +49,9 @@ export class ReaderLeases {
 
   start(): void {
     this.#unwatch = this.#store.watch((changes) => {
-      for (const { kind, scope, id, value } of changes) {
-        if (kind === LOGPUSH_LEASES.name) this.#changed(scope, id)
-        else if (kind === LOGPUSH_MACHINES.name && value === undefined) this.#wakeAll()
+      for (const change of changes) {
+        if (change.kind === LOGPUSH_LEASES.name) this.#changed(change.scope, change.id)
+        else if (change.kind === LOGPUSH_MACHINES.name && change.value === undefined) this.#wakeAll()
       }
     })
     this.#running = this.#renewing()
