@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { bind, hostAndPort } from '../../src/http/listen.js'
+import { BeginningQueue } from '../../src/core/beginning-queue.js'
 import { newRayId } from '../../src/core/ids.js'
 import { api } from './app.js'
 import type { Endpoint } from './endpoint.js'
@@ -24,6 +25,8 @@ const LIMITS = {
   requireHostHeader: false,
 }
 const MAX_CONNECTIONS = 4096
+/** Requests that begin in one turn of the event loop, at 0.1 to 0.3 ms each. */
+const MAX_BEGINNINGS = 16
 
 export interface Control {
   /** Base URL: `http://127.0.0.1:8787/client/v4`. */
@@ -42,12 +45,15 @@ export async function listenControl(
   // Koa compares bodies with this class. Node loads it at its first use, which takes 25 ms.
   Reflect.get(globalThis, 'Response')
   const handle = api(endpoints, deps, routes).callback()
+  const beginnings = new BeginningQueue(MAX_BEGINNINGS)
   const { upgrades = [] } = deps
   const { listen, tls } = deps.config().control
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     // The connection of a request that was in flight when the listener closed is no longer needed.
     response.once('close', () => setImmediate(() => server.listening || server.closeIdleConnections()))
-    void handle(request, response)
+    const begin = () => void handle(request, response)
+    if (beginnings.take()) begin()
+    else beginnings.add(begin)
   }
   const server = tls ? createSecureServer({ ...LIMITS, ...(await pems(tls)) }, respond) : createServer(LIMITS, respond)
   server.maxConnections = MAX_CONNECTIONS

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
+import type { BeginningQueue } from '../../core/beginning-queue.js'
 import { LARGE_READ_BYTES, type TurnQueue } from '../../core/turn-queue.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { RawHeaders } from '../../http/headers.js'
@@ -36,6 +37,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
   readonly #events: ConnectionEvents
   readonly #monotonic: () => number
   readonly #turns: TurnQueue
+  readonly #beginnings: BeginningQueue
   #limits: ConnectionLimits
   /** Time of the first byte of the request or, between requests, of the end of the last response. */
   #since: number
@@ -48,6 +50,10 @@ export class ClientConnection implements ClientStream, OpenConnection {
   #done = false
   /** Waits for a later turn of the event loop to read more of a body. */
   #yielding = false
+  /** Waits for a later turn of the event loop to read a request. */
+  #waits = false
+  /** The client ended its side meanwhile. */
+  #endedEarly = false
 
   constructor(
     socket: Socket,
@@ -58,9 +64,16 @@ export class ClientConnection implements ClientStream, OpenConnection {
       secure,
       ends = socket,
       turns,
-    }: { secure: SecureConnection | undefined; ends: ConnectionEnds | undefined; turns: TurnQueue },
+      beginnings,
+    }: {
+      secure: SecureConnection | undefined
+      ends: ConnectionEnds | undefined
+      turns: TurnQueue
+      beginnings: BeginningQueue
+    },
   ) {
     this.#turns = turns
+    this.#beginnings = beginnings
     this.#limits = limits
     this.socket = socket
     this.secure = secure
@@ -77,6 +90,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     socket.on('error', () => undefined)
     socket.on('close', () => {
       turns.delete(this.#turn)
+      beginnings.delete(this.#begin)
       this.responding?.left()
       this.body?.lost()
     })
@@ -84,7 +98,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
 
   /** Whether no request is being read or processed. */
   get idle(): boolean {
-    return this.responding === undefined && this.framing.idle && this.#tunnel === undefined
+    return this.responding === undefined && this.framing.idle && this.#tunnel === undefined && !this.#waits
   }
 
   get limits(): ConnectionLimits {
@@ -139,8 +153,21 @@ export class ClientConnection implements ClientStream, OpenConnection {
     this.#since = this.#monotonic()
     this.#served = true
     if (this.#held.length === 0) return
+    if (!this.#beginnings.take()) this.#wait()
     // Deferred: calls for requests of a few bytes would otherwise nest as deep as their number.
-    process.nextTick(() => this.#scanHeld())
+    else process.nextTick(() => this.#scanHeld())
+  }
+
+  /** Reads a request, of which bytes are held, in a later turn of the event loop. */
+  #wait(): void {
+    this.#waits = true
+    this.#beginnings.add(this.#begin)
+  }
+
+  readonly #begin = (): void => {
+    this.#waits = false
+    this.#scanHeld()
+    if (this.#endedEarly) this.#ended()
   }
 
   #scanHeld(): void {
@@ -215,8 +242,11 @@ export class ClientConnection implements ClientStream, OpenConnection {
   #arrived(chunk: Buffer): void {
     if (this.#tunnel) this.#tunnel(chunk)
     else if (this.#done) return
-    else if (this.framing.complete) this.#hold(chunk)
-    else {
+    else if (this.framing.complete || this.#waits) this.#hold(chunk)
+    else if ((this.framing.idle || this.framing.inHead) && !this.#beginnings.take()) {
+      this.#hold(chunk)
+      this.#wait()
+    } else {
       this.#scan(chunk)
       if (chunk.length >= LARGE_READ_BYTES && !this.#turns.spend(1)) this.#yield()
     }
@@ -242,7 +272,8 @@ export class ClientConnection implements ClientStream, OpenConnection {
    * this.
    */
   #ended(): void {
-    if (this.#tunnel || this.#done) return
+    this.#endedEarly = this.#waits
+    if (this.#tunnel || this.#done || this.#waits) return
     if (this.responding?.written || (!this.responding && this.framing.idle)) this.socket.end()
     else if (this.responding) this.socket.destroy()
     else this.#reject({ status: 400 })

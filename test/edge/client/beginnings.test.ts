@@ -1,148 +1,67 @@
 import { once } from 'node:events'
-import { connect, type ClientHttp2Session } from 'node:http2'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { randomBytes } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
+import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { BEGINNINGS, TurnQueue } from '../../../src/core/turn-queue.js'
-import { Http2Connection } from '../../../src/edge/client/http2-connection.js'
-import { loadCertificate } from '../../../src/tls/certificates.js'
-import { TlsTerminator, type SecureConnection } from '../../../src/tls/terminator.js'
-import { proxyConfig } from '../../helpers/proxy.js'
-import { tlsFile } from '../../helpers/tls.js'
+import { startOrigin, startProxy } from '../../helpers/proxy.js'
 
-const CERTIFICATE = loadCertificate({ cert_file: tlsFile('cert.pem'), key_file: tlsFile('key.pem') })
-const TICKET_KEYS = randomBytes(48)
+const REQUEST = 'GET /a HTTP/1.1\r\nHost: example.test\r\n\r\n'
 
-/** Any work fills a turn. */
-const shortTurns = (): TurnQueue => new TurnQueue({ ...BEGINNINGS, amount: 1e-9, arrivalAmount: 1e-9 })
-
-interface Listening {
-  readonly port: number
-  /** Accepted sockets, before TLS. */
-  readonly sockets: Socket[]
-}
-
-/** A listener that passes connections to `secured` after their handshakes. `began` is called when one begins. */
-async function listen(
-  t: Test,
-  { turns, secured, began }: { turns: TurnQueue; secured: (connection: SecureConnection) => void; began?: () => void },
-): Promise<Listening> {
-  const terminator = new TlsTerminator(
-    {
-      certificate() {
-        began?.()
-        return CERTIFICATE
-      },
-      challenge: () => undefined,
-      minVersion: () => '1.2',
-      clientAuthority: () => undefined,
-      protocols: () => ['h2'],
-      handshakeTimeout: () => 30_000,
-      ticketKeys: () => TICKET_KEYS,
-    },
-    { secured, failed: () => undefined },
-    turns,
+/** Connects clients; `read` resolves with what a client got once it has this many responses. */
+async function clients(t: Test, url: string, count: number) {
+  const { hostname, port } = new URL(url)
+  return await Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket: Socket = connect({ host: hostname, port: Number(port) }).on('error', () => undefined)
+      t.teardown(() => socket.destroy())
+      await once(socket, 'connect')
+      let text = ''
+      socket.setEncoding('latin1').on('data', (data: string) => (text += data))
+      const read = async (responses: number) => {
+        while (text.split('HTTP/1.1 200').length - 1 < responses && !socket.readableEnded && !socket.destroyed)
+          await new Promise((resolve) => setTimeout(resolve, 2))
+        return text.split('HTTP/1.1 200').length - 1
+      }
+      return { socket, read }
+    }),
   )
-  const sockets: Socket[] = []
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    sockets.push(socket)
-    terminator.accept(socket)
+}
+
+t.test('requests that arrive together all get a response', async (t) => {
+  const { url: origin } = await startOrigin(t, (request, response) => {
+    let body = ''
+    request.on('data', (data: Buffer) => (body += data.toString()))
+    request.on('end', () => response.end(`${request.method} ${body}`))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  return { port: (server.address() as AddressInfo).port, sockets }
-}
-
-function client(t: Test, port: number): ClientHttp2Session {
-  const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
-  session.on('error', () => undefined)
-  t.teardown(() => session.destroy())
-  return session
-}
-
-/** Returns the maximum of what `counter` counts between two turns of the event loop, until `done`. */
-async function worstTurn(counter: { count: number }, done: () => boolean): Promise<number> {
-  let worst = 0
-  while (!done()) {
-    await setImmediate()
-    worst = Math.max(worst, counter.count)
-    counter.count = 0
-  }
-  return worst
-}
-
-t.test('TLS handshakes beyond the limit of a turn begin in later turns, in order', async (t) => {
-  const handshakes = { count: 0 }
-  let secured = 0
-  const CLIENTS = 30
-  const turns = shortTurns()
-  const { port } = await listen(t, { turns, began: () => handshakes.count++, secured: () => secured++ })
-  for (let i = 0; i < CLIENTS; i++) client(t, port)
-  const worst = await worstTurn(handshakes, () => secured === CLIENTS)
-  t.equal(secured, CLIENTS)
-  // One that began at once, and one that waited.
-  t.ok(worst <= 2, `${worst} handshakes in one turn`)
-})
-
-t.test('the time of a handshake includes what the runtime does in a tick', async (t) => {
-  const responded: boolean[] = []
-  class Observed extends TurnQueue {
-    override spend(amount: number): boolean {
-      responded.push(listening.sockets.every((socket) => socket.bytesWritten > 0))
-      return super.spend(amount)
+  const proxy = await startProxy(t, origin)
+  const all = await clients(t, proxy.url, 300)
+  for (const [at, { socket }] of all.entries()) {
+    if (at % 4 === 0) socket.write(REQUEST)
+    else if (at % 4 === 1) socket.write(REQUEST.repeat(3))
+    else if (at % 4 === 2) socket.write('POST /a HTTP/1.1\r\nHost: example.test\r\nContent-Length: 5\r\n\r\nhello')
+    else {
+      socket.write(REQUEST.slice(0, 20))
+      setImmediate(() => socket.write(REQUEST.slice(20)))
     }
   }
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((resolved) => {
-    resolve = resolved
-  })
-  const listening = await listen(t, { turns: new Observed(BEGINNINGS), secured: () => resolve() })
-  client(t, listening.port)
-  await promise
-  t.same(responded, [true], 'the ServerHello was sent before')
+  const counts = await Promise.all(all.map(async ({ read }, at) => await read(at % 4 === 1 ? 3 : 1)))
+  t.same(
+    counts,
+    all.map((_, at) => (at % 4 === 1 ? 3 : 1)),
+  )
 })
 
-t.test('streams of HTTP/2 beyond the limit of a turn begin in later turns, in order', async (t) => {
-  const begun = { count: 0 }
-  const paths: string[] = []
-  const { port } = await listen(t, {
-    turns: new TurnQueue(BEGINNINGS),
-    secured(secure) {
-      const connection = new Http2Connection(secure, proxyConfig().limits, {
-        turns: queue,
-        events: {
-          requested(stream, { target }) {
-            begun.count++
-            paths.push(target)
-            stream.reject({ status: 404 }, { rayId: '', at: 0, zone: undefined })
-          },
-          refused: () => t.fail('no request is refused'),
-        },
-        monotonic: () => performance.now(),
-        admit: () => true,
-        release: () => undefined,
-        cancelled: () => false,
-        abused: () => undefined,
-      })
-      t.teardown(() => connection.cut())
-    },
-  })
-  const queue = shortTurns()
-  const session = client(t, port)
-  await once(session, 'remoteSettings')
-  const wanted = Array.from({ length: 100 }, (_, i) => `/${i}`)
-  const responses = wanted.map(async (path) => {
-    const stream = session.request({ ':path': path, ':authority': 'a' })
-    stream.resume()
-    await once(stream, 'close')
-  })
-  const worst = await worstTurn(begun, () => paths.length === wanted.length)
-  t.same(paths, wanted)
-  t.ok(worst <= 8, `${worst} streams in one turn`)
-  await Promise.all(responses)
+t.test('a client that leaves while its request waits harms nobody', async (t) => {
+  const { url: origin } = await startOrigin(t, (_request, response) => response.end('ok'))
+  const proxy = await startProxy(t, origin)
+  const all = await clients(t, proxy.url, 200)
+  for (const [at, { socket }] of all.entries()) {
+    socket.write(REQUEST)
+    if (at % 4 === 1) socket.resetAndDestroy()
+    if (at % 4 === 3) socket.end()
+  }
+  // One that ends its side counts as gone too.
+  await Promise.all(
+    all.filter((_, at) => at % 4 === 3).map(async ({ socket }) => socket.closed || (await once(socket, 'close'))),
+  )
+  const served = await Promise.all(all.filter((_, at) => at % 2 === 0).map(async ({ read }) => await read(1)))
+  t.ok(served.every((count) => count === 1))
 })
