@@ -6,13 +6,13 @@ import type { RequestState } from './context.js'
  * hundreds. What a request matches does not change. No routes may be added afterwards.
  */
 export function matchBySegments(router: Router<RequestState>): void {
-  const { match } = router
   const keyed = router.stack.map((layer) => ({ layer, key: keyOf(String(layer.path)) }))
   const matcherOf = (wanted: string): Router<RequestState>['match'] => {
     // In their order, which decides between several routes.
     const stack = keyed.flatMap(({ layer, key }) => (key === wanted || key === ANY ? [layer] : []))
-    const part = Object.create(router, { stack: { value: stack } }) as Router<RequestState>
-    return (path, method) => match.call(part, path, method)
+    // Matching needs the routes alone.
+    const part = Object.create(Object.getPrototypeOf(router) as object, { stack: { value: stack } }) as typeof router
+    return (path, method) => part.match(path, method)
   }
   const matchers = new Map(keyed.map(({ key }) => [key, matcherOf(key)]))
   const others = matcherOf(ANY)

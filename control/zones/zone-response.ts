@@ -16,7 +16,7 @@ export function zoneFacts({ config, store }: Pick<ControlDeps, 'config' | 'store
   const stored = ({ id, account: accountId }: ZoneConfig) => store.get(ZONES, account(accountId), id)?.value
   return {
     stored,
-    statusOf(zone: ZoneConfig): ZoneResult['status'] {
+    statusOf: (zone: ZoneConfig): ZoneResult['status'] => {
       const found = stored(zone)
       return found && found.origin === undefined ? 'pending' : 'active'
     },

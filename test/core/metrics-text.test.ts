@@ -8,7 +8,7 @@ t.test('writes the text of the registry, with pauses between slices of the value
   const metrics = openMetrics({ process: false })
   const registers = [metrics]
   new Counter({ name: 'plain_total', help: 'A "help"\nof two lines.', registers }).inc(2)
-  new Counter({ name: 'unused_total', help: 'No values.', labelNames: ['a'], registers })
+  void new Counter({ name: 'unused_total', help: 'No values.', labelNames: ['a'], registers })
   new Histogram({ name: 'seconds', help: 'How long.', labelNames: ['zone'], registers }).observe({ zone: 'a' }, 1)
   collectedMetrics(metrics).counters('many_total', 'By zone.', ['zone'], (add) => {
     for (let zone = 0; zone < 10_000; zone++) add({ zone: `z${zone}"\\\n` }, zone)
