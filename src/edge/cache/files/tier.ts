@@ -22,13 +22,11 @@ import {
   type ReadHead,
 } from './format.js'
 import { BlockingReads, Descriptor, OpenFile, OpenFiles } from './open-files.js'
+import { WriteQueue, type Write } from './write-queue.js'
 import { partialPath, type DiskOwnerPort, type DiskStart } from './owner.js'
 
 /** Responses up to this size return to memory when they are used again; larger ones are sent from disk. */
 const MAX_PROMOTED = 4 * 1024 * 1024
-const MAX_WRITES = 32
-/** Responses that wait to be written; with more, new ones stay in memory alone. */
-const MAX_QUEUED = 1024
 const FIRST_READ = 65_536
 /** Blocks that are read together into memory. */
 const LOAD_BLOCKS = 4
@@ -39,13 +37,6 @@ export interface DiskTierDeps {
   /** Number of the last purge in memory. */
   readonly number: () => number
   readonly clock: Clock
-}
-
-interface Write {
-  readonly entry: Entry
-  readonly name: string
-  readonly isReserve: boolean
-  isCancelled: boolean
 }
 
 /** What a request looks for. */
@@ -64,9 +55,7 @@ export class DiskTier {
   readonly #deps: DiskTierDeps
   /** By numbers that all processes and restarts share. */
   readonly #purges = new Purges()
-  /** The last write of each file. */
-  readonly #writes = new Map<string, Write>()
-  readonly #queue: Write[] = []
+  readonly #writes = new WriteQueue((write, ended, progressed) => this.#write(write, ended, progressed))
   readonly #files = new OpenFiles()
   readonly #blocking = new BlockingReads()
   readonly #loads = new Map<string, Promise<Loaded | undefined>>()
@@ -77,9 +66,6 @@ export class DiskTier {
   /** Removals in progress, by the name of the file. */
   readonly #removals = new Map<string, Promise<unknown>>()
   #number = 0
-  #running = 0
-  #isClosed = false
-  #idle: (() => void) | undefined
 
   constructor({ folder, base, seen, pending }: DiskStart, deps: DiskTierDeps) {
     this.#folder = folder
@@ -136,27 +122,15 @@ export class DiskTier {
 
   /** Writes a response in the background. One that is being received must have a known length. */
   write(entry: Entry, { isReserve, progressed }: { isReserve: boolean; progressed?: () => void }): void {
-    const { zone, url, vary, body } = entry
+    const { zone, url, vary } = entry
     const name = fileName(zone, url, vary.length > 0 ? variantKey(entry.key, entry.varyKey) : entry.key)
-    const earlier = this.#writes.get(name)
-    const isFull = this.#running >= MAX_WRITES
-    if (this.#isClosed || (isFull && this.#queue.length >= MAX_QUEUED)) return
-    // Bytes that are not in memory cannot wait, and one writer of them is enough.
-    if (!body.complete && (isFull || (earlier && !earlier.isCancelled))) return
-    if (earlier) earlier.isCancelled = true
-    const write = { entry, name, isReserve, isCancelled: false }
-    this.#writes.set(name, write)
-    body.retain()
-    if (isFull) this.#queue.push(write)
-    else this.#write(write, progressed)
+    this.#writes.add({ entry, name, isReserve, isCancelled: false }, progressed)
   }
 
   /** Finishes the writes in progress and begins no others. */
   async close(): Promise<void> {
-    this.#isClosed = true
     this.#files.close()
-    for (const { entry } of this.#queue.splice(0)) entry.body.release()
-    if (this.#running > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
+    await this.#writes.close()
   }
 
   /** Replaces the head of a file after a revalidation. */
@@ -203,8 +177,7 @@ export class DiskTier {
     this.#epoch++
     const one = new Purges()
     one.add(zone, purge)
-    for (const write of this.#writes.values())
-      if (one.covers({ ...facts(write.entry), born: 0, checked: 0 })) write.isCancelled = true
+    this.#writes.cancel((entry) => one.covers({ ...facts(entry), born: 0, checked: 0 }))
   }
 
   async #removeUrl(prefix: string): Promise<void> {
@@ -372,17 +345,15 @@ export class DiskTier {
     return { key, zone, url, tags, vary, varyKey, status, fields, freshness, arrivedAt, born: diskBorn }
   }
 
-  #write(write: Write, progressed: () => void = () => undefined): void {
+  #write(write: Write, ended: () => void, progressed: () => void = () => undefined): boolean {
     const { entry, name, isReserve } = write
     const head = this.#headOf(entry)
     const length = entry.body.complete ? entry.body.length : entry.body.expected
     const slot = length === undefined ? undefined : slotFor(head, length)
     if (slot === undefined || length === undefined || write.isCancelled) {
-      this.#settled(write)
       entry.body.release()
-      return
+      return false
     }
-    this.#running++
     const { owner } = this.#deps
     const bytes = fileBytes(slot, length)
     const writer = new FileWriter({
@@ -398,27 +369,13 @@ export class DiskTier {
         if (isReserved) owner.settle(bytes, checksums === undefined ? undefined : name, isReserve)
         if (checksums !== undefined) entry.file = { name, slot, sequence: 1, checksums }
         else if (error !== undefined) owner.failed('write', error)
-        this.#running--
-        this.#settled(write)
-        this.#next()
+        ended()
       },
     })
     if (entry.vary.length > 0) void this.#mark(entry, head)
     new Delivery(entry.body, writer, { pieces: undefined, done: () => undefined, progressed }).start()
     entry.body.release()
-  }
-
-  #settled(write: Write): void {
-    if (this.#writes.get(write.name) === write) this.#writes.delete(write.name)
-  }
-
-  #next(): void {
-    if (this.#running === 0) this.#idle?.()
-    while (this.#running < MAX_WRITES) {
-      const write = this.#queue.shift()
-      if (!write) return
-      this.#write(write)
-    }
+    return true
   }
 
   /** Writes the file that names the selecting fields of a key. */
