@@ -97,7 +97,18 @@ async function runFile(file: string, { resume, state }: { resume: boolean; state
   judge(ran, state)
 }
 
-const MEMBERS = ['read', 'rejected', 'kept', 'delivered', 'dropped', 'losses', 'lost', 'damaged', 'batches', 'bytes'] as const
+const MEMBERS = [
+  'read',
+  'rejected',
+  'kept',
+  'delivered',
+  'dropped',
+  'losses',
+  'lost',
+  'damaged',
+  'batches',
+  'bytes',
+] as const
 
 const totals = (runs: readonly RunStats[]): Record<string, number> =>
   Object.fromEntries(MEMBERS.map((member) => [member, runs.reduce((sum, stats) => sum + stats[member], 0)]))
@@ -130,7 +141,8 @@ function judge(ran: readonly Ran[], state: string): void {
     if (end.end === 'gave_up') return [[5, `${name}: ${end.message}; ${kept}`]]
     if (end.end === 'stopped') return [[5, `${name}: stopped; ${kept}`]]
     if (stats.damaged > 0) return [[5, damagedOf(name, stats.damaged)]]
-    if (stats.losses > 0) return [[5, `${name}: records were lost, or may be, before they were read; see the messages above`]]
+    if (stats.losses > 0)
+      return [[5, `${name}: records were lost, or may be, before they were read; see the messages above`]]
     if (stats.dropped > 0) return droppedOf(pipeline, stats).map((message) => [5, message])
     if (stats.rejected > 0 && pipeline.on_invalid !== 'skip')
       return [[5, `${name}: ${stats.rejected} invalid records were left out; on_invalid: skip allows that`]]

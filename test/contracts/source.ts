@@ -121,7 +121,9 @@ output_options: { output_type: csv, field_names: [RayID, EdgeResponseStatus] }
 ${LIMITS}destination_conf: ${url}
 `,
   )
-  const child = spawn(process.execPath, [...CHILD, file, join(folder, 'state')], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, [...CHILD, file, join(folder, 'state')], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   child.stdout.on('data', (said: Buffer) => {
     if (said.includes('deleted before')) losses.push(String(said))
   })

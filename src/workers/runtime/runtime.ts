@@ -6,11 +6,7 @@ import { D1_DATABASES } from '../../core/model/storage.js'
 import { HYPERDRIVES } from '../../core/model/hyperdrive.js'
 import { STORE_SECRETS } from '../../core/model/secrets-store.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_LEASES } from '../../core/model/worker-data.js'
-import {
-  WORKER_DEPLOYMENTS,
-  WORKER_NAMESPACES,
-  WORKER_SCRIPTS,
-} from '../../core/model/worker.js'
+import { WORKER_DEPLOYMENTS, WORKER_NAMESPACES, WORKER_SCRIPTS } from '../../core/model/worker.js'
 import { account, type Scope } from '../../core/scope.js'
 import { changesOf, type Change } from '../../core/store.js'
 import { AccountRuntime, type Claim } from './account-runtime.js'

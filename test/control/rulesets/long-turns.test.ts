@@ -25,45 +25,48 @@ function counted(version: string, serialized: () => void): Ruleset {
   return { ...facts, kind: 'root', version, last_updated: at, rules }
 }
 
-t.test('a change of a large ruleset serializes few rules in each turn of the event loop, and each rule once', async (t) => {
-  const { deps } = await client(t)
-  let now = 0
-  // Every slice of work is over when it is asked for, so that every pause is a turn of its own.
-  t.capture(performance, 'now', () => (now += 1000))
-  const perTurn = [0]
-  const serialized = () => void perTurn.push((perTurn.pop() ?? 0) + 1)
-  let done = false
-  const follow = () => {
-    perTurn.push(0)
-    if (!done) setImmediate(follow)
-  }
-  setImmediate(follow)
+t.test(
+  'a change of a large ruleset serializes few rules in each turn of the event loop, and each rule once',
+  async (t) => {
+    const { deps } = await client(t)
+    let now = 0
+    // Every slice of work is over when it is asked for, so that every pause is a turn of its own.
+    t.capture(performance, 'now', () => (now += 1000))
+    const perTurn = [0]
+    const serialized = () => void perTurn.push((perTurn.pop() ?? 0) + 1)
+    let done = false
+    const follow = () => {
+      perTurn.push(0)
+      if (!done) setImmediate(follow)
+    }
+    setImmediate(follow)
 
-  const scope = account(ACCOUNT)
-  const actor = {
-    scope,
-    accountId: ACCOUNT,
-    caller: { type: 'token', id: 'i', name: 'n', grants: [] },
-    requestId: 'r',
-  } as const
-  const repository = new RulesetRepository(deps)
-  const [before, after] = [counted('1', serialized), counted('2', serialized)]
-  const stored: Stored<{ ruleset: Ruleset; older: [] }> = {
-    kind: RULESETS.name,
-    scope,
-    id: before.id,
-    version: 1,
-    value: { ruleset: before, older: [] },
-  }
-  const { audit } = await repository.changed(actor, stored, after)
-  done = true
-  t.match(audit, [{ before: /^[0-9a-f]{64}$/, after: /^[0-9a-f]{64}$/ }])
-  t.equal(
-    perTurn.reduce((sum, count) => sum + count, 0),
-    2 * RULES,
-  )
-  t.ok(Math.max(...perTurn) <= 50, `${Math.max(...perTurn)} in one turn`)
-})
+    const scope = account(ACCOUNT)
+    const actor = {
+      scope,
+      accountId: ACCOUNT,
+      caller: { type: 'token', id: 'i', name: 'n', grants: [] },
+      requestId: 'r',
+    } as const
+    const repository = new RulesetRepository(deps)
+    const [before, after] = [counted('1', serialized), counted('2', serialized)]
+    const stored: Stored<{ ruleset: Ruleset; older: [] }> = {
+      kind: RULESETS.name,
+      scope,
+      id: before.id,
+      version: 1,
+      value: { ruleset: before, older: [] },
+    }
+    const { audit } = await repository.changed(actor, stored, after)
+    done = true
+    t.match(audit, [{ before: /^[0-9a-f]{64}$/, after: /^[0-9a-f]{64}$/ }])
+    t.equal(
+      perTurn.reduce((sum, count) => sum + count, 0),
+      2 * RULES,
+    )
+    t.ok(Math.max(...perTurn) <= 50, `${Math.max(...perTurn)} in one turn`)
+  },
+)
 
 t.test('the rules of a change are counted only as far as the number matters', async (t) => {
   let count = 0
