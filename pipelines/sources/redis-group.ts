@@ -76,7 +76,7 @@ export class StreamGroup {
       const trimmed = await this.#trimmed()
       if (trimmed === undefined) await this.#redis.xgroup(...begin)
       else await this.#redis.xgroup(...begin, 'ENTRIESREAD', trimmed)
-      // Whoever deleted it, or the stream, may have deleted entries that were not read.
+      // The client that deleted it, or the stream, may have deleted entries that were not read.
       if (this.#existed) this.#losses.add(undefined)
       this.#known = undefined
     } catch (error) {
