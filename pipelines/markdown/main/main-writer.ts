@@ -8,6 +8,9 @@ import { WIDTH } from './rows.js'
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
 export const MAX_BUFFERED = 64 * 1024
 
+/** Maximum number of blocks, and of elements around them, likewise: a page of short ones takes memory and time for each. */
+const MAX_ROWS = 16 * 1024
+
 /** Buffers blocks and writes those that are the main content of the page. */
 export class MainWriter extends Writer {
   readonly containers = new Containers()
@@ -52,7 +55,8 @@ export class MainWriter extends Writer {
 
   #count(length: number): void {
     this.#buffered += length
-    if (this.#buffered > MAX_BUFFERED) this.#decide()
+    const rows = Math.max(this.#blocks.rows.end, this.containers.rows.end) / WIDTH
+    if (this.#buffered > MAX_BUFFERED || rows > MAX_ROWS) this.#decide()
   }
 
   override end(): void {

@@ -116,6 +116,13 @@ t.test('at most 64 KB of Markdown are buffered, and the rest is classified by th
   t.ok(writer.take().endsWith('\ny\nz') || writer.length === 0, 'a long table is not held')
 })
 
+t.test('of short blocks, few are buffered', async (t) => {
+  const converter = new Converter({ content: 'main' })
+  const early = converter.write(Buffer.from('<p>x'.repeat(17_000)))
+  t.match(early, /^x\n\nx\n/)
+  t.ok((early + converter.end()).length < MAX_BUFFERED)
+})
+
 t.test('keepHtml and the main content exclude each other', async (t) => {
   t.throws(() => convert('<p>a', { content: 'main', keepHtml: true }), { message: /cannot be combined/ })
 })
