@@ -52,8 +52,8 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
   })
   const place = `the stream ${key} of ${new URL(url).host}`
   const losses = new SourceLosses({ stats, clock, tell }, `entries of ${place}`)
-  const consumer = options.consumer ?? `${hostname()}-${await ownId(deps.folder)}`
-  const stream = new StreamGroup(redis, { key, group, consumer }, losses)
+  const names = { key, group, consumer: options.consumer ?? '' }
+  const stream = new StreamGroup(redis, names, losses)
   try {
     await redis.connect()
     await stream.make()
@@ -63,6 +63,8 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
     const why = messageOf(refusal ?? error)
     throw new Error(`${place} cannot be read: ${why}`, { cause: error })
   }
+  // Only now, so that a run without a server leaves nothing behind.
+  names.consumer ||= `${hostname()}-${await ownId(deps.folder)}`
   const wanted = Buffer.from(field)
   return await spoolInput(deps, {
     endless: true,
