@@ -28,6 +28,14 @@ import { AllZones, type ZoneOptions } from './all-zones.js'
 /** Zones that are created again in one turn of the event loop, at about 20 us each. */
 const MAX_AT_ONCE = 50
 
+/** A change of many zones that is not in force yet. */
+interface Replacement {
+  /** Places of the zones that have still to be created. */
+  readonly places: Set<number>
+  /** Places of the zones of the replacement after it. */
+  readonly next: Set<number>
+}
+
 /** Kinds of records, besides rules and custom hostnames, that the zones depend on. */
 const KINDS: ReadonlySet<string> = new Set(
   [SETTING, FALLBACK_ORIGIN, ZONES, ZONE_STATES, MANAGED_TRANSFORMS, URL_NORMALIZATION].map(({ name }) => name),
@@ -50,8 +58,8 @@ export class ZoneRegistry implements Zones {
   readonly #all: AllZones
   #config: ZoneOptions
   readonly #slices = new EventLoopYield()
-  /** Places of the zones that {@link #replaceInSlices} has still to create; undefined if it does not run. */
-  #outdated: Set<number> | undefined
+  #replacement: Replacement | undefined
+  /** Resolves when {@link #replacement} is in force. */
   #replacing: Promise<void> | undefined
   /** The zones of the table. */
   #listed: readonly ZoneConfig[] = []
@@ -95,17 +103,15 @@ export class ZoneRegistry implements Zones {
   }
 
   async #whenApplied(): Promise<void> {
-    for (let pending = this.#pending; pending !== undefined; pending = this.#pending) await pending
-  }
-
-  /** Rules are compiled first, then the zones with them are created. */
-  get #pending(): Promise<void> | undefined {
-    return this.#rules.applied ?? this.#replacing
+    // Rules are compiled first, then the zones with them are created, or in the replacement after the one in progress.
+    await this.#rules.applied
+    await this.#replacing
+    await this.#replacing
   }
 
   close(): void {
     this.#unwatch()
-    this.#outdated = undefined
+    this.#replacement = undefined
   }
 
   #changed(changes: readonly Change[]): void {
@@ -123,24 +129,31 @@ export class ZoneRegistry implements Zones {
       return
     }
     const places = this.#changedPlaces(scopes)
-    // A change during a replacement is a part of it: both may concern the same zone.
-    if (this.#outdated) for (const place of places) this.#outdated.add(place)
-    else if (places.size > MAX_AT_ONCE) {
-      this.#replacing = this.#replaceInSlices(places)
-      // The write that waits for it fails.
-      this.#replacing.catch(() => undefined)
-    } else this.current = this.current.with([...places].map((place) => this.#zoneAt(place)))
+    const isLarge = places.size > MAX_AT_ONCE
+    if (this.#replacement) {
+      // Few zones are a part of the replacement: both may concern the same zone. Many would defer it again and again.
+      const later = isLarge ? this.#replacement.next : this.#replacement.places
+      for (const place of places) later.add(place)
+    } else if (isLarge) this.#replace(places)
+    else this.current = this.current.with([...places].map((place) => this.#zoneAt(place)))
+  }
+
+  #replace(places: Set<number>): void {
+    this.#replacement = { places, next: new Set() }
+    this.#replacing = this.#replaceInSlices(this.#replacement)
+    // The write that waits for it fails.
+    this.#replacing.catch(() => undefined)
   }
 
   /**
    * Creates many zones again, as after a change of the rules of their account, with pauses, and puts them in force
    * together. The previous ones stay in force until then.
    */
-  async #replaceInSlices(places: Set<number>): Promise<void> {
-    this.#outdated = places
+  async #replaceInSlices(replacement: Replacement): Promise<void> {
+    const { places, next } = replacement
     const created = new Map<number, Zone>()
     // A table that was built meanwhile has the changes already.
-    const isWanted = () => this.#outdated === places
+    const isWanted = () => this.#replacement === replacement
     try {
       while (isWanted() && places.size > 0) {
         let left = MAX_AT_ONCE
@@ -153,7 +166,10 @@ export class ZoneRegistry implements Zones {
       }
       if (isWanted()) this.current = this.current.with([...created.values()])
     } finally {
-      if (isWanted()) this.#outdated = this.#replacing = undefined
+      if (isWanted()) {
+        this.#replacement = this.#replacing = undefined
+        if (next.size > 0) this.#replace(next)
+      }
     }
   }
 
@@ -195,7 +211,7 @@ export class ZoneRegistry implements Zones {
   }
 
   #table(): ZoneList {
-    this.#outdated = this.#replacing = undefined
+    this.#replacement = this.#replacing = undefined
     this.#listed = this.#all.of(this.#config)
     const zones = this.#listed.map((_config, place) => this.#zoneAt(place))
     this.#balancers.retain(new Set(this.#listed.map(({ id }) => id)))

@@ -114,23 +114,41 @@ t.test('one rule whose Unicode tables are not built yet is compiled in steps too
   t.equal(zones.applied, undefined, 'the tables are there')
 })
 
-t.test('rules of an account with many zones are in force in all of them together', async (t) => {
-  const zones = Array.from({ length: 300 }, (_, n) => {
+/** A registry of so many zones of one account, and a function that puts a number of rules in force for the account. */
+async function zonesOfAccount(t: Test, count: number) {
+  const zones = Array.from({ length: count }, (_, n) => {
     const id = n.toString(16).padStart(32, '0')
     return { ...CONFIG.zones[0]!, id, name: `z${n}.test`, hostnames: [`z${n}.test`] }
   })
   const { store, zones: registered } = await registry(t, { ...CONFIG, zones })
   const inForce = () =>
     new Set(registered.current.zones.map(({ rules }) => rules?.request[0]?.entries[0]?.rules.length))
-  const { account: accountId } = zones[0]!
-  const scope = account(accountId)
-  const entry = async (count: number, version: string) => {
-    const ruleset = { ...many(count, 'of-the-account'), id: 'a'.repeat(32), version }
+  const scope = account(zones[0]!.account)
+  const entry = async (rules: number, version: string) => {
+    const ruleset = { ...many(rules, 'of-the-account'), id: 'a'.repeat(32), version }
     await store.batch([
       { kind: RULESETS, scope, id: ruleset.id, value: { ruleset, older: [] } },
       { kind: ENTRY_POINTS, scope, id: PHASE, value: { ruleset_id: ruleset.id } },
     ])
   }
+  return { zones, store, registered, inForce, entry }
+}
+
+t.test('changes of many zones are in force although others follow in each turn', async (t) => {
+  const { registered, inForce, entry } = await zonesOfAccount(t, 2000)
+  const seen = new Set<unknown>()
+  for (let rules = 1; rules <= 100; rules++) {
+    await entry(rules, String(rules))
+    await new Promise(setImmediate)
+    seen.add([...inForce()][0])
+  }
+  t.ok(seen.size > 2, `${seen.size} states`)
+  await registered.applied
+  t.same([...inForce()], [100])
+})
+
+t.test('rules of an account with many zones are in force in all of them together', async (t) => {
+  const { zones, store, registered, inForce, entry } = await zonesOfAccount(t, 300)
   const seen: unknown[] = []
   t.teardown(store.watch(() => seen.push([registered.applied !== undefined, ...inForce()])))
   await entry(2, '1')
