@@ -1,6 +1,6 @@
 import { BACKSLASH } from '../../src/core/bytes.js'
 
-/** From so many bytes on, `set` with a view of its own is faster. */
+/** From this number of bytes on, `set` with a view of its own is faster. */
 const LONG_BYTES = 256
 
 /**

@@ -114,7 +114,7 @@ t.test('one rule whose Unicode tables are not built yet is compiled in steps too
   t.equal(zones.applied, undefined, 'the tables are there')
 })
 
-/** A registry of so many zones of one account, and a function that puts a number of rules in force for the account. */
+/** A registry with many zones of one account, and a function that puts a number of rules in force for the account. */
 async function zonesOfAccount(t: Test, count: number) {
   const zones = Array.from({ length: count }, (_, n) => {
     const id = n.toString(16).padStart(32, '0')
