@@ -37,7 +37,7 @@ interface Slot {
   readonly to: number
   readonly place: number
   readonly form: typeof PLAIN | typeof TIMESTAMP | typeof STRINGIFIED | typeof VERBATIM
-  /** The text that is written if there is no value. */
+  /** The text that is written without a value. */
   readonly missingFrom: number
   readonly missingTo: number
   /** Bytes of the texts and of a timestamp. Other values become at most twice as long, and two quotes. */

@@ -24,7 +24,7 @@ export class PartitionPositions {
     this.#assigned = this.#load(assignment).catch((error: unknown) => this.#losses.failed(error))
   }
 
-  /** Counts what is missing in front of a batch. Topics that are compacted have gaps that are no losses. */
+  /** Counts what is missing in front of a batch. Gaps of compacted topics are not losses. */
   async follow(batch: EachBatchPayload['batch']): Promise<void> {
     await this.#assigned
     const { topic, partition } = batch

@@ -90,7 +90,7 @@ export class StreamGroup {
     return await this.#read(from)
   }
 
-  /** Returns new entries. If there are none now it waits for them, and returns none. */
+  /** Returns new entries. Without any it waits for them, and returns none. */
   async fresh(signal: AbortSignal): Promise<readonly Entry[]> {
     if (!this.#looks) return await this.#read('>')
     try {

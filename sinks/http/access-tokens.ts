@@ -28,7 +28,7 @@ export class AccessTokens {
     return this.#known.token
   }
 
-  /** The token is no longer taken. */
+  /** The token is not taken any more. */
   forget(): void {
     this.#known = undefined
   }

@@ -46,7 +46,7 @@ export function collectedMetrics(metrics: Metrics): CollectedMetrics {
     (type: 'counter' | 'gauge'): WithLabels =>
     (name, help, labelNames, samples, combine = 'sum') =>
       // The registry reads the members of this object alone. A metric of the library would hash the labels of each value,
-      // which takes most of the time if there is one for each of thousands of zones.
+      // which takes most of the time with one for each of thousands of zones.
       metrics.registerMetric({
         name,
         help,

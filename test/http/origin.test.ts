@@ -322,7 +322,7 @@ t.test('a head with a part that could become another one is not written', async 
 })
 
 // Origins that read fields as variables (CGI, WSGI, PHP) got the address that a client chose.
-t.test('a name with underscores that stands for another field is left out', (t) => {
+t.test('a name with underscores that means another field is left out', (t) => {
   const headers = ['X_Forwarded-for', 'evil', 'x_a', 'b', 'X-Forwarded-For', '192.0.2.1', 'cf_connecting_ip', 'evil']
   headers.push('cf-connecting-ip', '192.0.2.1', 'transfer_encoding', 'chunked', 'Content_Length', '5')
   const { text } = requestText({ method: 'GET', target: '/', headers, body: null, upgrade: false })

@@ -1,7 +1,7 @@
 /** Numbers in a row. */
 export const WIDTH = 8
 
-/** Number of rows that there is memory for at first. */
+/** Number of rows with memory at first. */
 const FIRST = 64
 
 /** Rows of eight numbers in one array: a page has thousands of blocks and containers, and each object takes longer. */
