@@ -1,15 +1,22 @@
 import type { Tag } from '../events.js'
 import { isCodeView, languageAround } from '../language.js'
 import { words, type ElementPage, type Family } from './element.js'
+import { isForSharing } from './marks.js'
 import { openFormula } from './tex.js'
 
 const LETTER_L = 0x6c
 
 /** Elements that begin and end a block and have no other meaning. */
 export const blocks: Family = {
-  names: words(`address aside body center details dir figcaption fieldset form hgroup html legend menu optgroup
+  names: words(`address body center details dir figcaption fieldset form hgroup html legend menu optgroup
     option search`),
   open: (page) => page.boundary(),
+  close: (page) => page.boundary(),
+}
+
+export const asides: Family = {
+  names: ['aside'],
+  open: (page, tag) => (isForSharing(tag) ? 'skip' : page.boundary()),
   close: (page) => page.boundary(),
 }
 

@@ -20,6 +20,7 @@ export const FAMILIES: readonly Family[] = [
   leftOut.noscripts,
   leftOut.templates,
   blocks.blocks,
+  blocks.asides,
   blocks.divisions,
   blocks.figures,
   blocks.sections,

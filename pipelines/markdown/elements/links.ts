@@ -2,7 +2,7 @@ import { isReachable } from '../address.js'
 import { codeAt, lengthOf } from '../characters.js'
 import type { Tag } from '../events.js'
 import type { ElementPage, Family } from './element.js'
-import { markOf } from './marks.js'
+import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
 import { openFormula } from './tex.js'
 
@@ -28,12 +28,13 @@ export const links: Family = {
     // Adjacent links with a class are displayed apart.
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
     const isOnPage = url !== '' && codeAt(url, 0) === 0x23
+    // A link to the page itself without text is a mark for the mouse, such as those after headings.
+    const name = isOnPage ? undefined : tag.attribute('aria-label')
     line.openLink('a', {
       url,
       plain: plain && url === href,
       title: tag.attribute('title'),
-      // A link to the page itself without text is a mark for the mouse, such as those after headings.
-      name: isOnPage ? undefined : tag.attribute('aria-label'),
+      name: name === undefined || sharesPage(url) ? undefined : name,
       noise,
     })
     if (mail === undefined || !tag.attributes().has('data-cfemail')) return undefined

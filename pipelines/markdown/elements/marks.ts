@@ -37,3 +37,26 @@ export function markOf(tag: Tag, url: string, inHeading: boolean): Skip | RegExp
   if (UNSEEN.test(classes)) return 'skip'
   return /anchor|permalink/i.test(classes) ? PERMALINK : MARK
 }
+
+/** Addresses that open a dialog to share the page. */
+const SHARES = new RegExp(
+  String.raw`^(?:(?:https?:)?//(?:[\w-]+\.)*(?:facebook\.com/(?:sharer?(?:[./?]|$)|dialog/(?:share|feed|send))|` +
+    String.raw`(?:twitter|x)\.com/(?:intent/(?:tweet|post)|share\b|home\?status=)|linkedin\.com/(?:share|cws/share)|` +
+    String.raw`pinterest\.[a-z.]{2,6}/pin/create|reddit\.com/submit|tumblr\.com/(?:widgets/)?share|` +
+    String.raw`whatsapp\.com/send|wa\.me/\?|t(?:elegram)?\.me/share|getpocket\.com/(?:save|edit)|` +
+    String.raw`news\.ycombinator\.com/submitlink|vk\.com/share|connect\.ok\.ru/|social-plugins\.line\.me/|` +
+    String.raw`xing\.com/spi/|b\.hatena\.ne\.jp/(?:add|entry)|buffer(?:app)?\.com/add|share\.flipboard\.com/|` +
+    String.raw`service\.weibo\.com/share|bsky\.app/intent/|threads\.(?:net|com)/intent/)|` +
+    String.raw`mailto:\?|sms:\?|whatsapp://send|fb-messenger://share)`,
+  'i',
+)
+
+/** Returns whether a link to `url` shares the page: without a text of its own it is a button. */
+export const sharesPage = (url: string): boolean => SHARES.test(url)
+
+/** Classes of parts with links to share the page, or to follow its author. */
+const SHARING = /(?:^|[\s_-])(?:shar(?:e|es|ing)|socials?)(?:$|[\s_-])/i
+
+/** Returns whether an element next to the content contains only such links. */
+export const isForSharing = (tag: Tag): boolean =>
+  SHARING.test(`${tag.attribute('class') ?? ''} ${tag.attribute('id') ?? ''}`)
