@@ -66,14 +66,9 @@ export class Origin implements ConnectionOwner {
         return
       }
     }
-    if (this.#mayQueue(request.client)) {
-      this.#queue.add(request)
-      return
-    }
-    const other = this.#queue.shed(request.client)
-    if (!other) throw new Overloaded('too many requests wait')
+    const displaced = this.#placeFor(request.client)
     this.#queue.add(request)
-    other.fail(new Overloaded('too many requests of the client wait'))
+    displaced?.fail(new Overloaded('too many requests of the client wait'))
   }
 
   /** Cancels a request. It gets no further calls. */
@@ -145,9 +140,20 @@ export class Origin implements ConnectionOwner {
       if (!idle.has(connection) && !this.#quarantined.has(connection)) yield connection.client
   }
 
+  /**
+   * Returns the request of another client that loses its place in a full queue; undefined if the queue has room. Throws
+   * {@link Overloaded} if the client gets no place.
+   */
+  #placeFor(client: string | undefined): OriginRequest | undefined {
+    const isFull = this.#queue.size >= this.limits.queue_size
+    const other = isFull ? this.#queue.shed(client) : undefined
+    if (isFull ? !other : !this.#mayQueue(client)) throw new Overloaded('too many requests wait')
+    return other
+  }
+
+  /** Returns whether a client may have one more request in a queue that is not full. */
   #mayQueue(client: string | undefined): boolean {
     const { queue_size: waiting } = this.limits
-    if (this.#queue.size >= waiting) return false
     if (client === undefined || waiting < QUEUE_SHARE || this.#queue.size < waiting / 2) return true
     return this.#queue.sizeOf(client) < waiting / QUEUE_SHARE
   }

@@ -111,6 +111,18 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (++this.#emptyLines > MAX_EMPTY_LINES) return`, 'if (false) return'],
     [`if (KNOWN_METHODS.has(method)) this`, 'if (true) this'],
   ),
+  ...of('src/edge/client/connection.ts', 'test/edge/client/beginnings.test.ts', [
+    `if ((this.framing.idle || this.framing.inHead) && !this.#beginnings.take()) {`,
+    'if (false) {',
+  ]),
+  ...of('src/edge/client/http2-connection.ts', 'test/edge/client/beginnings.test.ts', [
+    `if (!turns.open) {`,
+    'if (false) {',
+  ]),
+  ...of('src/tls/terminator.ts', 'test/edge/client/beginnings.test.ts', [
+    `if (this.#turns.open) handshake()`,
+    'if (true) handshake()',
+  ]),
   ...of('src/edge/client/client-address.ts', 'test/edge/proxy.test.ts', [
     `if (forwardedFor === undefined || !trusted(peer)) return address`,
     'if (forwardedFor === undefined) return address',
@@ -128,7 +140,11 @@ export const MUTANTS: readonly Mutant[] = [
     'src/http/origin.ts',
     'test/http/slow-clients.test.ts',
     [`this.#makeRoom()`, 'void 0'],
-    [`if (!other) throw new Overloaded('too many requests wait')`, `throw new Overloaded('too many requests wait')`],
+    [`if (isFull ? !other : !this.#mayQueue(client)) throw`, `if (isFull || !this.#mayQueue(client)) throw`],
+    [
+      `= isFull ? this.#queue.shed(client) : undefined`,
+      `= this.#mayQueue(client) ? undefined : this.#queue.shed(client)`,
+    ],
     [`this.#shares.wasSlow(connection.client)`, ''],
   ),
   ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [
