@@ -130,7 +130,8 @@ export class RulesetRepository {
     const after = await serialized(ruleset, this.pause)
     const writes: Write[] = [{ kind: RULESETS, scope, id, ...withOlder(after, all), ifVersion }]
     if (kept > 0) writes.push({ kind: OLDER_RULESETS, scope, id: olderVersionId(id, version), ...old })
-    for (const old of dropped) if (old.version !== version) writes.push(removal(scope, olderVersionId(id, old.version)))
+    for (const each of dropped)
+      if (each.version !== version) writes.push(removal(scope, olderVersionId(id, each.version)))
     writes.push(...useWrites(this.#deps.store, actor, before, ruleset, listNamed(this.#deps, actor.accountId)))
     return { result: ruleset, writes, audit: [await this.#entry(actor, id, old, after)] }
   }

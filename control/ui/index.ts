@@ -36,10 +36,11 @@ export function pages(folder: string, endpoints: readonly Endpoint[]): ApiMiddle
     return docs.get(path === '' ? 'index.html' : path)
   }
   return async (ctx, next) => {
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return await next()
     // A browser. Other clients get the envelope for an unknown path.
     if (ctx.path === '/' && /\btext\/html\b/i.test(ctx.get('accept'))) return ctx.redirect('/ui/')
     const [, root, path] = /^\/(ui|docs)(?:\/(.*))?$/s.exec(ctx.path) ?? []
-    if (root === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return await next()
+    if (root === undefined) return await next()
     ctx.set({
       'content-security-policy': POLICY,
       'x-content-type-options': 'nosniff',

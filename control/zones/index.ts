@@ -47,9 +47,9 @@ function listZones(deps: ControlDeps): Endpoint {
           : filters.some((filter) => filter(zone)),
       )
       const key = order && sortKeys[order]
-      if (key) found.sort((a, b) => (key(a) < key(b) ? -1 : 1))
+      const sorted = key ? sortedBy(found, key) : found
       // A response has hundreds of permissions: only the zones of the page are converted.
-      return page(direction === 'asc' ? found : found.toReversed(), query, (zone) => shown(zone, caller))
+      return page(direction === 'asc' ? sorted : sorted.toReversed(), query, (zone) => shown(zone, caller))
     },
   })
 }
@@ -69,6 +69,13 @@ function readZone(deps: ControlDeps): Endpoint {
       return shown(zone, caller)
     },
   })
+}
+
+/** Returns the zones in the order of their keys. Each key is computed once: some are read from the store. */
+function sortedBy(zones: readonly ZoneConfig[], key: (zone: ZoneConfig) => string): readonly ZoneConfig[] {
+  const keyed = zones.map((zone) => ({ zone, key: key(zone) }))
+  keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return keyed.map(({ zone }) => zone)
 }
 
 const CASE_SENSITIVE = '_case_sensitive'

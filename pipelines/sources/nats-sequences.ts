@@ -8,7 +8,7 @@ export class DeliveredSequences {
   #last: { readonly delivery: number; readonly stream: number } | undefined
   /** Repeated deliveries after it. */
   #repeated = 0
-  /** False if the consumer delivers only some messages: gaps are normal then. */
+  /** Which messages the consumer delivers. If only some, gaps are normal. */
   #delivers: 'all' | 'some' = 'all'
 
   constructor(losses: SourceLosses) {

@@ -8,7 +8,7 @@ export interface Grant {
   readonly form: Readonly<Record<string, string>>
 }
 
-/** Access tokens, got when they are needed and kept while they are good. */
+/** Requests an access token when it is needed, and reuses it until shortly before it expires. */
 export class AccessTokens {
   readonly #grant: () => Grant | Promise<Grant>
   readonly #client: HttpClient
@@ -21,14 +21,14 @@ export class AccessTokens {
     this.#clock = clock
   }
 
-  /** Rejects with a SinkError, or the signal's reason. */
+  /** Returns a valid token. Rejects with a SinkError, or the signal's reason. */
   async current(signal: AbortSignal): Promise<string> {
     if (this.#known === undefined || this.#known.until <= this.#clock.monotonic())
       this.#known = await this.#fetch(signal)
     return this.#known.token
   }
 
-  /** The token is not taken any more. */
+  /** Drops the token after the destination rejected it. */
   forget(): void {
     this.#known = undefined
   }

@@ -67,6 +67,7 @@ export const serve: DefineCommand = (command) => {
 }
 
 const DEMO_TOKEN = 'demo-token-for-loopback-only'
+const isTokenSet = () => Boolean(process.env['EDGED_ADMIN_TOKEN'])
 
 /** For the demo: its site, and the token that its configuration names. */
 const thingsToTry = ({ proxy, control, admin }: Daemon): string => `
@@ -74,7 +75,7 @@ Try:
   curl -H 'Accept: text/markdown' ${proxy}/               a page in Markdown
   curl -H 'Accept: text/markdown' ${proxy}/signals.html   tables, ${proxy}/api.html code
   curl -i ${proxy}/                                       the same page as browsers get it
-  ${control.replace(/\/client\/v4$/, '/ui/')}                             the dashboard; its token is ${DEMO_TOKEN}
+  ${control.replace(/\/client\/v4$/, '/ui/')}                             the dashboard; its token is ${isTokenSet() ? 'that of EDGED_ADMIN_TOKEN' : DEMO_TOKEN}
   curl -H "Authorization: Bearer \${EDGED_ADMIN_TOKEN:-${DEMO_TOKEN}}" ${control}/zones   the API
   curl ${admin}/readyz
 

@@ -96,9 +96,15 @@ function certificateIssues({ proxy, control, zones, egress }: Config, checks: Co
       [`/zones/${index}/origin_ca_file`, origin] as const,
     ]),
   ]
+  // Thousands of zones can name one file.
+  const found = new Map<string, string | undefined>()
+  const authority = (file: string) => {
+    if (!found.has(file)) found.set(file, checks.authority(file))
+    return found.get(file)
+  }
   return [
     ...files.map(([pointer, pair]) => ({ pointer, message: checks.certificate(pair) })),
-    ...authorities.map(([pointer, file]) => ({ pointer, message: file ? checks.authority(file) : undefined })),
+    ...authorities.map(([pointer, file]) => ({ pointer, message: file ? authority(file) : undefined })),
   ].flatMap(({ pointer, message }) => (message === undefined ? [] : [{ pointer, message }]))
 }
 

@@ -448,12 +448,17 @@ t.test('a missing file is an issue', async (t) => {
 // A daemon with a missing authority file ended with the code 1, and `edged check` found nothing.
 t.test('every file of authorities is checked', async (t) => {
   const files = ['a.pem', 'b.pem', 'c.pem', 'd.pem']
+  const another = `  - { id: ${'b'.repeat(32)}, account: ${ACCOUNT}, name: b.test, origin: demo, origin_ca_file: a.pem }\n`
   const text =
-    zone('    origin_ca_file: a.pem\n    client_ca_file: b.pem\negress: { ca_file: c.pem }\n') +
+    zone(`    origin_ca_file: a.pem\n    client_ca_file: b.pem\n${another}egress: { ca_file: c.pem }\n`) +
     'proxy: { tls: { acme: { email: a@b.test, agree_to_terms: true, ca_file: d.pem } } }'
   const nothing = () => undefined
   const checks = { destination: nothing, locator: () => nothing, jobDestination: nothing, certificate: nothing }
-  const authority = (file: string) => (files.includes(basename(file)) ? `cannot read ${basename(file)}` : undefined)
+  const checked: string[] = []
+  const authority = (file: string) => {
+    checked.push(basename(file))
+    return `cannot read ${basename(file)}`
+  }
   try {
     readConfig(text, '/etc/edged/f.yaml', {}, { ...checks, authority })
     t.fail('was accepted')
@@ -463,5 +468,7 @@ t.test('every file of authorities is checked', async (t) => {
     t.match(message, /proxy.tls.acme.ca_file cannot read d.pem/)
     t.match(message, /zones.0.client_ca_file cannot read b.pem/)
     t.match(message, /zones.0.origin_ca_file cannot read a.pem/)
+    t.match(message, /zones.1.origin_ca_file cannot read a.pem/)
   }
+  t.same(checked.sort(), files, 'each file is read once')
 })

@@ -10,11 +10,12 @@ t.test('a browser at the root is sent to the dashboard, other clients are not', 
   const url = await originServer(t, (request, response) => {
     void answer(request, response)
   })
-  const ask = async (accept: string) => {
-    const { status, headers } = await fetch(url, { headers: { accept }, redirect: 'manual' })
+  const ask = async (accept: string, method = 'GET') => {
+    const { status, headers } = await fetch(url, { method, headers: { accept }, redirect: 'manual' })
     return [status, headers.get('location')]
   }
   t.same(await ask('text/html,application/xhtml+xml,*/*;q=0.8'), [302, '/ui/'])
   t.same(await ask('application/json'), [404, null])
   t.same(await ask('*/*'), [404, null])
+  t.same(await ask('text/html', 'POST'), [404, null])
 })
