@@ -21,6 +21,9 @@ export interface LlmsTxtOptions {
 
 type Reads = 'title' | 'heading' | 'a' | 'loc'
 
+/** Files that are no pages. */
+const OTHER_FILE = /\.(?:xml|xml\.gz|css|js|png|jpe?g|gif|svg|webp|ico)$/i
+
 interface Section {
   readonly title: string
   readonly lines: string[]
@@ -41,9 +44,14 @@ export class LlmsTxt implements Events {
   #href: string | undefined
   /** Text of the last heading: the name of the section that the next link begins. */
   #heading = ''
+  /** What addresses are relative to. */
+  #base: string
+  /** The sitemap lists sitemaps instead of pages. */
+  #isIndex = false
 
   constructor(options: LlmsTxtOptions) {
     this.#options = options
+    this.#base = `http://${options.host}/`
     const [type = '', ...parameters] = options.contentType.split(';')
     const xml = type.trim().toLowerCase() !== 'text/html'
     this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml })
@@ -95,6 +103,13 @@ export class LlmsTxt implements Events {
         break
       case 'img':
         if (this.#href !== undefined) this.#add(` ${tag.attribute('alt') ?? ''} `)
+        break
+      case 'base':
+        this.#base = baseOf(tag.attribute('href') ?? '', this.#base)
+        break
+      case 'sitemapindex':
+        this.#isIndex = true
+        this.#heading = 'Sitemaps'
         break
       case 'loc':
         this.#read('loc')
@@ -151,24 +166,21 @@ export class LlmsTxt implements Events {
   /** Lists a page of this site, once. */
   #list(href: string, name: string): void {
     const { host, address } = this.#options
-    const here = `http://${host}/`
+    const here = this.#base
     if (this.#seen.size >= MAX_PAGES || href.length > MAX_ADDRESS || !URL.canParse(href, here)) return
     const url = new URL(href, here)
-    if (!/^https?:$/.test(url.protocol) || url.host !== new URL(here).host) return
+    if (!/^https?:$/.test(url.protocol) || url.host !== new URL(`http://${host}/`).host) return
     const path = url.pathname + url.search
-    if (
-      path === '/' ||
-      this.#seen.has(path) ||
-      /\.(?:xml|xml\.gz|css|js|png|jpe?g|gif|svg|webp|ico)$/i.test(url.pathname)
-    )
-      return
+    if (path === '/' || this.#seen.has(path) || (!this.#isIndex && OTHER_FILE.test(url.pathname))) return
     this.#seen.add(path)
     if (this.#heading !== '') this.#sections.push({ title: this.#heading, lines: [] })
     this.#heading = ''
     const label = plain(name || decoded(url.pathname).replace(/^\/|\/$/g, ''), true)
-    this.#sections.at(-1)?.lines.push(`- [${label}${destination(address?.(path) ?? path)}`)
+    this.#sections.at(-1)?.lines.push(`- [${label}${destination(this.#isIndex ? path : (address?.(path) ?? path))}`)
   }
 }
+
+const baseOf = (href: string, base: string): string => (URL.canParse(href, base) ? new URL(href, base).href : base)
 
 const short = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, MAX_NAME)
 

@@ -1,5 +1,6 @@
-import { headerOf, type RawHeaders } from '../../http/headers.js'
+import type { RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange.js'
+import { namesCanonical } from './link-field.js'
 
 /** A request for an address that the edge adds to a site. */
 export interface Alias {
@@ -34,20 +35,29 @@ function split(target: string): [path: string, query: string] {
 export const linkTo = (target: string, parameters: string): string =>
   `<${target.replaceAll(/[<>"\\^`{|}]/g, encodeURIComponent)}>; ${parameters}`
 
-/** Returns the fields of the page at the origin, changed for its Markdown address: the canonical one, and redirects. */
-export function aliasHeaders({ type, target }: Alias, host: string | undefined, headers: RawHeaders): string[] {
-  if (type === 'llms_txt') return [...headers]
-  const location = headerOf(headers, 'location')
-  const moved = location === undefined ? undefined : /^(?:https?:\/\/([^/?#]+))?(\/(?!\/)[^#]*)(#.*)?$/i.exec(location)
-  const isOwn = moved?.[2] !== undefined && (moved[1] === undefined || moved[1] === host)
+/** Returns the fields of the page at the origin, changed for the address of its Markdown: redirects, the canonical address. */
+export function aliasHeaders(alias: Alias, host: string | undefined, headers: RawHeaders): string[] {
   const fields: string[] = []
+  let isCanonical = alias.type === 'llms_txt'
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    const isLocation = isOwn && headers[i]!.toLowerCase() === 'location'
-    fields.push(
-      headers[i]!,
-      isLocation ? location!.replace(moved[2]!, () => markdownAddress(moved[2]!)) : headers[i + 1]!,
-    )
+    const name = headers[i]!.toLowerCase()
+    const value = headers[i + 1]!
+    if (name === 'link' && namesCanonical(value)) isCanonical = true
+    fields.push(headers[i]!, name === 'location' && host !== undefined ? aliasOfTarget(value, alias, host) : value)
   }
-  fields.push('link', linkTo(target, 'rel="canonical"'))
+  if (!isCanonical) fields.push('link', linkTo(alias.target, 'rel="canonical"'))
   return fields
+}
+
+/** Returns where a redirect leads, as the address of the Markdown if it leads to a page of the same host. */
+function aliasOfTarget(location: string, { type, target }: Alias, host: string): string {
+  const here = `http://${host}`
+  if (!URL.canParse(location, here + target)) return location
+  const url = new URL(location, here + target)
+  if (!/^https?:$/.test(url.protocol) || url.host !== new URL(here).host) return location
+  const page = url.pathname + url.search
+  // The source of a list has moved only to another scheme, or the list is not made from it.
+  if (type === 'llms_txt' && page !== target) return location
+  const address = type === 'llms_txt' ? '/llms.txt' : markdownAddress(page)
+  return (/^\s*https?:/i.test(location) ? url.origin : '') + address + url.hash
 }

@@ -1,6 +1,7 @@
 import { members } from '../../http/accept.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { codingsToUndo } from '../content-coding.js'
+import { withoutFiles } from './link-field.js'
 
 /** An HTML page as its header fields describe it. */
 export interface Page {
@@ -65,6 +66,8 @@ const OF_THE_HTML = new Set([
   'content-style-type',
   'content-script-type',
   'sourcemap',
+  'x-sourcemap',
+  'speculation-rules',
   'trailer',
   'x-markdown-tokens',
 ])
@@ -91,13 +94,19 @@ export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
     const lower = name.toLowerCase()
     if (OF_THE_HTML.has(lower)) continue
     if (lower === 'content-signal') signal = true
-    const value = lower === 'content-disposition' ? markdownDisposition(headers[i + 1]!) : headers[i + 1]!
+    const value = corrected(lower, headers[i + 1]!)
     if (value !== undefined) kept.push(name, value)
   }
   kept.push('content-type', 'text/markdown; charset=utf-8')
   if (!signal) kept.push('content-signal', DEFAULT_SIGNAL)
   if (bytes !== undefined) kept.push(TOKENS, tokensIn(bytes))
   return variesByAccept(kept)
+}
+
+/** Returns the value that a field of the HTML has for the Markdown; undefined: none. */
+function corrected(name: string, value: string): string | undefined {
+  if (name === 'content-disposition') return markdownDisposition(value)
+  return name === 'link' ? withoutFiles(value) : value
 }
 
 const DISPOSITION = /^\s*(?:inline|attachment)\s*(?:;\s*filename\*?\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"]+)\s*)*$/i

@@ -12,6 +12,9 @@ const pages: RequestListener = ({ url, headers }, response) => {
   const [path = ''] = url!.split('?')
   if (path === '/moved') response.writeHead(301, { location: '/docs/?a=1#top', 'content-type': HTML }).end('<p>Moved')
   else if (path === '/away') response.writeHead(302, { location: 'https://other.test/b' }).end()
+  else if (path === '/docs/to') response.writeHead(302, { location: decodeURIComponent(url!.split('?')[1]!) }).end()
+  else if (path === '/named')
+    response.writeHead(200, { 'content-type': HTML, link: '<https://a.test/x>; rel="canonical bookmark"' }).end('<p>x')
   else if (path === '/none') response.writeHead(404, { 'content-type': HTML }).end('<p>Not here')
   else if (path === '/file') response.writeHead(200, { 'content-type': 'text/plain', link: '<a>; rel=b' }).end('plain')
   else response.writeHead(200, { 'content-type': HTML, link: '<a>; rel=b' }).end(`<h1>${url}</h1><p>${headers.accept}`)
@@ -63,6 +66,29 @@ t.test('redirects, missing pages and other files at Markdown addresses', async (
   t.match(file, { status: 200, headers: { 'content-type': 'text/plain' } })
   t.equal(file.body.toString(), 'plain')
   t.match((await get('/.md', { accept: '*/*' })).headers, { 'content-type': HTML }, 'not the name of a page')
+})
+
+t.test('redirects in every form lead to the Markdown of pages on the same host', async (t) => {
+  const { get } = await site(t, pages, { markdown: 'md_addresses: true, llms_txt: front_page' })
+  const CASES: [location: string, expected: string][] = [
+    ['b', '/docs/b.md'],
+    ['./', '/docs/index.md'],
+    ['../b?x=1#y', '/b.md?x=1#y'],
+    ['https://EXAMPLE.test/b', 'https://example.test/b.md'],
+    ['//other.test/b', '//other.test/b'],
+    ['/\\\\other.test/b', '/\\\\other.test/b'],
+    ['mailto:a@b.test', 'mailto:a@b.test'],
+    ['http://[', 'http://['],
+  ]
+  for (const [location, expected] of CASES) {
+    const { status, headers } = await get(`/docs/to.md?${encodeURIComponent(location)}`, { accept: '*/*' })
+    t.match({ status, location: headers['location'] }, { status: 302, location: expected }, location)
+  }
+})
+
+t.test('the canonical address that the origin names is the only one', async (t) => {
+  const { get } = await site(t, pages, { markdown: 'md_addresses: true' })
+  t.equal((await get('/named.md')).headers['link'], '<https://a.test/x>; rel="canonical bookmark"')
 })
 
 t.test('without the option, and with the converter off, these are addresses of the origin', async (t) => {
@@ -130,11 +156,32 @@ t.test('llms.txt lists the pages of the sitemap', async (t) => {
   const { headers, body } = await get('/llms.txt', { accept: '*/*' })
   t.match(headers, { 'content-type': MARKDOWN })
   t.equal(body.toString(), '# example.test\n\n## Pages\n\n- [docs](/docs/)\n- [a b](/a%20b?x=1&y)\n')
+  sitemap = '<sitemapindex><sitemap><loc>http://example.test/map-1.xml.gz</loc></sitemap></sitemapindex>'
+  const index = await get('/llms.txt', { accept: '*/*' })
+  t.equal(index.body.toString(), '# example.test\n\n## Sitemaps\n\n- [map-1.xml.gz](/map-1.xml.gz)\n')
   sitemap = '<urlset><url>'
   const broken = await get('/llms.txt', { accept: '*/*' })
   t.match(broken.headers, { 'content-type': 'application/xml' })
   t.equal(broken.body.toString(), sitemap, 'a malformed one arrives as it is')
-  t.same(await outcomes(), { converted: 1, malformed: 1 })
+  t.same(await outcomes(), { converted: 2, malformed: 1 })
+})
+
+t.test('llms.txt of a front page with a base address, and of one that moved', async (t) => {
+  let head: [number, Record<string, string>] = [200, {}]
+  const { get } = await site(
+    t,
+    (_, response) => {
+      response.writeHead(head[0], { 'content-type': HTML, ...head[1] })
+      response.end('<base href="/docs/"><title>A</title><a href="b">B</a><a href="/c">C</a>')
+    },
+    { markdown: 'llms_txt: front_page' },
+  )
+  const list = async () => await get('/llms.txt', { accept: '*/*' })
+  t.equal((await list()).body.toString(), '# A\n\n## Pages\n\n- [B](/docs/b)\n- [C](/c)\n')
+  head = [301, { location: 'https://example.test/' }]
+  t.equal((await list()).headers['location'], 'https://example.test/llms.txt', 'its other scheme')
+  head = [302, { location: '/en/' }]
+  t.equal((await list()).headers['location'], '/en/')
 })
 
 const LONG = '<p>a bit of text</p>\n'.repeat(20_000)

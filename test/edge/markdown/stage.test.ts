@@ -47,6 +47,10 @@ t.test('a converted response has the header fields of Markdown, and those of the
     '/page.html',
     'Signature-Input',
     'x',
+    'Speculation-Rules',
+    '"/rules.json"',
+    'Link',
+    '</a.css>; rel=preload; as=style, </b,c.js>; rel="modulepreload"',
   )
   const kept = ['Strict-Transport-Security', 'max-age=1', 'Content-Security-Policy', "default-src 'self'"]
   kept.push('X-Frame-Options', 'DENY', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'Access-Control-Allow-Origin', '*')
@@ -71,6 +75,20 @@ t.test('a converted response has the header fields of Markdown, and those of the
   t.equal(body.toString(), 'HELLOTHE END')
   t.equal(outcome, 'streamed', 'its length was known')
 })
+
+const LINKS: [origin: string, sent: string | undefined][] = [
+  ['</a>; rel=preload', undefined],
+  ['</a,b>; as=font; rel="preload  prefetch", </c>; title="x, y"; rel=next', '</c>; title="x, y"; rel=next'],
+  ['</a>; rel="next preload",, </b>', '</a>; rel="next preload",, </b>'],
+  ['</a>; rel=preload; title="open', '</a>; rel=preload; title="open'],
+  ['</a\\>; rel=preconnect; title="\\"", </b>; rel=alternate', '</b>; rel=alternate'],
+]
+for (const [origin, sent] of LINKS) {
+  t.test(`Link: ${origin} has no files of the HTML in Markdown`, async (t) => {
+    const { headers } = await response([...chunked, 'Link', origin], Buffer.from('hello'))
+    t.equal(headers['link'], sent)
+  })
+}
 
 const DISPOSITIONS: [origin: string, sent: string | undefined][] = [
   ['inline', 'inline'],
