@@ -57,6 +57,8 @@ export class KeptHtml extends Page {
     this.line.keepsEmptyLinks = true
   }
 
+  protected override readonly readsRoles = false
+
   protected override newPage(): Page {
     return new KeptHtml(this)
   }

@@ -4,13 +4,15 @@ const MAX_DEPTH = 64
 
 interface MathElement {
   readonly name: string
+  /** Of `mfenced`: what is around its parts. */
+  readonly fences?: readonly [open: string, close: string] | undefined
   readonly parts: (MathElement | string)[]
 }
 
 /** Names of elements whose parts have a meaning by position. All others are read as a row of their parts. */
 export const MATH_ELEMENTS = (
   'mrow mi mn mo mtext ms mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd mfenced mstyle ' +
-  'mpadded mphantom menclose semantics'
+  'mpadded mphantom menclose semantics mmultiscripts mprescripts none'
 ).split(' ')
 
 /** Reads the elements of a formula in MathML and returns it in TeX. MathML Core, 3. */
@@ -20,13 +22,13 @@ export class MathReader {
   #count = 0
   #tooDeep = 0
 
-  open(name: string): void {
+  open(name: string, fences?: MathElement['fences']): void {
     if (this.#open.length >= MAX_DEPTH || this.#count >= MAX_ELEMENTS) {
       this.#tooDeep++
       return
     }
     this.#count++
-    const element: MathElement = { name, parts: [] }
+    const element: MathElement = { name, fences, parts: [] }
     this.#top.parts.push(element)
     this.#open.push(element)
   }
@@ -96,12 +98,41 @@ function texOf(part: MathElement | string): string {
     case 'mtr':
       return parts.map((each) => texOf(each).trim()).join(' & ')
     case 'mfenced':
-      return `\\left(${parts.map((each) => texOf(each).trim()).join(', ')}\\right)`
+      return fenced(part.fences, parts.map((each) => texOf(each).trim()).join(', '))
+    case 'mmultiscripts':
+      return scripted(parts)
+    case 'mprescripts':
+    case 'none':
+      return ''
     case 'mphantom':
       return ''
     default:
       return row(parts)
   }
+}
+
+function fenced(fences: MathElement['fences'] = ['(', ')'], contents: string): string {
+  const [open, close] = fences.map((fence) => (/^[([{|<\])}>]?$/.test(fence) ? symbols(fence) || '.' : '|'))
+  return `\\left${open}${contents}\\right${close}`
+}
+
+/** Returns a base with scripts: pairs of lower and upper ones behind it, and after `mprescripts` those before it. */
+function scripted([first, ...others]: readonly (MathElement | string)[]): string {
+  const split = others.findIndex((part) => typeof part !== 'string' && part.name === 'mprescripts')
+  const before = split < 0 ? '' : scripts(others.slice(split + 1))
+  const after = scripts(split < 0 ? others : others.slice(0, split))
+  return `${before === '' ? '' : `{}${before}`}${first === undefined ? '' : base(first)}${after}`
+}
+
+function scripts(parts: readonly (MathElement | string)[]): string {
+  const written = parts.map((part, at) => {
+    const tex = group(part)
+    return tex === '{}' ? '' : `${at % 2 === 0 ? '_' : '^'}${tex}`
+  })
+  return written.reduce(
+    (all, tex, at) => all + (at > 1 && at % 2 === 0 && tex + (written[at + 1] ?? '') !== '' ? '{}' : '') + tex,
+    '',
+  )
 }
 
 const row = (parts: readonly (MathElement | string)[]): string => parts.map(texOf).join('').trim()

@@ -57,7 +57,8 @@ const OTHERS =
   rb rp rt rtc samp slot source time track video wbr noscript g path use symbol defs circle rect line polygon polyline
   lineargradient stop text tspan image clippath mrow mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd
   mfenced mstyle mpadded mphantom menclose semantics mjx-container mjx-math mjx-assistive-mml amp-img amp-anim amp-video amp-audio
-  amp-iframe`)
+  amp-iframe amp-youtube amp-vimeo amp-dailymotion amp-twitter amp-instagram amp-facebook lite-youtube lite-vimeo youtube-video
+  vimeo-video mmultiscripts mprescripts none`)
 
 /**
  * Adds a character to the key of a name, which consists of its last four characters, in any case. Begin with 0. Each

@@ -4,6 +4,7 @@ import type { Aside, ElementPage } from './elements/element.js'
 import { CLOSE, OPEN } from './elements/index.js'
 import { isTwin } from './elements/late-images.js'
 import { isHidden } from './elements/left-out.js'
+import { OpenRoles, ROLE_BIT, roleOf } from './elements/roles.js'
 import { escapeStarts } from './escape.js'
 import type { Events, Skip, Tag } from './events.js'
 import { FrontMatter } from './front-matter.js'
@@ -77,6 +78,10 @@ export class Page implements ElementPage, Events {
   readonly #outer: Page | undefined
   /** Number of listed addresses before the open `noscript`. */
   #addressesBefore = 0
+  /** Open elements that have the role of another one; undefined: none. */
+  #roles: OpenRoles | undefined
+  /** Whether an element is read by its role. */
+  protected readonly readsRoles: boolean = true
   /** The last element that the table of names does not have, and such elements that have a shadow root. */
   #unknown = ''
   readonly #hosts = new Set<string>()
@@ -109,10 +114,28 @@ export class Page implements ElementPage, Events {
     if (isHidden(tag)) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
     if (this.aside?.enter !== undefined && this.aside.enter(tag) === 'skip') return 'skip'
+    if (this.#roles !== undefined || (tag.attributeBits & ROLE_BIT) !== 0) return this.#openInRole(tag)
     const open = OPEN[id]
     if (open !== undefined) return open(this, tag)
     if (id === KNOWN_NAMES) this.#unknown = tag.name
     return undefined
+  }
+
+  /** Opens an element that may have a role, or is inside one that has. */
+  #openInRole(tag: Tag): Skip | void {
+    const role = this.readsRoles ? roleOf(tag) : undefined
+    if (role !== undefined && (this.#roles ??= new OpenRoles()).begin(tag.name, role)) return role.open(this, tag)
+    if (tag.id === KNOWN_NAMES) this.#unknown = tag.name
+    const isSkipped = OPEN[tag.id]?.(this, tag)
+    if (isSkipped === undefined) this.#roles?.opened(tag.name)
+    return isSkipped
+  }
+
+  /** Ends the roles of the element that an end tag ends. Returns whether it had one. */
+  #closeRole(roles: OpenRoles, name: string): boolean {
+    const isEnded = roles.close(this, name)
+    if (roles.isEmpty) this.#roles = undefined
+    return isEnded
   }
 
   close(name: string, id: number, isStray = false): void {
@@ -134,6 +157,7 @@ export class Page implements ElementPage, Events {
       if (name === 'pre') return
     }
     if (this.aside !== undefined && this.aside.endsAt(name)) this.endAside()
+    if (this.#roles !== undefined && this.#closeRole(this.#roles, name)) return
     const close = CLOSE[id]
     if (close !== undefined) close(this, name)
     else if (id === KNOWN_NAMES && this.#hosts.has(name)) this.boundary()

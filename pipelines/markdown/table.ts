@@ -45,6 +45,8 @@ export interface CellTag {
  */
 export class Table {
   state: 'held' | 'data' | 'layout'
+  /** It is hidden, and only segments inside it are not. */
+  isWrapper = false
   /** In a row's cell. */
   inCell = false
   inHead = false

@@ -80,19 +80,21 @@ export const paragraphs: Family = {
 
 export const headings: Family = {
   names: words('h1 h2 h3 h4 h5 h6'),
-  open(page, tag) {
-    const { inLink } = page.line
-    page.line.close('summary')
-    // One link is enough: that of the heading.
-    if (inLink) page.line.leaveLink()
-    page.beginBlock()
-    if (inLink) page.line.relink()
-    page.heading = tag.name.charCodeAt(1) - 0x30
-  },
+  open: (page, tag) => openHeading(page, tag.name.charCodeAt(1) - 0x30),
   close(page) {
     if (page.heading > 0) page.endHeading()
     else page.boundary()
   },
+}
+
+export function openHeading(page: ElementPage, level: number): void {
+  const { inLink } = page.line
+  page.line.close('summary')
+  // One link is enough: that of the heading.
+  if (inLink) page.line.leaveLink()
+  page.beginBlock()
+  if (inLink) page.line.relink()
+  page.heading = level
 }
 
 export const rules: Family = {

@@ -1,6 +1,7 @@
 import { elementNamed, KNOWN_NAMES } from '../names.js'
 import * as blocks from './blocks.js'
 import type { Family } from './element.js'
+import { embeds } from './embeds.js'
 import { frames } from './frames.js'
 import * as leftOut from './left-out.js'
 import * as links from './links.js'
@@ -53,6 +54,7 @@ export const FAMILIES: readonly Family[] = [
   media.sources,
   media.players,
   frames,
+  embeds,
   math.formulas,
   math.formulaParts,
   math.annotations,

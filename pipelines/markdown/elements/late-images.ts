@@ -25,8 +25,13 @@ const BLURRED = /[?&;,/_-](?:blur|lqip)(?![a-z])/i
 const PLACEHOLDER =
   /placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1|^(?:gr[ae]y|none|empty|loader|clear|dot|trans|px)\./i
 
+/** Previews of Medium, behind which the page has the image itself. */
+const PREVIEW = /\/max\/\d\d\/[^/?]+\?q=20$/
+
+const isPreview = (url: string): boolean => url.endsWith('?q=20') && PREVIEW.test(url)
+
 function isPlaceholder(url: string): boolean {
-  if (BLURRED.test(url)) return true
+  if (BLURRED.test(url) || isPreview(url)) return true
   // Each part is searched once: one pattern for all of it would take time by the square of the length.
   const [path = ''] = url.split(/[?#]/, 1)
   const name = path.slice(path.lastIndexOf('/') + 1)
@@ -54,7 +59,7 @@ export function imageSource(tag: Tag, picture: string | undefined): string | und
     largestIn(tag, ['srcset']) ??
     (picture === undefined ? undefined : imageIn(picture)) ??
     perhapsLate(tag) ??
-    (isImage(src) ? src : undefined)
+    (isImage(src) && !isPreview(src) ? src : undefined)
   )
 }
 
@@ -66,7 +71,7 @@ function perhapsLate(tag: Tag): string | undefined {
   return undefined
 }
 
-const isImage = (url: string | undefined): url is string =>
+export const isImage = (url: string | undefined): url is string =>
   url !== undefined && /\S/.test(url) && isReachable(url.trim())
 
 function largestIn(tag: Tag, names: readonly string[]): string | undefined {

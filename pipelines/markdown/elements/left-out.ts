@@ -2,6 +2,7 @@ import { collapse } from '../characters.js'
 import type { Tag } from '../events.js'
 import { attributeBit } from '../names.js'
 import { CONTAINERS, words, type Aside, type Family } from './element.js'
+import { holdsSegment } from './segments.js'
 import { texAttribute } from './tex.js'
 
 /** Elements that are never content. */
@@ -116,9 +117,6 @@ function hiddenBy(tag: Tag): Way | undefined {
 
 const isMirage = (tag: Tag): boolean => tag.attribute('data-cfsrc') !== undefined
 
-/** Elements around the segments of a page that React streams. */
-const STREAMED: ReadonlySet<string> = new Set(['div', 'table', 'math'])
-
 /** Elements that fold a part of the page. */
 const FOLDING: ReadonlySet<string> = new Set(words('div section article li ul ol dl dd p table'))
 const FOLDS = /tab|accordion|collaps|panel|toggle|expand|faq|answer|drawer|slide|content/i
@@ -130,14 +128,13 @@ const POPS_UP =
  * streams, a formula of MediaWiki or MathJax, or a folded part such as an inactive tab.
  */
 function isShownLater(tag: Tag, way: Way): boolean {
-  const id = tag.attribute('id') ?? ''
-  if (way === 'hidden' && STREAMED.has(tag.name) && /^(?:[\w-]*[^A-Za-z])?S:[0-9a-f]+$/.test(id)) return true
+  if ((way === 'hidden' || tag.name === 'math') && holdsSegment(tag)) return true
   if (way === 'aria-hidden' && tag.name === 'mjx-math') return texAttribute(tag) !== undefined
   const classes = tag.attribute('class') ?? ''
   if (way === 'display' && /(?:^|\s)mwe-math-mathml-/.test(classes)) return true
   // Images that a script replaces: of Cloudflare, and placeholders, whose image is in the `noscript` behind them.
   if (tag.name === 'img') return way === 'aria-hidden' ? tag.attributeStarts('src', 'data:') : isMirage(tag)
   if (way === 'visibility' || !FOLDING.has(tag.name)) return false
-  const names = `${classes} ${id}`
+  const names = `${classes} ${tag.attribute('id') ?? ''}`
   return FOLDS.test(names) && !POPS_UP.test(names)
 }

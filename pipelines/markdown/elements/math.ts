@@ -1,3 +1,4 @@
+import type { Tag } from '../events.js'
 import { MATH_ELEMENTS, MathReader } from '../mathml.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 import { texAttribute, writeTex } from './tex.js'
@@ -21,12 +22,17 @@ export const formulas: Family = {
 export const formulaParts: Family = {
   names: MATH_ELEMENTS,
   open(page, tag) {
-    if (page.aside instanceof Formula) page.aside.open(tag.name)
+    if (!(page.aside instanceof Formula)) return
+    page.aside.open(tag.name, fencesOf(tag))
+    if (tag.selfClosing) page.aside.close(tag.name)
   },
   close(page, name) {
     if (page.aside instanceof Formula) page.aside.close(name)
   },
 }
+
+const fencesOf = (tag: Tag): readonly [open: string, close: string] | undefined =>
+  tag.name === 'mfenced' ? [tag.attribute('open') ?? '(', tag.attribute('close') ?? ')'] : undefined
 
 /** A repetition of the formula in the notation that `encoding` names. */
 export const annotations: Family = {
@@ -53,9 +59,9 @@ class Formula implements Aside {
   #text = ''
   #tex = ''
 
-  open(name: string): void {
+  open(name: string, fences: readonly [open: string, close: string] | undefined): void {
     if (!SIMPLE.has(name)) this.#isPlain = false
-    this.#reader.open(name)
+    this.#reader.open(name, fences)
   }
 
   close(name: string): void {

@@ -3,7 +3,7 @@ import { collapse } from '../characters.js'
 import { destination, escapeInline } from '../escape.js'
 import type { Skip, Tag } from '../events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
-import { imageSource } from './late-images.js'
+import { imageSource, isImage } from './late-images.js'
 import { writeTex } from './tex.js'
 
 export const images: Family = {
@@ -17,21 +17,34 @@ export const images: Family = {
       writeTex(page, alt)
       return skip
     }
-    const text = escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
+    const text = descriptionOf(alt)
     page.missingImage = source === undefined ? text : undefined
     if (source === undefined) return skip
-    page.line.markdown(`![${text}${destination(page.addresses.resolve(source), tag.attribute('title'))}`)
+    writeImage(page, text, source, tag.attribute('title'))
     return skip
   },
 }
+
+/** Writes an image. `text`: its description in Markdown. */
+function writeImage(page: ElementPage, text: string, source: string, title?: string): void {
+  page.line.markdown(`![${text}${destination(page.addresses.resolve(source), title)}`)
+}
+
+const descriptionOf = (alt: string): string =>
+  escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
 
 /** Classes of images of formulas, whose alternative text is TeX: MediaWiki, WordPress. */
 const OF_FORMULA = /(?:^|\s)(?:mwe-math-fallback-image-\w+|tex|latex)(?:\s|$)/
 
 export const pictures: Family = {
   names: ['picture'],
-  open(page) {
+  open(page, tag) {
     page.picture = undefined
+    // The script lozad adds the image to it.
+    const late = tag.attribute('data-iesrc')
+    if (!isImage(late)) return undefined
+    writeImage(page, descriptionOf(collapse(tag.attribute('data-alt') ?? '').trim()), late)
+    return 'skip'
   },
   close(page) {
     page.picture = undefined
