@@ -37,7 +37,6 @@ import {
   SPECIALS,
 } from './text-traits.js'
 
-const EXCLAMATION = 0x21
 const BRACKET = 0x5b
 
 /**
@@ -50,6 +49,9 @@ const BRACKET = 0x5b
 export class Line extends Pieces {
   /** Whether a link without contents or a name is written. */
   keepsEmptyLinks = false
+  /** Number of characters of text written since this was reset, and part of them in links. For who measures blocks. */
+  characters = 0
+  linked = 0
   /** Text of the page, not yet escaped. It is escaped together: pieces may have been cut anywhere. */
   #text = ''
   #traits = 0
@@ -331,8 +333,14 @@ export class Line extends Pieces {
       text = escapeInline(ahead === '' ? text : text + (spaceAfter ? ' ' : '') + ahead, context, lengthOf(text))
     }
     this.#put(text, false)
+    this.#count(lengthOf(plain))
     if (this.#link !== undefined) this.#link.only = this.#link.pieces === 1 ? plain : undefined
     if (spaceAfter) this.gap = ' '
+  }
+
+  #count(characters: number): void {
+    this.characters += characters
+    if (this.#link !== undefined) this.linked += characters
   }
 
   /** Returns the class of what precedes the next piece of text. */
@@ -356,7 +364,10 @@ export class Line extends Pieces {
         piece = /^[*_~]/.test(rest) ? '\\' + rest : rest
       }
     }
-    if (this.gap !== '') this.writeGap()
+    if (this.gap !== '') {
+      if (!this.empty) this.#count(1)
+      this.writeGap()
+    }
     if (this.#written < this.#formats.length) piece = this.#writeOpeners(piece, marked)
     if (this.closed !== '') {
       if (!marked) piece = this.afterCloser(piece)
@@ -383,24 +394,9 @@ export class Line extends Pieces {
     }
     if (marks === '') return piece
 
-    let rest = piece
-    const mark = marks.charAt(0)
     const bracket = marks.indexOf('[')
     if (bracket >= 0) this.linkAt = this.writtenLength + bracket
-    if (mark === '[' && !this.marked && lastCode(this.last) === EXCLAMATION) this.last = this.last.slice(0, -1) + '\\!'
-    if (mark === '_' && !this.empty && !this.marked && classOf(lastCodePoint(this.last)) === 'other') {
-      this.separate('', '')
-    } else if (
-      (mark === '*' || mark === '~') &&
-      !this.empty &&
-      !this.marked &&
-      classOf(lastCodePoint(this.last)) === 'other'
-    ) {
-      const next = marks.split('').find((char) => char !== mark)
-      if (next !== undefined || marked || classOf(piece.codePointAt(0) ?? 0x20) === 'punctuation') {
-        rest = this.separate(next === undefined && !marked ? piece : '', piece)
-      }
-    }
+    const rest = this.separateMarks(marks, piece, marked)
     this.append(marks)
     this.marked = true
     this.empty = false
@@ -445,6 +441,7 @@ export class Line extends Pieces {
       if (this.empty && link.url !== '' && !link.url.startsWith('#')) this.#bareLink = link
       return
     }
+    this.#count(lengthOf(text))
     this.#put(
       escapeInline(text, { before: 'mark', spaceAfter: false, inLink: true, inStrike: this.#strikes > 0 }),
       false,
@@ -457,6 +454,8 @@ export class Line extends Pieces {
     if (this.droppedAt >= 0) return
     if (noise !== undefined && text !== undefined && this.previous === '[' && noise.test(text)) {
       this.dropLast()
+      this.characters -= lengthOf(text)
+      this.linked -= lengthOf(text)
       return
     }
     if (
@@ -479,6 +478,7 @@ export class Line extends Pieces {
     this.#code = ''
     this.#codeTraits = NOTHING
     if (code === '') return
+    this.#count(lengthOf(code))
     if ((traits & (OUTER_SPACE | INNER_SPACE)) !== 0 && /[\r\n]/.test(code)) code = joinLines(code.trim())
     const isPlain = (traits & (OUTER_SPACE | INNER_SPACE | SPECIALS)) === 0
     if (this.marked && this.gap === '' && this.last.startsWith('`') && nothingOpens(this.#formats, this.#written)) {

@@ -275,8 +275,8 @@ export class Page implements ElementPage, Events {
   endHeading(): void {
     const level = this.heading
     if (level === 0) return
-    this.heading = 0
     const text = this.takeLine()
+    this.heading = 0
     const line = holds(text, '\n') ? text.replaceAll('  \n', ' ') : text
     if (this.table?.state !== 'data') this.writer.leaf('heading', headingOf(level, line))
     else if (line !== '') this.table.add(line)

@@ -4,6 +4,7 @@ import { firstPunctuation, lastPunctuation } from './inline-format.js'
 
 /** Some Markdown parsers read it as white space at the ends of a block. */
 const NBSP = 0xa0
+const EXCLAMATION = 0x21
 
 /**
  * The Markdown of a block written so far. It is stored in pieces, since the text on both sides of a mark determines how
@@ -81,6 +82,20 @@ export class Pieces {
       return piece.slice(moved.length)
     }
     this.last = this.last.slice(0, letter > 0xffff ? -2 : -1) + `&#${letter};`
+    return piece
+  }
+
+  /** Prepares the text before opening marks, and `piece`, which follows them. Returns the rest of `piece`. */
+  protected separateMarks(marks: string, piece: string, isMarked: boolean): string {
+    const mark = marks.charAt(0)
+    if (mark === '[' && !this.marked && lastCode(this.last) === EXCLAMATION) this.last = this.last.slice(0, -1) + '\\!'
+    if (mark === '[' || this.empty || this.marked || classOf(lastCodePoint(this.last)) !== 'other') return piece
+    if (mark === '_') this.separate('', '')
+    else if (mark === '*' || mark === '~') {
+      const next = marks.split('').find((char) => char !== mark)
+      if (next !== undefined || isMarked || classOf(piece.codePointAt(0) ?? 0x20) === 'punctuation')
+        return this.separate(next === undefined && !isMarked ? piece : '', piece)
+    }
     return piece
   }
 

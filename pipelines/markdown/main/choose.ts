@@ -1,19 +1,21 @@
-import { BLOCK_LINKS, BLOCK_TEXT, isLong, KEPT, LEVEL, PLACE, WORDS, type Blocks } from './blocks.js'
+import { BLOCK_LINKS, BLOCK_TEXT, isLong, KEPT, LEVEL, PLACE, type Blocks } from './blocks.js'
 import { HAS_BLOCKS, LINKS, LONG, PARENT, TEXT, TRAITS, VERDICT, WITHIN, type Containers } from './containers.js'
 import { IS_BODY, IS_FURNITURE, IS_REPLIES } from './part-names.js'
 import { WIDTH, type Rows } from './rows.js'
 import { IS_ARTICLE, IS_ASIDE, IS_FORM, IS_LIST, IS_MAIN, IS_SURE } from './traits.js'
 
 /** Minimum text of an element for which its name counts. */
-const MIN_REGION = 400
-const MIN_ARTICLE = 1200
-/** Minimum number of words in the content of a page. With fewer the rules were wrong. */
-const MIN_WORDS = 100
+const MIN_REGION = 500
+const MIN_ARTICLE = 1500
+/** Minimum text in the content of a page. With less the rules were wrong. */
+const MIN_TEXT = 600
 
 /** Minimum share of a region's text in an inner region that is chosen instead. */
 const MIN_INNER_SHARE = 0.8
 /** Minimum text outside comments for a page that consists of more than its comments. */
-const MIN_WITHOUT_REPLIES = 300
+const MIN_WITHOUT_REPLIES = 375
+/** Maximum share of links in the text of a list, and of a part that is content in spite of its name. */
+const MAX_SHARE = 0.55
 /** Maximum share of links in the text of a block that is not a block of links. */
 const MAX_LINK_SHARE = 0.8
 
@@ -40,17 +42,17 @@ const MAY_BE_FURNITURE = IS_LIST | IS_ASIDE | IS_FORM | IS_FURNITURE | IS_REPLIE
 export class MainContent {
   /** The regions of the page so far: for each kind, the bit of its container. */
   #regions = 0
-  #words = 0
+  #text = 0
 
   /** Marks the blocks that are content. */
   choose(blocks: Blocks, containers: Containers): void {
     this.#findRegions(containers.rows)
     this.#apply(blocks, containers.rows, true)
-    if (this.#words + wordsIn(blocks) < MIN_WORDS) {
+    if (this.#text + textIn(blocks) < MIN_TEXT) {
       this.#apply(blocks, containers.rows, false)
-      if (this.#words + wordsIn(blocks) < MIN_WORDS) keepAll(blocks)
+      if (this.#text + textIn(blocks) < MIN_TEXT) keepAll(blocks)
     }
-    this.#words += wordsIn(blocks)
+    this.#text += textIn(blocks)
   }
 
   /** Finds the only body of an article, the only article and the main element of the page, if they exist. */
@@ -84,7 +86,6 @@ export class MainContent {
     const { values, end } = blocks.rows
     for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = isContent(blocks, row, containers, regions) ? 1 : 0
     if (strict) dropSections(blocks, containers)
-    dropShort(blocks)
     dropEmptyHeadings(values, end)
   }
 }
@@ -148,17 +149,17 @@ function isContent(blocks: Blocks, row: number, containers: Int32Array, regions:
   return (values[row + BLOCK_LINKS] as number) <= MAX_LINK_SHARE * text || blocks.kindOf(row) === 'table'
 }
 
-function wordsIn({ rows: { values, end } }: Blocks): number {
-  let words = 0
-  for (let row = 0; row < end; row += WIDTH) if (values[row + KEPT] === 1) words += values[row + WORDS] as number
-  return words
+function textIn({ rows: { values, end } }: Blocks): number {
+  let text = 0
+  for (let row = 0; row < end; row += WIDTH) if (values[row + KEPT] === 1) text += values[row + BLOCK_TEXT] as number
+  return text
 }
 
 function keepAll({ rows: { values, end } }: Blocks): void {
   for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = 1
 }
 
-const MIN_ILLUSTRATED = 300
+const MIN_ILLUSTRATED = 375
 
 /** Returns whether a container, or the one around it, has text that an image in it illustrates. */
 const isIllustration = (containers: Int32Array, place: number): boolean =>
@@ -171,15 +172,15 @@ function isFurniture(containers: Int32Array, row: number, strict: boolean): bool
   const text = containers[row + TEXT] as number
   const long = containers[row + LONG] as number
   const share = text === 0 ? 0 : (containers[row + LINKS] as number) / text
-  if ((traits & IS_LIST) !== 0 && share > 0.6) return true
-  if ((traits & IS_ASIDE) !== 0 && long < 1000) return true
-  if ((traits & IS_FORM) !== 0 && long < 200) return true
+  if ((traits & IS_LIST) !== 0 && share > MAX_SHARE) return true
+  if ((traits & IS_ASIDE) !== 0 && long < 1250) return true
+  if ((traits & IS_FORM) !== 0 && long < 250) return true
   if (!strict || (traits & IS_FURNITURE) === 0 || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
-  return long < 80 || share > 0.6
+  return long < 90 || share > MAX_SHARE
 }
 
 /** Minimum text of a section with a heading such as "Related" that is content nevertheless. */
-const MAX_SECTION = 600
+const MAX_SECTION = 750
 
 /** Drops sections with a heading such as "Related", up to the next heading of its level. */
 function dropSections(blocks: Blocks, containers: Int32Array): void {
@@ -198,20 +199,6 @@ function dropSections(blocks: Blocks, containers: Int32Array): void {
     if (long >= MAX_SECTION) continue
     for (let each = row; each < next; each += WIDTH)
       if (((containers[(values[each + PLACE] as number) + WITHIN] as number) & IS_SURE) === 0) values[each + KEPT] = 0
-  }
-}
-
-/** Drops blocks of one or two words between blocks that are short or dropped themselves. */
-function dropShort(blocks: Blocks): void {
-  const { values, end } = blocks.rows
-  const isShort = (row: number) =>
-    row < 0 || row >= end || values[row + KEPT] === 0 || (values[row + WORDS] as number) < 5
-  for (let row = 0; row < end; row += WIDTH) {
-    if (values[row + KEPT] === 0 || (values[row + WORDS] as number) >= 2) continue
-    if (values[row + BLOCK_TEXT] === 0 || values[row + LEVEL] !== 0 || !isShort(row - WIDTH) || !isShort(row + WIDTH))
-      continue
-    const kind = blocks.kindOf(row)
-    if (kind !== 'fence' && kind !== 'table') values[row + KEPT] = 0
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Tag } from '../events.js'
 import { KNOWN_NAMES } from '../names.js'
+import { isLong } from './blocks.js'
 import { Rows, WIDTH } from './rows.js'
 import { endsAt, IS_SURE, traitsOf } from './traits.js'
 
@@ -104,6 +105,15 @@ export class Containers {
     values[row + WITHIN] = traits | (values[parent + WITHIN] as number)
     values[row + TEXT] = values[row + LINKS] = values[row + LONG] = values[row + HAS_BLOCKS] = 0
     this.#rowOf[at] = row
+  }
+
+  /** Adds a block to the container in a row. */
+  addBlock(row: number, text: number, links: number): void {
+    const { values } = this.rows
+    values[row + TEXT]! += text
+    values[row + LINKS]! += links
+    if (isLong(text, links)) values[row + LONG]! += text
+    values[row + HAS_BLOCKS] = 1
   }
 
   /** Adds the measures of each container to the one around it. */

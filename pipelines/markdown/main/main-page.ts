@@ -5,7 +5,8 @@ import { isFollowed } from './traits.js'
 
 /** A page of which only the main content is converted. */
 export class MainPage extends Page {
-  readonly #containers = (this.writer as MainWriter).containers
+  readonly #writer = this.writer as MainWriter
+  readonly #containers = this.#writer.containers
 
   protected override newWriter(): MainWriter {
     return new MainWriter()
@@ -21,6 +22,15 @@ export class MainPage extends Page {
     const follows = this.#followsContainers
     super.close(name, id, isStray)
     if (follows && isFollowed(id)) this.#containers.close(id)
+  }
+
+  protected override takeLine(): string {
+    const markdown = super.takeLine()
+    const { line, table } = this
+    if (markdown !== '' && (table === undefined || table.state === 'layout'))
+      this.#writer.measured(line.characters, line.linked)
+    line.characters = line.linked = 0
+    return markdown
   }
 
   /** Returns whether tags are those of the page itself, not of code or of a `noscript`. */

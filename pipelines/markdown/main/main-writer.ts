@@ -3,6 +3,7 @@ import { Writer, type Frame, type Leaf } from '../writer.js'
 import { Blocks, IS_FINAL, KEPT } from './blocks.js'
 import { MainContent } from './choose.js'
 import { Containers } from './containers.js'
+import { BlockMeasure } from './measure.js'
 import { WIDTH } from './rows.js'
 
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
@@ -11,18 +12,29 @@ export const MAX_BUFFERED = 64 * 1024
 /** Maximum number of blocks, and of elements around them, likewise: a page of short ones takes memory and time for each. */
 const MAX_ROWS = 16 * 1024
 
+const measure = new BlockMeasure()
+
 /** Buffers blocks and writes those that are the main content of the page. */
 export class MainWriter extends Writer {
   readonly containers = new Containers()
   readonly #content = new MainContent()
   readonly #blocks = new Blocks()
   #buffered = 0
+  /** Measures of the block that is written next, -1 if they are not known. */
+  #text = -1
+  #links = 0
   /** The open frames around the block that was buffered last. */
   #around: Frame[] = []
   /** Nothing is buffered any more: the page has ended. */
   #isDirect = false
   /** Whether the last block was written, for lines that are added to it. */
   #wroteLast = true
+
+  /** Gives the measures of the block that is written next. */
+  measured(text: number, links: number): void {
+    this.#text = text
+    this.#links = links
+  }
 
   override get length(): number {
     return super.length + this.#buffered
@@ -32,8 +44,17 @@ export class MainWriter extends Writer {
     if (this.#isDirect) return super.leaf(kind, contents, isFinal)
     // An item without contents is not content.
     if (kind === 'empty') return
+    let text = this.#text
+    let links = this.#links
+    this.#text = -1
+    if (text < 0) {
+      measure.of(kind, contents)
+      ;({ text, links } = measure)
+    }
     if (this.frames.length > 1) this.leaveList()
-    this.#blocks.add(kind, contents, isFinal, this.#framesAround(), this.containers.row())
+    const place = this.containers.row()
+    this.containers.addBlock(place, text, links)
+    this.#blocks.add(kind, contents, isFinal, this.#framesAround(), place, text, links)
     this.#count(lengthOf(contents))
   }
 
@@ -69,7 +90,6 @@ export class MainWriter extends Writer {
     const { containers } = this
     const blocks = this.#blocks
     this.#buffered = 0
-    blocks.measure(containers.rows.values)
     containers.addUp()
     this.#content.choose(blocks, containers)
     containers.dropEnded()

@@ -1,4 +1,7 @@
-const BACKSLASH = 0x5c
+import { lengthOf } from '../characters.js'
+import { CodeUnits } from '../code-units.js'
+import type { Leaf } from '../writer.js'
+
 const LESS = 0x3c
 const GREATER = 0x3e
 const COLON = 0x3a
@@ -9,12 +12,11 @@ const OPEN_PARENTHESIS = 0x28
 const CLOSE_PARENTHESIS = 0x29
 const LF = 0x0a
 
-/** What a character is: part of a word, or one that may mean something in Markdown. */
-const IN_WORD = 1
+/** What a character is: text, or one that may mean something in Markdown. Line feeds and those between cells are neither. */
+const IS_TEXT = 1
 const MARK = 2
-const CLASSES = new Uint8Array(0x10000).fill(IN_WORD, 0xc0)
-for (const char of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789')
-  CLASSES[char.charCodeAt(0)] = IN_WORD
+const CLASSES = new Uint8Array(0x10000).fill(IS_TEXT)
+for (const char of '\n|') CLASSES[char.charCodeAt(0)] = 0
 for (const char of '\\<[]\0') CLASSES[char.charCodeAt(0)] = MARK
 
 /** What a scheme may have after its first letter, beside letters. */
@@ -31,13 +33,22 @@ const MAX_SCHEME = 20
 /** For each open bracket, the characters before it, negative if it is that of an image. */
 const brackets: number[] = []
 
-/** Measures of the Markdown of a block. */
+const code = new CodeUnits()
+
+/** Measures of the Markdown of a block that does not come from a line, such as a table. */
 export class BlockMeasure {
-  /** Characters without white space and addresses. */
+  /** Characters without addresses. */
   text = 0
   /** Part of them in links. */
   links = 0
-  words = 0
+
+  /** Measures a block. */
+  of(kind: Leaf, contents: string): void {
+    this.links = 0
+    if (kind === 'fence') this.text = lengthOf(contents)
+    else if (kind === 'rule') this.text = 0
+    else this.read(code.fill(contents), 0, lengthOf(contents))
+  }
 
   /** Measures the block between two positions, at the second of which is a 0. One pass: the time is linear in the length. */
   read(units: Uint16Array, start: number, end: number): void {
@@ -45,8 +56,6 @@ export class BlockMeasure {
     brackets.length = 0
     let text = 0
     let links = 0
-    let words = 0
-    let before = 0
     /** No `>` follows: without it, each `<` of a long block would search to its end. */
     let isOpenEnded = false
     const far = end - 3
@@ -60,19 +69,15 @@ export class BlockMeasure {
         const fourth = classes[units[at + 3] as number] as number
         if ((kind | second | third | fourth) >= MARK) break
         text += kind + second + third + fourth
-        words += (kind & ~before) + (second & ~kind) + (third & ~second) + (fourth & ~third)
-        before = fourth
         at += 4
       }
       while (kind !== MARK) {
         text += kind
-        words += kind & ~before
-        before = kind
         kind = classes[units[++at] as number] as number
       }
       if (at >= end) break
       const char = units[at] as number
-      if (char === OPEN_BRACKET) brackets.push(at > start && units[at - 1] === BANG ? -1 - text : text)
+      if (char === OPEN_BRACKET) brackets.push(at > start && units[at - 1] === BANG ? -text : text)
       else if (char === CLOSE_BRACKET) {
         const opened = brackets.pop()
         if (opened !== undefined && units[at + 1] === OPEN_PARENTHESIS) {
@@ -88,18 +93,15 @@ export class BlockMeasure {
         if (!isOpenEnded) {
           text += at - from
           links += at - from
-          words++
           at++
           continue
         }
         at = from
       }
-      if (char !== BACKSLASH) before = 0
       if (++at > end) break
     }
     this.text = text
     this.links = Math.min(links, text)
-    this.words = words
   }
 }
 
