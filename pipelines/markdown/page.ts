@@ -278,7 +278,7 @@ export class Page implements ElementPage, Events {
     const text = this.takeLine()
     this.heading = 0
     const line = holds(text, '\n') ? text.replaceAll('  \n', ' ') : text
-    if (this.table?.state !== 'data') this.writer.leaf('heading', headingOf(level, line))
+    if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line))
     else if (line !== '') this.table.add(line)
   }
 

@@ -171,6 +171,18 @@ export class Writer {
     this.#out += kind === 'empty' ? line.trimEnd() : line + this.#indent(markdown, prefix)
   }
 
+  /** Writes a heading. Before the first item of a list it is the title of the list and is written before it. */
+  heading(markdown: string): void {
+    const list = this.#top
+    if (list.type !== 'list' || list.written || list.pending || this.frames.length <= this.#floor) {
+      this.leaf('heading', markdown)
+      return
+    }
+    this.frames.pop()
+    this.leaf('heading', markdown)
+    this.frames.push(list)
+  }
+
   /** Adds what keeps two lines apart. */
   #breakLine(line: string): void {
     if (lengthOf(this.#out) > MANY) {
