@@ -1,12 +1,19 @@
+import type { Pause } from '../../src/core/event-loop-yield.js'
+
+/** Tokens and line breaks that are read between two pauses. */
+const SLICE_TOKENS = 1000
+
 /**
  * Returns the position at which a text stops being JSON, as `line 3, column 7: a value is expected`; undefined if it is
  * JSON. The engine's own message has no position, and quotes the text.
  */
-export function jsonIssue(text: string): string | undefined {
-  const { at, expected } = scan(text)
+export async function jsonIssue(text: string, pause: Pause): Promise<string | undefined> {
+  const { at, expected } = await scan(text, pause)
   if (at === text.length && expected === 'the end of the text') return undefined
   const before = text.slice(0, at)
-  const line = (before.match(/\n/g)?.length ?? 0) + 1
+  let line = 1
+  for (let next = before.indexOf('\n'); next >= 0; next = before.indexOf('\n', next + 1))
+    if (++line % SLICE_TOKENS === 0) await pause()
   const column = at - before.lastIndexOf('\n')
   return `line ${line}, column ${column}: ${at >= text.length ? 'the text ends too early' : `${expected} is expected`}`
 }
@@ -28,11 +35,12 @@ type Expected =
   | 'the end of the text'
 
 /** Reads the tokens with a stack of the open brackets. Stops at the first unexpected token. */
-function scan(text: string): { at: number; expected: string } {
+async function scan(text: string, pause: Pause): Promise<{ at: number; expected: string }> {
   const open: string[] = []
   let expected: Expected = 'a value'
   let at = after(SPACE, text, 0)
-  for (;;) {
+  for (let tokens = 1; ; tokens++) {
+    if (tokens % SLICE_TOKENS === 0) await pause()
     const char = text[at]
     const closing: boolean = char !== undefined && expected.endsWith(` or ${char}`)
     if (closing) {

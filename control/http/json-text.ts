@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder'
 import type { Pause } from '../../src/core/event-loop-yield.js'
 
 /** A value with more values, or more characters in its texts, is written in slices. */
@@ -8,12 +9,31 @@ const SLICE_CHARACTERS = 32_768
 /** Levels of lists and objects that are divided into slices: envelope, result, its lists and their items. */
 const MAX_LEVELS = 6
 
+/** A value whose JSON text exists already. The text is part of the response unchanged. */
+export class JsonText {
+  readonly bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+}
+
+/** A text of many bytes of UTF-8, which is decoded in slices. */
+export class LongText {
+  readonly bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+}
+
 /** Returns whether writing a JSON value at once could hold the event loop for milliseconds. */
 export function isLargeJson(value: unknown): boolean {
   const left = [value]
   let values = 0
   let characters = 0
   for (let next = left.pop(); left.length > 0 || next !== undefined; next = left.pop()) {
+    if (next instanceof JsonText || next instanceof LongText) return true
     if (typeof next === 'string') characters += next.length
     else if (Array.isArray(next)) {
       values += next.length
@@ -50,6 +70,8 @@ class SliceWriter {
 
   async write(value: unknown, level: number): Promise<void> {
     if (typeof value === 'string' && value.length > SLICE_CHARACTERS) return await this.#writeText(value)
+    if (value instanceof JsonText) return await this.#flush(value.bytes)
+    if (value instanceof LongText) return await this.#writeLong(value.bytes)
     if (level >= MAX_LEVELS || !isDivisible(value)) return await this.#add(JSON.stringify(value) ?? 'null')
     this.#text += Array.isArray(value) ? '[' : '{'
     let isFirst = true
@@ -77,13 +99,23 @@ class SliceWriter {
     this.#text += '"'
   }
 
+  async #writeLong(bytes: Buffer): Promise<void> {
+    const decoder = new StringDecoder()
+    this.#text += '"'
+    for (let from = 0; from < bytes.length; from += SLICE_CHARACTERS) {
+      const text = decoder.write(bytes.subarray(from, from + SLICE_CHARACTERS))
+      await this.#add(JSON.stringify(text).slice(1, -1))
+    }
+    this.#text += `${JSON.stringify(decoder.end()).slice(1, -1)}"`
+  }
+
   async #add(text: string): Promise<void> {
     this.#text += text
     if (this.#text.length > SLICE_CHARACTERS) await this.#flush()
   }
 
-  async #flush(): Promise<void> {
-    this.#parts.push(Buffer.from(this.#text))
+  async #flush(...more: readonly Buffer[]): Promise<void> {
+    this.#parts.push(Buffer.from(this.#text), ...more)
     this.#text = ''
     await this.#pause()
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { MalformedArray } from '../../pipelines/sources/array-lines.js'
 import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
 import { ndjson, NotGzip } from '../../pipelines/sources/ndjson.js'
+import { bytePieces } from '../../src/core/byte-pieces.js'
 import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
 import { ApiError } from './errors.js'
 import { LineCutter } from './line-splitter.js'
@@ -54,11 +55,13 @@ export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLi
     for await (const piece of bodyText(request)) {
       size += piece.length
       if (size > bodyBytes) throw new ApiError('tooLarge', undefined, `the body is larger than ${bodyBytes} bytes`)
-      cutter.push(piece)
-      await pause()
-      for (const line of found.splice(0)) {
-        yield line
+      for (const part of bytePieces(piece)) {
+        cutter.push(part)
         await pause()
+        for (const line of found.splice(0)) {
+          yield line
+          await pause()
+        }
       }
     }
     cutter.finish()

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { bytePieces } from '../../src/core/byte-pieces.js'
+import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
 import { messageOf } from '../../src/core/errors.js'
 import { SpoolFull, SpoolUnavailable, type Spool } from '../../pipelines/logpush/spool/types.js'
 import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
@@ -8,6 +10,9 @@ import { NotGzip } from '../../pipelines/sources/ndjson.js'
 import { bodyText } from '../http/line-body.js'
 import { ApiError } from '../http/errors.js'
 import { LineCutter } from '../http/line-splitter.js'
+
+const slices = new EventLoopYield()
+const yieldToOthers: Pause = () => slices.yieldToEventLoop()
 
 const COMMIT_BYTES = 256 * 1024
 const MAX_REPORTED = 100
@@ -26,7 +31,12 @@ export interface Ingested {
  * however large the body is. Throws `spoolFull`, `badRecords` and `wrongType`; what was durable before stays so, and the
  * message says up to which line.
  */
-export async function ingest(request: IncomingMessage, spool: Spool, dataset: Dataset): Promise<Ingested> {
+export async function ingest(
+  request: IncomingMessage,
+  spool: Spool,
+  dataset: Dataset,
+  pause: Pause = yieldToOthers,
+): Promise<Ingested> {
   const writer = spool.writer({ check: recordCheck(dataset) })
   const rejected: { line: number; message: string }[] = []
   let refused = 0
@@ -58,8 +68,11 @@ export async function ingest(request: IncomingMessage, spool: Spool, dataset: Da
       safe = lines.ended
     }
     for await (const piece of bodyText(request)) {
-      lines.push(piece)
-      if (writer.size >= COMMIT_BYTES) await commit()
+      for (const part of bytePieces(piece)) {
+        lines.push(part)
+        if (writer.size >= COMMIT_BYTES) await commit()
+        await pause()
+      }
     }
     lines.finish()
     await commit()

@@ -36,6 +36,8 @@ async function fromForm(request: IncomingMessage, type: string, pieces: Pieces):
   let found = false
   const form = new Busboy({
     headers: { 'content-type': type },
+    // A file arrives in pieces; a field is decoded as one text.
+    isPartAFile: (name) => name === 'value',
     limits: { parts: 4, headerPairs: 20, fieldSize: KV_LIMITS.value + 1, fileSize: KV_LIMITS.value + 1 },
   })
   const refused = new Promise<never>((_resolve, reject) => {
@@ -54,9 +56,6 @@ async function fromForm(request: IncomingMessage, type: string, pieces: Pieces):
     })
     form.on('field', (name, text) => {
       if (name === 'metadata') metadata = text
-      if (name !== 'value') return
-      found = true
-      take(Buffer.from(text))
     })
     form.on('error', reject)
     request.once('error', reject)

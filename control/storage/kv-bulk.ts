@@ -1,8 +1,12 @@
+import { isUtf8 } from 'node:buffer'
 import { Type } from 'typebox'
+import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
+import { parseScanned, scanJson } from '../../src/core/json-slices.js'
 import { strict } from '../../src/core/schema.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
+import { JsonText, LongText } from '../http/json-text.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { keyIssues, put, reject, stay, termIssues } from './kv-check.js'
@@ -136,8 +140,8 @@ function readBulk({ namespaces, values, row }: Context): Endpoint {
             `/keys/${at}`,
             `the values have more than ${MAX_READ_BYTES} bytes together`,
           )
-        const text = (await values.bytes(found)).toString()
-        const value = type === 'text' ? text : parsed(text, at)
+        const bytes = await values.bytes(found)
+        const value = type === 'text' ? textOf(bytes) : await jsonOf(bytes, at)
         const { expiration, metadata = null } = found
         read.set(key, withMetadata ? { value, metadata, ...(expiration !== undefined && { expiration }) } : value)
       }
@@ -148,10 +152,25 @@ function readBulk({ namespaces, values, row }: Context): Endpoint {
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-function parsed(text: string, at: number): unknown {
+const LONG_BYTES = 64 * 1024
+const textOf = (bytes: Buffer): string | LongText =>
+  bytes.length > LONG_BYTES ? new LongText(bytes) : bytes.toString()
+
+/** Limits of a value that is read as JSON. */
+const LIMITS = { depth: 1000, members: Infinity, values: Infinity }
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
+
+/** Returns a value as the JSON that it is: parsed to check it, and not kept. */
+async function jsonOf(value: Buffer, at: number): Promise<JsonText> {
+  const bytes = isUtf8(value) ? value : Buffer.from(value.toString())
   try {
-    return JSON.parse(text)
+    const scan = await scanJson(bytes, LIMITS, pause)
+    if (scan.excess !== undefined) throw new SyntaxError(`it ${scan.excess}`)
+    await parseScanned(bytes, scan, pause, { checks: true })
+    return new JsonText(bytes)
   } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     throw new ApiError('badValue', `/keys/${at}`, { message: 'the value of the key is not JSON', cause: error })
   }
 }

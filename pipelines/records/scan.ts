@@ -54,7 +54,7 @@ function mayStop(word: number): boolean {
 }
 
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39
-const HEX = /^[0-9a-fA-F]{4}$/
+const isHexDigit = (byte: number) => (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
 
 /** Reads records of one dataset. Gives the same object for each record, with new contents. */
 export class Scanner {
@@ -230,8 +230,8 @@ export class Scanner {
     if (ESCAPES.includes(byte)) return at + 2
     if (byte !== 0x75) throw this.#wrong('unknown escape', at)
     if (at + 6 > this.#end) throw this.#wrong('the record ends in a string', this.#end)
-    if (!HEX.test(String.fromCharCode(...this.#bytes.subarray(at + 2, at + 6))))
-      throw this.#wrong('four hexadecimal digits are expected', at + 2)
+    for (let digit = at + 2; digit < at + 6; digit++)
+      if (!isHexDigit(this.#bytes[digit]!)) throw this.#wrong('four hexadecimal digits are expected', at + 2)
     return at + 6
   }
 

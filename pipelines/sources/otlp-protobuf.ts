@@ -1,4 +1,5 @@
 /** The protobuf form of OTLP logs requests, decoded to the members of their JSON form. */
+import type { Pause } from '../../src/core/event-loop-yield.js'
 
 /** Bytes are not a well-formed protobuf message of the expected type. */
 export class MalformedProtobuf extends Error {
@@ -57,29 +58,52 @@ const REQUEST: Message = { 1: list('resourceLogs', () => RESOURCE_LOGS) }
 /** Messages in each other; a value inside a value is two. */
 const MAX_DEPTH = 100
 
-/** Decodes an ExportLogsServiceRequest. Throws MalformedProtobuf. */
-export const decodeRequest = (bytes: Uint8Array): object =>
-  message(new Reader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)), REQUEST, MAX_DEPTH)
+/** Fields that are read between two pauses. */
+const SLICE_FIELDS = 2000
 
-function message(reader: Reader, fields: Message, depth: number): object {
-  if (depth === 0) throw new MalformedProtobuf(`more than ${MAX_DEPTH} levels`)
-  const found: Record<string, unknown> = {}
-  while (!reader.ended) {
-    const { number, wire } = reader.tag()
-    const field = fields[number]
-    if (field === undefined) {
-      reader.skip(wire)
+/** A message that is being decoded. */
+interface Open {
+  readonly reader: Reader
+  readonly fields: Message
+  readonly found: Record<string, unknown>
+}
+
+/** Decodes an ExportLogsServiceRequest, with pauses. Throws MalformedProtobuf. */
+export async function decodeRequest(bytes: Uint8Array, pause: Pause): Promise<object> {
+  const reader = new Reader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
+  const request: Open = { reader, fields: REQUEST, found: {} }
+  const open = [request]
+  for (let read = 1; ; read++) {
+    if (read % SLICE_FIELDS === 0) await pause()
+    const last = open.at(-1)
+    if (last === undefined) return request.found
+    if (last.reader.ended) {
+      open.pop()
       continue
     }
-    const { name, type } = field
-    const value = typeof type === 'string' ? scalar(reader, wire, type) : message(reader.part(wire), type(), depth - 1)
-    if (field.list === undefined) found[name] = value
-    else {
-      const values = (found[name] ??= []) as unknown[]
-      values.push(value)
-    }
+    const inner = readField(last)
+    if (inner !== undefined && open.push(inner) > MAX_DEPTH)
+      throw new MalformedProtobuf(`more than ${MAX_DEPTH} levels`)
   }
-  return found
+}
+
+/** Reads one field. Returns it if it is a message, which is to be decoded next. */
+function readField({ reader, fields, found }: Open): Open | undefined {
+  const { number, wire } = reader.tag()
+  const field = fields[number]
+  if (field === undefined) {
+    reader.skip(wire)
+    return undefined
+  }
+  const { name, type } = field
+  const inner = typeof type === 'string' ? undefined : { reader: reader.part(wire), fields: type(), found: {} }
+  const value = typeof type === 'string' ? scalar(reader, wire, type) : inner!.found
+  if (field.list === undefined) found[name] = value
+  else {
+    const values = (found[name] ??= []) as unknown[]
+    values.push(value)
+  }
+  return inner
 }
 
 const WIRE: Readonly<Record<ScalarType, number>> = {

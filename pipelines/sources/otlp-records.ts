@@ -31,28 +31,46 @@ export function* logRecords(request: unknown, choice: RecordChoice): Generator<(
   if (!isMembers(request)) throw new NotLogs('the request is not an object')
   for (const logs of listOf(request['resourceLogs'], 'resourceLogs')) {
     const { resource, scopeLogs } = membersOf(logs, 'resourceLogs[]')
-    const resourceText = lazily(() => attributes(membersOf(resource, 'resource')['attributes']))
+    const resourceText = lazily(() => resourceOf(membersOf(resource, 'resource')))
     for (const scoped of listOf(scopeLogs, 'scopeLogs')) {
       const { scope, logRecords } = membersOf(scoped, 'scopeLogs[]')
       const scopeText = lazily(() => scopeOf(membersOf(scope, 'scope')))
       for (const record of listOf(logRecords, 'logRecords')) {
         const members = membersOf(record, 'logRecords[]')
-        yield () => (choice === 'message' ? body(members['body']) : event(members, resourceText(), scopeText()))
+        yield () => {
+          assertFewValues(members)
+          return choice === 'message' ? body(members['body']) : event(members, resourceText(), scopeText())
+        }
       }
     }
   }
 }
 
 function lazily<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => (made ??= { value: make() }).value
+  let made: { readonly value: T } | { readonly error: unknown } | undefined
+  return () => {
+    if (made === undefined)
+      try {
+        made = { value: make() }
+      } catch (error) {
+        // Each record of the request would find it again.
+        made = { error }
+      }
+    if ('error' in made) throw made.error
+    return made.value
+  }
 }
 
-const scopeOf = ({ name, version, attributes: own }: Members) => ({
-  name: textOf(name),
-  version: textOf(version),
-  attributes: attributes(own),
-})
+function resourceOf(resource: Members): object {
+  assertFewValues(resource)
+  return attributes(resource['attributes'])
+}
+
+function scopeOf(scope: Members): object {
+  assertFewValues(scope)
+  const { name, version, attributes: own } = scope
+  return { name: textOf(name), version: textOf(version), attributes: attributes(own) }
+}
 
 function event(record: Members, resource: object, scope: object): string {
   const observed = instant(record['observedTimeUnixNano'])
@@ -97,6 +115,21 @@ function instant(value: unknown): string | null {
 }
 
 const MAX_DEPTH = 48
+/** Values, members and elements in one record, resource or scope. */
+const MAX_VALUES = 40_000
+
+/** Throws UnfitRecord for a part of a request whose reading would take long. */
+function assertFewValues(part: Members): void {
+  const left: unknown[] = [part]
+  let values = 0
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (typeof next !== 'object' || next === null) continue
+    const inner: readonly unknown[] = Array.isArray(next) ? next : Object.values(next)
+    values += inner.length
+    if (values > MAX_VALUES) throw new UnfitRecord(`a record, resource or scope has more than ${MAX_VALUES} values`)
+    for (const value of inner) if (typeof value === 'object') left.push(value)
+  }
+}
 
 function attributes(value: unknown, depth = MAX_DEPTH): object {
   if (depth === 0) throw new UnfitRecord(`a value has more than ${MAX_DEPTH} levels`)

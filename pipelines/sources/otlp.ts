@@ -1,6 +1,8 @@
 /** A listener for logs over OTLP/HTTP. It responds with 200 once the records are safe on disk. */
 import type { IncomingMessage } from 'node:http'
 import { messageOf } from '../../src/core/errors.js'
+import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
+import { parseScanned, scanJson } from '../../src/core/json-slices.js'
 import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import { SpoolFull, type FrameWriter } from '../logpush/spool/types.js'
 import { CODINGS, decoded, isDecodingError, UnknownCoding } from './content-coding.js'
@@ -27,6 +29,14 @@ const PROTOBUF_TYPE = 'application/x-protobuf'
 /** Decoded bytes of a request; larger ones get 413. */
 const MAX_BYTES = 16 * 1024 * 1024
 const LARGE_BYTES = 512 * 1024
+
+/** Values inside of values have two levels each; the bytes limit the rest. */
+const JSON_LIMITS = { depth: 200, members: Infinity, values: Infinity }
+/** Records that are counted between two pauses. */
+const SLICE_RECORDS = 1000
+
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
 
 /** Codes of google.rpc.Status. */
 const INVALID_ARGUMENT = 3
@@ -98,10 +108,10 @@ async function readRequest(request: IncomingMessage, reading: Reading): Promise<
 }
 
 async function storeLogs(request: IncomingMessage, bytes: Buffer, { writer, choice, stats }: Reading): Promise<Reply> {
-  const logs: unknown = typeOf(request) === JSON_TYPE ? JSON.parse(bytes.toString()) : decodeRequest(bytes)
+  const logs = typeOf(request) === JSON_TYPE ? await readJson(bytes) : await decodeRequest(bytes, pause)
   // All of the request is checked before a record of it is stored.
   let total = 0
-  for (const _ of logRecords(logs, choice)) total++
+  for (const _ of logRecords(logs, choice)) if (++total % SLICE_RECORDS === 0) await pause()
   const intake = new MessageIntake(writer, stats)
   let rejected = 0
   let first = ''
@@ -118,6 +128,7 @@ async function storeLogs(request: IncomingMessage, bytes: Buffer, { writer, choi
       reject,
     )
     if (intake.full) await writer.commit()
+    await pause()
   }
   if (writer.count > 0) await writer.commit()
   if (rejected === 0) return reply(request, 200, [{}, encodeResponse(0, '')])
@@ -125,6 +136,12 @@ async function storeLogs(request: IncomingMessage, bytes: Buffer, { writer, choi
   // 64-bit integers are text in the JSON form.
   const partialSuccess = { rejectedLogRecords: String(rejected), errorMessage }
   return reply(request, 200, [{ partialSuccess }, encodeResponse(rejected, errorMessage)])
+}
+
+async function readJson(bytes: Buffer): Promise<unknown> {
+  const scan = await scanJson(bytes, JSON_LIMITS, pause)
+  if (scan.excess !== undefined) throw new SyntaxError(`the JSON ${scan.excess}`)
+  return await parseScanned(bytes, scan, pause)
 }
 
 /** OTLP clients repeat 429, 502, 503 and 504 and drop the records of other errors. */

@@ -74,6 +74,9 @@ const orNil = (text = '-'): string | null => (text === '-' ? null : text)
 const ELEMENT = /\[([^\s=\]"]{1,255})/y
 const PARAMETER = / +([^\s=\]"]{1,255})="((?:[^"\\\]]|\\.)*)"/sy
 
+/** Characters of structured data that are read; elements beyond are part of the message. */
+const MAX_STRUCTURED = 65_536
+
 /** Reads STRUCTURED-DATA; undefined if it is malformed. */
 function readStructuredData(text: string, from: number) {
   const ends = (at: number) => at === text.length || text[at] === ' '
@@ -81,6 +84,7 @@ function readStructuredData(text: string, from: number) {
   const found = new Map<string, Readonly<Record<string, string>>>()
   let at = from
   while (text[at] === '[') {
+    const start = at
     ELEMENT.lastIndex = at
     const id = ELEMENT.exec(text)?.[1]
     if (id === undefined) return undefined
@@ -91,11 +95,12 @@ function readStructuredData(text: string, from: number) {
       const parameter = PARAMETER.exec(text)
       if (parameter === null) break
       at = PARAMETER.lastIndex
+      if (at - from > MAX_STRUCTURED) return { found: Object.fromEntries(found), end: start }
       // RFC 5424, 6.3.3: other characters after a backslash keep it.
       parameters.push([parameter[1]!, parameter[2]!.replaceAll(/\\(["\\\]])/g, '$1')])
     }
     if (text[at] !== ']') return undefined
-    at++
+    if (++at - from > MAX_STRUCTURED) return { found: Object.fromEntries(found), end: start }
     found.set(id, Object.fromEntries(parameters))
   }
   return at > from && ends(at) ? { found: Object.fromEntries(found), end: at } : undefined

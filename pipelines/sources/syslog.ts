@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, isIPv6, type AddressInfo, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { bytePieces } from '../../src/core/byte-pieces.js'
 import { messageOf } from '../../src/core/errors.js'
+import { EventLoopYield } from '../../src/core/event-loop-yield.js'
 import { UnfitRecord } from '../records/index.js'
 import type { FrameWriter } from '../logpush/spool/types.js'
 import type { Input } from './input.js'
@@ -61,6 +63,7 @@ async function connections(options: SyslogOptions, deps: TakingDeps): Promise<In
   const server = await serverFor(options)
   const event = protocol === 'tls' ? 'secureConnection' : 'connection'
   const open = new Set<Socket>()
+  const slices = new EventLoopYield()
   server.on('connection', (socket: Socket) => {
     if (open.size >= MAX_CONNECTIONS) return void socket.destroy()
     open.add(socket)
@@ -97,7 +100,10 @@ async function connections(options: SyslogOptions, deps: TakingDeps): Promise<In
         )
         try {
           for await (const chunk of socket as AsyncIterable<Buffer>) {
-            frames.read(chunk)
+            for (const part of bytePieces(chunk)) {
+              frames.read(part)
+              await slices.yieldToEventLoop()
+            }
             await intake.commit(clock, signal)
           }
           frames.end()

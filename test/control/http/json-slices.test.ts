@@ -1,5 +1,6 @@
 import t from 'tap'
 import { parseJson } from '../../../control/http/json-body.js'
+import { parseScanned, scanJson } from '../../../src/core/json-slices.js'
 import { randomNumbers } from '../hostile-bodies.js'
 
 const filler = 'x'.repeat(200)
@@ -17,14 +18,39 @@ const VALID: [what: string, text: string][] = [
   ['lists in lists', `[[${LIST}],[], [1,${LIST} ,2]]`],
   ['white space only', `[${' '.repeat(70_000)}]`],
   ['one long text', `["${'\\u0041'.repeat(20_000)}"]`],
+  ['a long text alone', ` ${JSON.stringify('é😀"\\\n'.repeat(40_000))} `],
+  [
+    'long texts between others',
+    JSON.stringify({ a: 1, b: 'x"é'.repeat(90_000), ['n'.repeat(70_000)]: ['y'.repeat(70_000), 2], c: 3 }),
+  ],
+  ['a long text of escapes', `[1, "${'\\u00e9\\\\'.repeat(30_000)}" , 2]`],
   ['many escaped quotes', `{"a":"${'\\"'.repeat(50_000)}\\\\","b":"${'\\\\'.repeat(50_000)}"}`],
 ]
+const noLimits = { depth: Infinity, members: Infinity, values: Infinity }
+/** Checks a text without keeping its values. */
+async function check(text: string): Promise<unknown> {
+  const bytes = Buffer.from(text)
+  const pause = async (): Promise<void> => {}
+  return await parseScanned(bytes, await scanJson(bytes, noLimits, pause), pause, { checks: true })
+}
+
+for (const [what, text] of VALID)
+  t.test(`a large text is valid like a small one: ${what}`, async (t) => {
+    t.equal(await check(text), undefined)
+  })
+
 for (const [what, text] of VALID)
   t.test(`a large body is read like a small one: ${what}`, async (t) => {
     t.same(await parseJson(Buffer.from(text)), JSON.parse(text))
   })
 
 const INVALID: [what: string, text: string][] = [
+  ['a control character before it', `\u0001${LIST}`],
+  ['a control character in a long text', `["${'x'.repeat(80_000)}\n"]`],
+  ['a long text that ends in an escape', `"${'x'.repeat(80_000)}\\"`],
+  ['two long texts', `"${'x'.repeat(80_000)}" "${'x'.repeat(80_000)}"`],
+  ['a long text as an element of an object', `{"a":1,"${'x'.repeat(80_000)}"}`],
+  ['an unknown escape in a long text', `["${'x'.repeat(80_000)}\\x"]`],
   ['a comma before the end', `${LIST.slice(0, -1)},]`],
   ['a comma at the start', `[,${LIST.slice(1)}`],
   ['two commas', LIST.replace(' ,\n', ',,')],
@@ -45,6 +71,7 @@ for (const [what, text] of INVALID)
   t.test(`a large body is refused like a small one: ${what}`, async (t) => {
     t.throws(() => JSON.parse(text))
     await t.rejects(parseJson(Buffer.from(text)), { message: /^Malformed JSON/ })
+    await t.rejects(check(text), { name: 'SyntaxError' })
   })
 
 t.test('large bodies with one changed byte are read or refused like small ones', async (t) => {
@@ -84,3 +111,27 @@ t.test('other work has its turn while a large body is read', async (t) => {
   isDone = true
   t.ok(turns > 1, `${turns} turns`)
 })
+
+const NUMBERS = `[${Array.from({ length: 200_000 }, (_, i) => i).join()}]`
+/** With the number of pauses. */
+const LONG: [what: string, text: string, pauses: number][] = [
+  ['one text of megabytes', JSON.stringify({ a: 'é"'.repeat(500_000) }), 20],
+  ['a text alone', JSON.stringify('x'.repeat(2_000_000)), 20],
+  ['many numbers', NUMBERS, 20],
+  ['many numbers with an error at the end', `${NUMBERS.slice(0, -1)},]`, 300],
+]
+for (const [what, text, pauses] of LONG)
+  t.test(`few bytes of a large body are read between two pauses: ${what}`, async (t) => {
+    const perPause = [0]
+    const { parse } = JSON
+    t.capture(JSON, 'parse', (part: string) => {
+      perPause.push(perPause.pop()! + part.length)
+      return parse(part) as unknown
+    })
+    const pause = async (): Promise<void> => {
+      perPause.push(0)
+    }
+    await parseJson(Buffer.from(text), pause).catch(() => {})
+    t.ok(Math.max(...perPause) < 300_000, `${Math.max(...perPause)} bytes`)
+    t.ok(perPause.length > pauses, `${perPause.length} pauses`)
+  })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isLargeJson, jsonBytes } from '../../../control/http/json-text.js'
+import { isLargeJson, jsonBytes, JsonText, LongText } from '../../../control/http/json-text.js'
 
 const rules = Array.from({ length: 3000 }, (_, at) => ({
   id: at,
@@ -37,6 +37,18 @@ t.test('pauses between slices', async (t) => {
   pauses = 0
   await jsonBytes({ values: { a: 'x'.repeat(1_000_000) } }, pause)
   t.ok(pauses >= 15, `${pauses} pauses for a text of a megabyte`)
+})
+
+t.test('writes texts that exist as bytes, with pauses between slices', async (t) => {
+  let pauses = 0
+  const pause = async () => void pauses++
+  const text = 'é😀"\ud800\n'.repeat(100_000)
+  const bytes = Buffer.from(text)
+  const value = { a: [new LongText(bytes), new LongText(Buffer.from([0xc3]))], b: new JsonText(Buffer.from('[1, 2]')) }
+  t.ok(isLargeJson({ result: value }))
+  const written = await jsonBytes(value, pause)
+  t.equal(written.toString(), `{"a":[${JSON.stringify(bytes.toString())},"\ufffd"],"b":[1, 2]}`)
+  t.ok(pauses >= 15, `${pauses} pauses`)
 })
 
 t.test('only large values are written in slices', (t) => {

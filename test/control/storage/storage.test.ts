@@ -117,6 +117,25 @@ t.test('the official client stores, reads and removes many values at once', asyn
   )
 })
 
+t.test('large values are read as text and as JSON in a bulk read', async (t) => {
+  const { cf } = await open(t)
+  const { namespaces } = cf.kv
+  const { id } = await namespaces.create({ ...inAccount, title: 'mine' })
+  const value = JSON.stringify({ text: 'é"'.repeat(60_000), list: Array.from({ length: 30_000 }, (_, at) => at) })
+  const body = [
+    { key: 'large', value },
+    { key: 'broken', value: value.slice(0, -1) },
+    { key: 'deep', value: '['.repeat(2000) + ']'.repeat(2000) },
+  ]
+  await namespaces.keys.bulkUpdate(id, { ...inAccount, body })
+  const read = async (key: string, type: 'text' | 'json') =>
+    await namespaces.keys.bulkGet(id, { ...inAccount, keys: [key], type })
+  t.same(await read('large', 'text'), { values: { large: value } })
+  t.same(await read('large', 'json'), { values: { large: JSON.parse(value) as unknown } })
+  for (const key of ['broken', 'deep'])
+    await t.rejects(read(key, 'json'), { status: 400, errors: [{ message: 'the value of the key is not JSON' }] })
+})
+
 t.test('large values are blobs, which are deleted with their namespace', async (t) => {
   const api = await open(t)
   const id = await namespace(api)
@@ -130,6 +149,23 @@ t.test('large values are blobs, which are deleted with their namespace', async (
   t.equal((await api.call('DELETE', `${KV}/${id}`)).status, 200)
   t.same([...blobsOfValues(api.store)], [])
   t.same([api.store.count(KV_VALUES), api.store.count(KV_NAMESPACES, account(ACCOUNT))], [0, 0])
+})
+
+t.test('a value in a field of a form keeps its bytes', async (t) => {
+  const api = await open(t)
+  const id = await namespace(api)
+  const path = `${KV}/${id}/values/k`
+  const field = (name: string, bytes: Buffer) =>
+    Buffer.concat([
+      Buffer.from(`--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n`),
+      bytes,
+      Buffer.from('\r\n'),
+    ])
+  const value = Buffer.concat([Buffer.from([0xff, 0x00]), Buffer.alloc(100_000, 'x')])
+  const body = Buffer.concat([field('metadata', Buffer.from('[1]')), field('value', value), Buffer.from('--b--\r\n')])
+  const sent = await send(api, 'PUT', path, body, { 'content-type': 'multipart/form-data; boundary=b' })
+  t.equal(sent.status, 200)
+  t.same(Buffer.from(await (await send(api, 'GET', path)).arrayBuffer()), value)
 })
 
 t.test('a value has at most 25 MiB, and the one that stood there stays', async (t) => {

@@ -67,8 +67,32 @@ const JSON_REQUEST = {
   ],
 }
 
+const pause = async (): Promise<void> => {}
+
+t.test('a large protobuf request is decoded with pauses', async (t) => {
+  let pauses = 0
+  const decoded = await decodeRequest(
+    request(...Array.from({ length: 50_000 }, () => part(2))),
+    async () => void pauses++,
+  )
+  t.equal([...logRecords(decoded, 'event')].length, 50_000)
+  t.ok(pauses >= 25, `${pauses} pauses`)
+})
+
+t.test('a record, resource or scope of many values is invalid', async (t) => {
+  const attributes = Array.from({ length: 30_000 }, (_, at) => ({ key: `k${at}` }))
+  for (const logs of [
+    { scopeLogs: [{ logRecords: [{ attributes }] }] },
+    { resource: { attributes }, scopeLogs: [{ logRecords: [{}] }] },
+    { scopeLogs: [{ scope: { attributes }, logRecords: [{}] }] },
+  ]) {
+    const [record] = logRecords({ resourceLogs: [logs] }, 'event')
+    for (const _ of [1, 2]) t.throws(() => record?.(), { name: 'UnfitRecord', message: /more than 40000 values/ })
+  }
+})
+
 t.test('protobuf and JSON give the same records', async (t) => {
-  const decoded = decodeRequest(request(part(2, ...RECORD)))
+  const decoded = await decodeRequest(request(part(2, ...RECORD)), pause)
   t.same(
     [...logRecords(decoded, 'event')].map((record) => record()),
     [EVENT],
@@ -81,14 +105,15 @@ t.test('protobuf and JSON give the same records', async (t) => {
 
 t.test('malformed protobuf is rejected, wherever it is cut', async (t) => {
   const whole = request(part(2, ...RECORD))
-  for (let end = 1; end < whole.length; end++) t.throws(() => decodeRequest(whole.subarray(0, end)), MalformedProtobuf)
+  for (let end = 1; end < whole.length; end++)
+    await t.rejects(decodeRequest(whole.subarray(0, end), pause), MalformedProtobuf)
   let deep = part(1)
   for (let level = 0; level < 200; level++) deep = part(5, part(1, deep))
-  t.throws(() => decodeRequest(request(part(2, part(5, deep)))), { message: /levels/ })
+  await t.rejects(decodeRequest(request(part(2, part(5, deep))), pause), { message: /levels/ })
   // Field number 0; a tag of 64 bits that is of a known field if it is rounded; one of 33 bits.
   for (const hex of ['0200', 'ffffffffffffffff0a05', '8080808010'])
-    t.throws(() => decodeRequest(Buffer.from(hex, 'hex')), { message: 'a field has an invalid number' })
-  t.same(decodeRequest(Buffer.from('f8ffffff0f00', 'hex')), {}, 'unknown fields are skipped')
+    await t.rejects(decodeRequest(Buffer.from(hex, 'hex'), pause), { message: 'a field has an invalid number' })
+  t.same(await decodeRequest(Buffer.from('f8ffffff0f00', 'hex'), pause), {}, 'unknown fields are skipped')
 })
 
 t.test('an OTLP listener responds when its records are durable', async (t) => {

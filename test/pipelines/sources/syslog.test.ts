@@ -78,6 +78,17 @@ t.test('messages of RFC 5424 and RFC 3164 are read by their parts', async (t) =>
   )
 })
 
+t.test('of much structured data the beginning is read, and the rest is text of the message', async (t) => {
+  const elements = Array.from({ length: 20_000 }, (_, at) => `[e${at} a="1" b="\\""]`)
+  const found = readSyslog(`<14>1 - h - - - ${elements.join('')} text`, NOW)
+  const read = Object.keys(found.structured_data)
+  t.ok(read.length > 1000 && read.length < 5000, `${read.length} elements`)
+  t.equal(found.hostname, 'h')
+  t.equal(found.message, `${elements.slice(read.length).join('')} text`)
+  const long = `[a b="${'x'.repeat(70_000)}"]`
+  t.match(readSyslog(`<14>1 - h - - - ${long} text`, NOW), { structured_data: {}, message: `${long} text` })
+})
+
 t.test('messages are the same however a connection is cut', async (t) => {
   const CASES: [text: string, found: (string | undefined)[], error?: RegExp][] = [
     ['<1>a\n<2>b\r\n\n<3>c', ['<1>a', '<2>b', '<3>c']],
