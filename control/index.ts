@@ -16,6 +16,7 @@ import { posture } from './webhooks/index.js'
 import { overview } from './overview/index.js'
 import type { OverviewDeps } from './overview/services.js'
 import { rulesets } from './rulesets/index.js'
+import type { StoredPagesDeps } from './rulesets/stored-pages.js'
 import { managedHeaders } from './zones/managed-headers.js'
 import { urlNormalization } from './zones/url-normalization.js'
 import { purge } from './zones/purge.js'
@@ -29,7 +30,7 @@ import type { WorkersServices } from './workers/services/index.js'
 import { zones } from './zones/index.js'
 
 /** Dependencies of the endpoints that need no Workers and no webhooks. */
-export type BasicDeps = LogpushDeps & TracerDeps
+export type BasicDeps = LogpushDeps & TracerDeps & StoredPagesDeps
 
 /** Every endpoint of the areas that need no more than configuration and store. */
 export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [

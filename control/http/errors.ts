@@ -67,6 +67,15 @@ export const ERRORS = {
   latestVersion: [20008, 400, 'the latest version cannot be deleted; delete the ruleset instead'],
   tooManyRulesets: [20009, 403, 'as many rulesets as are allowed'],
   tooManyRules: [20010, 400, 'more rules than are allowed'],
+  badPage: [20012, 400, 'the page does not fit'],
+  pageNotFound: [20013, 404, 'could not find the page'],
+  pageExists: [20014, 409, 'a page with that name exists already'],
+  tooManyPages: [
+    20015,
+    403,
+    'as many pages, or bytes of them, as are allowed; see control.quotas.error_pages_per_scope and error_page_bytes_per_scope',
+  ],
+  pagesBusy: [20016, 429, 'too many pages are being fetched; try again'],
   rulesetsBusy: [20011, 429, 'too many changes to rulesets at once; try again'],
 
   // Lists

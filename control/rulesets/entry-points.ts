@@ -4,7 +4,6 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
-import { rulesHints } from '../../src/rules/rulesets/hints.js'
 import type { Actor } from '../resources/audit.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -49,11 +48,11 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
     const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
     if (!stored || !old) {
       const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, repository.making())
-      const hints = await rulesHints(made.rules, made.phase, repository.pause)
+      const hints = await repository.hints(actor.scope, made)
       return { ...(await repository.created(actor, made)), hints }
     }
     const next = replaceRuleset(old, given, repository.making())
-    const hints = rules ? await rulesHints(next.rules, next.phase, repository.pause) : []
+    const hints = rules ? await repository.hints(actor.scope, next) : []
     return { ...(await repository.changed(actor, stored, next)), hints }
   }
   return { existing, repository, check, put }

@@ -6,11 +6,14 @@ import { RulesCheck } from './rule-validation.js'
 import { RulesetRepository } from './ruleset-repository.js'
 import { versions } from './versions.js'
 import { wholes } from './rulesets.js'
-import type { ControlDeps } from '../http/context.js'
+import { errorAssets } from './error-assets.js'
+import { errorPages } from './error-pages.js'
+import { StoredPages, type StoredPagesDeps } from './stored-pages.js'
 
-/** Rulesets of accounts and zones, their versions, their rules, and the entry points of phases. */
-export function rulesets(deps: ControlDeps): Endpoint[] {
+/** Rulesets of accounts and zones, their versions, their rules, the entry points of phases, and the pages that replace errors. */
+export function rulesets(deps: StoredPagesDeps): Endpoint[] {
   const repository = new RulesetRepository(deps)
+  const pages = new StoredPages(deps)
   const check = new RulesCheck(deps, repository)
   return [
     ...wholes(repository, check),
@@ -18,5 +21,7 @@ export function rulesets(deps: ControlDeps): Endpoint[] {
     ...rules(repository, check),
     ...versions(repository),
     ...expressions(),
+    ...errorAssets(pages),
+    ...errorPages(pages),
   ]
 }

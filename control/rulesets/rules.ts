@@ -2,7 +2,6 @@ import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import type { Rule, Ruleset } from '../../src/core/model/ruleset.js'
 import { issuesOf } from '../../src/core/schema.js'
 import { addRule, changeRule, patched, removeRule, ruleIn } from '../../src/rules/rulesets/edit.js'
-import { ruleHints, type Hint } from '../../src/rules/rulesets/hints.js'
 import { PlacedRule, Position, RulePatch } from '../../src/rules/rulesets/rule-input.js'
 import { buildTables } from '../../src/rules/rulesets/validate.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
@@ -50,7 +49,10 @@ function createRule({ repository, check }: Context): Endpoint {
         const rule = checked(position, () => check.rule(call, old, members))
         const next = addRule(old, rule, position.value, repository.making())
         const added = next.rules.find(({ id }) => !ruleIn(old, id))
-        return { ...(await repository.changed(call, stored, next)), hints: ownHints(next, added?.id) }
+        return {
+          ...(await repository.changed(call, stored, next)),
+          hints: repository.ruleHints(call.scope, next, added?.id),
+        }
       }),
   })
 }
@@ -79,7 +81,7 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
           position.issues.push({ pointer: '/id', message: 'is not the rule of the path' })
         const input = checked(position, () => check.rule(call, old, patched(rule, members)))
         const next = changeRule(old, rule.id, input, position.value, repository.making())
-        const hints = ownHints(next, rule.id)
+        const hints = repository.ruleHints(call.scope, next, rule.id)
         return next === old
           ? { ...UNCHANGED, result: old, hints }
           : { ...(await repository.changed(call, stored, next)), hints }
@@ -139,14 +141,6 @@ function checked<T>({ issues }: Place, check: () => T): T {
   }
   throw new InvalidInput(issues)
 }
-
-/** Returns the hints about one rule of a ruleset; pointers are relative to it. */
-const ownHints = ({ rules, phase }: Ruleset, ruleId: string | undefined): Hint[] =>
-  ruleHints(
-    rules,
-    rules.findIndex(({ id }) => id === ruleId),
-    phase,
-  )
 
 function known(ruleset: Ruleset, ruleId: string): Rule {
   const rule = ruleIn(ruleset, ruleId)

@@ -9,12 +9,13 @@ import {
   type Ruleset,
   type StoredRuleset,
 } from '../../src/core/model/ruleset.js'
+import { ERROR_ASSETS } from '../../src/core/model/error-page.js'
 import { account, type Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Stored, Write } from '../../src/core/store.js'
 import { ENTRY_KIND, type Level } from '../../src/rules/phases.js'
 import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
 import { forgetExpressions } from '../../src/rules/parsed.js'
-import type { Hint } from '../../src/rules/rulesets/hints.js'
+import { ruleHints, rulesHints, type Hint } from '../../src/rules/rulesets/hints.js'
 import { entryOf, type Actor } from '../resources/audit.js'
 import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -77,6 +78,21 @@ export class RulesetRepository {
   target(scope: Scope, accountId: string, id: string): Stored<StoredRuleset> | undefined {
     const { store } = this.#deps
     return store.get(RULESETS, scope, id) ?? store.get(RULESETS, account(accountId), id)
+  }
+
+  /** Returns hints about the rules of a ruleset. */
+  async hints(scope: Scope, { rules, phase }: Ruleset): Promise<Hint[]> {
+    return await rulesHints(rules, phase, this.pause, this.#isPage(scope))
+  }
+
+  /** Returns hints about one rule of a ruleset; pointers are relative to it. */
+  ruleHints(scope: Scope, { rules, phase }: Ruleset, ruleId: string | undefined): Hint[] {
+    const index = rules.findIndex(({ id }) => id === ruleId)
+    return ruleHints(rules, index, phase, this.#isPage(scope))
+  }
+
+  #isPage(scope: Scope): (name: string) => boolean {
+    return (name) => this.#deps.store.get(ERROR_ASSETS, scope, name) !== undefined
   }
 
   making(): Making {

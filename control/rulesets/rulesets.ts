@@ -3,7 +3,6 @@ import type { Issue } from '../../src/core/errors.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ENTRY_KIND, kindsOf, phaseNamed, type Level } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
-import { rulesHints } from '../../src/rules/rulesets/hints.js'
 import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
@@ -89,7 +88,7 @@ function postRuleset({ repository, check }: Context): Endpoint {
           throw new ApiError('entryPointExists', '/phase', `the ${level} has an entry point for ${body.phase} already`)
         const rules = await check.rules(call, body, body.rules, misplaced)
         const made = createRuleset({ ...body, rules: rules ?? [] }, repository.making())
-        const hints = await rulesHints(made.rules, made.phase, repository.pause)
+        const hints = await repository.hints(scope, made)
         return { ...(await repository.created(call, made)), hints }
       }),
   })
@@ -132,7 +131,7 @@ function putRuleset({ repository, check }: Context): Endpoint {
         const { description } = body
         const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }
         const next = replaceRuleset(old, change, repository.making())
-        const hints = rules ? await rulesHints(next.rules, next.phase, repository.pause) : []
+        const hints = rules ? await repository.hints(scope, next) : []
         return { ...(await repository.changed(call, stored, next)), hints }
       }),
   })

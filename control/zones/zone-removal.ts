@@ -1,3 +1,4 @@
+import { ERROR_ASSETS, ERROR_PAGES } from '../../src/core/model/error-page.js'
 import { FALLBACK_ORIGIN, HOSTNAME, HOSTNAME_OWNER } from '../../src/core/model/hostname.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../src/core/model/logpush-job.js'
 import { PURGE } from '../../src/core/model/purge.js'
@@ -23,6 +24,8 @@ const KINDS: readonly Kind<unknown>[] = [
   OLDER_RULESETS,
   ENTRY_POINTS,
   RULESET_USES,
+  ERROR_ASSETS,
+  ERROR_PAGES,
   LOGPUSH_JOBS,
   LOGPUSH_STATUS,
   WORKER_ROUTES,

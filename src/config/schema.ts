@@ -9,7 +9,7 @@ import type { Pipeline } from './pipeline.js'
 import { Proxy } from './proxy.js'
 import { Telemetry } from './telemetry.js'
 import { ControlTls } from './tls.js'
-import { Duration } from './units.js'
+import { Duration, Size } from './units.js'
 import { Count, EXAMPLE_ACCOUNT, EXAMPLE_ZONE, Id, LocalListen } from './values.js'
 import { Webhooks } from './webhooks.js'
 import { Workers } from './workers.js'
@@ -147,6 +147,8 @@ export const ConfigFile = Type.Object(
             items_per_list: Count(200_000, 'Items of one list.'),
             zones_per_account: Count(100, 'Zones of one account created through the API, besides those of this file.'),
             custom_hostnames_per_zone: Count(50_000, 'Custom hostnames of one zone.'),
+            error_pages_per_scope: Count(25, 'Stored pages for errors of one account or zone.'),
+            error_page_bytes_per_scope: Size('10MB', 'Their bytes together; they are in memory.'),
           },
           { ...strict, default: {}, description: 'Limits of what is stored.' },
         ),

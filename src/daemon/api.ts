@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics.js'
 import { tracer } from '../edge/rules/trace.js'
+import { fetchPage } from '../egress/fetch-page.js'
 import { PACKAGE_ROOT, VERSION } from '../package.js'
 import type { Webhooks } from '../webhooks/index.js'
 import { BUSY_API_RESPONSES, BusyHeap } from './busy-heap.js'
@@ -18,6 +19,9 @@ import type { ActivatedSockets } from './socket-activation.js'
 import type { DaemonState } from './state.js'
 import type { TrafficHistory } from './traffic-history.js'
 import type { WorkerScripts } from './worker-scripts.js'
+
+/** Timeout of a page that is fetched to be stored; the API call waits for it. */
+const PAGE_TIMEOUT_MS = 15_000
 
 /** What the API shows and changes. */
 export interface ApiParts {
@@ -60,6 +64,8 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     machine: parts.machine,
     clock,
     log,
+    fetchPage: async (url: URL, maxBytes: number) =>
+      await fetchPage(egress, url, { maxBytes, timeoutMs: PAGE_TIMEOUT_MS, userAgent: `edged/${VERSION}` }),
     trace: tracer({ zones, fields: { clock, geo }, clock, bodyBytes: () => config().proxy.rules_body.bytes }),
     upgrades: [logpush.engine.live, tails],
     observe: (request: Parameters<typeof observe>[0]) => {

@@ -7,6 +7,8 @@ import type { Log } from '../core/log.js'
 import { Arrivals } from '../core/turn-queue.js'
 import { MemoryBudget } from '../core/memory-budget.js'
 import type { Metrics } from '../core/metrics.js'
+import { ERROR_ASSETS, ERROR_PAGES } from '../core/model/error-page.js'
+import { account, zone, type Scope } from '../core/scope.js'
 import type { StoreReader } from '../core/store.js'
 import { ResponseCache, type CacheDeps, type CacheDisk } from '../edge/cache/cache.js'
 import type { Invalidated } from '../edge/cache/invalidation.js'
@@ -124,6 +126,7 @@ export class Edge {
     const named = {
       lists: (accountId: string) => lists.lists(accountId),
       redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
+      errorAsset: (scope: Scope, name: string) => store.get(ERROR_ASSETS, scope, name)?.value,
     }
     const { limiter } = limits
     const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter, challenges: this.#challenges, log }) }
@@ -157,12 +160,15 @@ export class Edge {
 
   /** Starts the proxy in this process. */
   async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
-    const { egress, resolve, emitter, ticketKeys, ports, clock, log, metrics } = this.#deps
+    const { store, egress, resolve, emitter, ticketKeys, ports, clock, log, metrics } = this.#deps
     const arrivals = new Arrivals()
     const proxy = await listenProxy(this.#config.proxy, {
       zones: this.zones,
       stages: [markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log })],
       challenges: this.#challenges,
+      customPages: ({ id, accountId }, page) =>
+        store.get(ERROR_PAGES, zone(id), page)?.value.page ??
+        store.get(ERROR_PAGES, account(accountId), page)?.value.page,
       workers: this.workers,
       cache: this.#cache,
       geo: this.geo,

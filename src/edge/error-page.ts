@@ -247,6 +247,13 @@ ${escapeMarkdown(advice)}
 `
 }
 
+/** Returns HTML that explains an error, for pages of the owner of a site. */
+export function errorBox(facts: ErrorFacts): string {
+  const { code, members } = factsOf(facts)
+  const { status, title, detail, what_you_should_do: advice, ray_id: rayId, timestamp } = members
+  return `<div class="cf-error-details"><h1>${code ?? status} ${escapeHtml(title)}</h1><p>${escapeHtml(detail)}</p><p>${escapeHtml(advice)}</p><ul><li>Ray ID: ${escapeHtml(rayId)}</li><li>Time: ${timestamp}</li></ul></div>`
+}
+
 const json = ({ members }: Facts): string => `${JSON.stringify(members)}\n`
 
 const FORMS: Readonly<Record<string, (facts: Facts) => string>> = {

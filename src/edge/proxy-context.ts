@@ -4,6 +4,7 @@ import type { Log } from '../core/log.js'
 import type { Origins } from '../http/origins.js'
 import type { ResponseCache } from './cache/cache.js'
 import type { Stage } from './response.js'
+import type { FindCustomPage } from './custom-pages.js'
 import type { Challenges } from './challenge/challenges.js'
 import type { Trust } from './client/client-address.js'
 import type { FieldDeps } from '../rules/fields/source.js'
@@ -47,6 +48,8 @@ export interface ProxyContext {
   readonly stages: readonly Stage[]
   /** Undefined: no rule challenges clients, and no path is reserved for solutions. */
   readonly challenges: Challenges | undefined
+  /** Pages of the owners of sites instead of those of the proxy; undefined: none. */
+  readonly customPages: FindCustomPage | undefined
   /** Undefined: log records are not consumed. */
   readonly recorder: Recorder | undefined
   /** Undefined: no request is traced. */

@@ -5,8 +5,10 @@
 import type { ClientCertificate } from '../core/client-certificate.js'
 import type { AsnResponse, CityResponse } from 'mmdb-lib'
 import type { Log } from '../core/log.js'
+import type { StoredPage } from '../core/model/error-page.js'
 import type { ListNamed } from '../core/model/list.js'
 import type { Rule, Ruleset, RulesetKind } from '../core/model/ruleset.js'
+import type { Scope } from '../core/scope.js'
 import type { Context, Evaluate, Filter, IndexedRule, Lists, RuleIndex, Value } from '../expr/index.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { CacheSettings, CompressionParams, LogFields, RouteParams, Settings } from './decisions.js'
@@ -160,7 +162,13 @@ export type ErrorPageReason = 'access_denied' | 'rate_limited' | 'challenge_requ
 /** How a rule ends a request. */
 export type TerminalAction =
   /** A response created by the rule. Its length is added. */
-  | { readonly kind: 'answer'; readonly status: number; readonly headers: RawHeaders; readonly body: Buffer }
+  | {
+      readonly kind: 'answer'
+      readonly status: number
+      readonly headers: RawHeaders
+      /** In parts that requests may share. */
+      readonly body: Buffer | readonly Buffer[]
+    }
   /** The error page for a status or for a decision of a rule, in the form that the client accepts. */
   | {
       readonly kind: 'page'
@@ -245,6 +253,8 @@ export interface RuleDeps {
   lists(accountId: string): Lists
   /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
   redirect(accountId: string, list: string, url: string): ListedRedirect | undefined
+  /** The page that is stored under a name in an account or zone. */
+  errorAsset(scope: Scope, name: string): StoredPage | undefined
   /**
    * Returns undefined if the client has passed, or if the security level of the request switches this challenge off;
    * then the rule does not act. `scored`: the rule matches by a score.

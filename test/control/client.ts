@@ -64,6 +64,8 @@ export const CONFIG: ControlConfig = {
       items_per_list: 200_000,
       custom_hostnames_per_zone: 50_000,
       zones_per_account: 100,
+      error_pages_per_scope: 25,
+      error_page_bytes_per_scope: 10e6,
     },
   },
 }
@@ -107,6 +109,7 @@ export async function client(
     readonly config?: Partial<ControlConfig>
     readonly areas?: (deps: BasicDeps) => Endpoint[]
     readonly logpush?: LogpushServices
+    readonly fetchPage?: BasicDeps['fetchPage']
     /** Asked once `areas` has been. */
     readonly upgrades?: () => readonly Upgrades[]
     readonly clock?: ReturnType<typeof handClock>
@@ -121,6 +124,7 @@ export async function client(
     clock,
     log: silentLog,
     trace: () => undefined,
+    fetchPage: options.fetchPage ?? (() => Promise.reject(new Error('the test fetches no pages'))),
     logpush() {
       if (!logpush) throw new Error('the test has no log push')
       return logpush

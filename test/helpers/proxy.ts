@@ -7,6 +7,7 @@ import type { Emitter } from '../../src/core/emit.js'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics.js'
 import type { ResponseCache } from '../../src/edge/cache/cache.js'
+import type { FindCustomPage } from '../../src/edge/custom-pages.js'
 import type { Stage } from '../../src/edge/response.js'
 import type { AccessLog } from '../../src/edge/records/access-log.js'
 import type { Challenges } from '../../src/edge/challenge/challenges.js'
@@ -98,6 +99,7 @@ export async function startProxy(
     accessLog,
     dial = openDial,
     clock = systemClock,
+    customPages,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -110,6 +112,7 @@ export async function startProxy(
     accessLog?: AccessLog
     dial?: ConnectorDeps
     clock?: Clock
+    customPages?: FindCustomPage
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -128,6 +131,7 @@ export async function startProxy(
     ...(workers && { workers }),
     ...(cache && { cache }),
     ...(accessLog && { accessLog }),
+    ...(customPages && { customPages }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

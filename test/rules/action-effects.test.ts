@@ -310,9 +310,86 @@ t.test('serve_error replaces errors only', async (t) => {
   t.match(await ask({ path: '/broken' }), { status: 502, text: '{"e":1}' }, 'also where the origin gave no answer')
 })
 
-t.test('serve_error with the name of a stored page returns the page for its status', async (t) => {
-  const { ask } = await site(t, one('http_custom_errors', 'serve_error', { asset_name: 'sorry', status_code: 404 }))
-  t.match(await ask({ path: '/status/500' }), { status: 404, text: /404/, headers: { 'content-type': /html/ } })
+t.test('serve_error sends the stored page of its name, with the tokens in it replaced', async (t) => {
+  const text = '<p>::CLIENT_IP:: ::RAY_ID:: ::GEO:: ::OTHER::</p>'
+  const page = { content: Buffer.from(text).toString('base64'), size_bytes: text.length, type: 'text/html' as const }
+  const asked: unknown[] = []
+  const parts = {
+    errorAsset: (scope: object, name: string) => {
+      asked.push(scope, name)
+      return name === 'sorry' ? page : undefined
+    },
+  }
+  const rules = (params: object, level: 'zone' | 'account' = 'zone'): TestRuleset[] => [
+    { phase: 'http_custom_errors', level, rules: [{ action: 'serve_error', action_parameters: { ...params } }] },
+  ]
+  const { ask } = await site(t, rules({ asset_name: 'sorry', status_code: 404 }), { parts })
+  const { status, headers, text: body } = await ask({ path: '/status/500' })
+  t.match(
+    { status, headers, body },
+    {
+      status: 404,
+      headers: { 'content-type': 'text/html; charset=utf-8', 'x-asked': /500/ },
+      body: /^<p>127\.0\.0\.1 [0-9a-f]{16}  ::OTHER::<\/p>$/,
+    },
+  )
+  t.equal(headers['content-length'], String(body.length))
+  t.match(await ask({ path: '/status/500', method: 'HEAD' }), { status: 404, text: '' })
+  t.match(await ask({ path: '/broken' }), { status: 404, text: /127/ })
+  t.strictSame(asked.slice(0, 2), [{ type: 'zone', id: '9f1839b6152d298aca64c4e906b6d074' }, 'sorry'])
+
+  const typed = await site(t, rules({ asset_name: 'sorry', content_type: 'text/plain' }, 'account'), { parts })
+  asked.length = 0
+  t.match(await typed.ask({ path: '/status/404' }), {
+    status: 404,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+  })
+  t.strictSame(asked, [{ type: 'account', id: 'account' }, 'sorry'])
+
+  const missing = await site(t, rules({ asset_name: 'other', status_code: 404 }), { parts })
+  t.match(await missing.ask({ path: '/status/500' }), { status: 404, text: /404/, headers: { 'content-type': /html/ } })
+})
+
+t.test('a large stored page reaches a slow client complete, and requests share its bytes', async (t) => {
+  const text = '0123456789'.repeat(120_000) + '::RAY_ID::'
+  const page = { content: Buffer.from(text).toString('base64'), size_bytes: text.length, type: 'text/html' as const }
+  const parts = { errorAsset: () => page }
+  const { ask } = await site(t, one('http_custom_errors', 'serve_error', { asset_name: 'sorry' }), { parts })
+  const { bytes } = await ask({ path: '/status/500' })
+  t.equal(bytes.length, 1_200_016)
+})
+
+t.test('pages of the owner replace those of the proxy, whatever the client accepts', async (t) => {
+  const stored = (text: string) => ({
+    content: Buffer.from(text).toString('base64'),
+    size_bytes: 0,
+    type: 'text/html' as const,
+  })
+  const kept: Record<string, ReturnType<typeof stored>> = {
+    waf_block: stored('blocked ::RAY_ID::'),
+    '500_errors': stored('<p>down</p>::CLOUDFLARE_ERROR_500S_BOX::'),
+  }
+  const { url } = await origin(t)
+  const rules: TestRuleset[] = [
+    {
+      phase: 'http_request_firewall_custom',
+      rules: [{ action: 'block', expression: 'http.request.uri.path eq "/blocked"' }],
+    },
+  ]
+  const proxy = await startProxy(t, [ruledZone(url, rules)], { customPages: (_zone, id) => kept[id] })
+  const ask = async (path: string, method: 'GET' | 'HEAD' = 'GET') => {
+    const sent = { host: 'example.test', accept: 'application/json' }
+    const { statusCode: status, headers, body } = await request(`${proxy.url}${path}`, { method, headers: sent })
+    return { status, headers, text: await body.text() }
+  }
+  t.match(await ask('/blocked'), {
+    status: 403,
+    text: /^blocked [0-9a-f]{16}$/,
+    headers: { 'cache-control': 'no-store' },
+  })
+  t.match(await ask('/blocked', 'HEAD'), { status: 403, text: '', headers: { 'content-length': '24' } })
+  t.match(await ask('/broken'), { status: 502, text: /^<p>down<\/p><div class="cf-error-details"><h1>502 Bad Gateway/ })
+  t.match(await ask('/status/503'), { status: 503, text: PAGE }, 'the response of an origin stays')
 })
 
 t.test('serve_error replaces the pages of block and rate limit rules, not the response of a rule', async (t) => {

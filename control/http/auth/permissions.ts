@@ -18,6 +18,10 @@ const access = (read: readonly Permission[], write: readonly Permission[]): Acce
 
 /** Permissions that each area of the API requires. */
 export const ACCESS = {
+  customPages: access(
+    ['Custom Pages Read', 'Account Custom Pages Read', 'Account Settings Read'],
+    ['Custom Pages Write', 'Account Custom Pages Write', 'Account Settings Write'],
+  ),
   lists: access(['Account Filter Lists Read'], ['Account Filter Lists Write']),
   logpush: access(['Logs Read'], ['Logs Write']),
   /** Of every phase. */

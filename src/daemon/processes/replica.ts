@@ -1,4 +1,5 @@
 import { ENTRY_POINTS, RULESETS } from '../../core/model/ruleset.js'
+import { ERROR_ASSETS, ERROR_PAGES } from '../../core/model/error-page.js'
 import { FALLBACK_ORIGIN, HOSTNAME } from '../../core/model/hostname.js'
 import { LIST_ITEMS, LISTS } from '../../core/model/list.js'
 import { MANAGED_TRANSFORMS, URL_NORMALIZATION } from '../../core/model/transforms.js'
@@ -35,6 +36,8 @@ const REPLICATED: readonly Kind<unknown>[] = [
   URL_NORMALIZATION,
   RULESETS,
   ENTRY_POINTS,
+  ERROR_ASSETS,
+  ERROR_PAGES,
   LISTS,
   LIST_ITEMS,
   WORKER_DOMAINS,

@@ -4,6 +4,8 @@ import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientStream, Responding } from './client-stream.js'
 import { withoutEdgeFields } from '../cache/fields.js'
+import { BytesSource } from '../bytes-source.js'
+import { customPage } from '../custom-pages.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
 import { withSecurityHeaders } from '../https-settings.js'
@@ -140,10 +142,12 @@ export class ClientResponse implements ResponseSink, Responding {
       return
     }
     const { rayId, method, startedAt: at, zone } = this.#exchange
-    const { headers, body } = errorPage(this.#accept, { ...issue, rayId, at, zone: zone.name })
+    const { headers, body } =
+      customPage(this.#context, this.#exchange, issue) ??
+      errorPage(this.#accept, { ...issue, rayId, at, zone: zone.name })
     this.head(issue.status, Object.entries({ ...headers, ...issue.headers }).flat())
-    if (method !== 'HEAD') this.data(body)
-    this.end()
+    if (method === 'HEAD') this.end()
+    else new BytesSource(this, body)
   }
 
   /** Switches the connection to another protocol: there is no HTTP response. Counted when it closes. */

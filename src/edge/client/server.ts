@@ -11,6 +11,7 @@ import { Origins } from '../../http/origins.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { ResponseCache } from '../cache/cache.js'
 import type { Stage } from '../response.js'
+import type { FindCustomPage } from '../custom-pages.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { trust } from './client-address.js'
 import { ClientConnection } from './connection.js'
@@ -50,6 +51,8 @@ export interface ProxyParts {
   readonly stages?: readonly Stage[]
   /** Receives solutions, before all rules; without it such posts are forwarded to the origin. */
   readonly challenges?: Challenges
+  /** Finds pages that replace those of the proxy. */
+  readonly customPages?: FindCustomPage
   /** Locations of clients; without it rules do not have them. */
   readonly geo?: Geo
   /** Resolves names of origins, and decides where hosts named through the API may lead. */
@@ -191,6 +194,7 @@ class ReverseProxy implements Proxy {
       turns,
       stages,
       challenges,
+      customPages: parts.customPages,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       accessLog,
       tracer: parts.tracer,

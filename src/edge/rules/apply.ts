@@ -1,6 +1,7 @@
 import type { ClientResponse } from '../client/client-response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
+import { BytesSource, lengthOf } from '../bytes-source.js'
 import { bufferBody } from './body-buffer.js'
 import { fieldContext } from '../../rules/fields/index.js'
 import type { ProxyContext } from '../proxy-context.js'
@@ -72,9 +73,9 @@ export function respondAsRule(client: ClientResponse, exchange: Exchange, run: R
       client.page(sent)
       break
     case 'answer':
-      client.head(sent.status, [...sent.headers, 'content-length', String(sent.body.length)])
-      if (exchange.method !== 'HEAD' && sent.body.length > 0) client.data(sent.body)
-      client.end()
+      client.head(sent.status, [...sent.headers, 'content-length', String(lengthOf(sent.body))])
+      if (exchange.method === 'HEAD') client.end()
+      else new BytesSource(client, sent.body)
   }
 }
 

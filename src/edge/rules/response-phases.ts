@@ -1,3 +1,4 @@
+import { BytesSource, lengthOf, type Bytes } from '../bytes-source.js'
 import type { ResponseSink } from '../response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
@@ -33,6 +34,8 @@ export class RuledResponse implements ResponseSink {
   #headed = false
   /** A rule has responded: data from the origin is discarded. */
   #replaced = false
+  /** Sends the response of a rule. */
+  #source: BytesSource | undefined
 
   constructor(next: ResponseSink, exchange: Exchange, run: Run, context: ProxyContext) {
     this.copies = next.copies === true
@@ -61,18 +64,21 @@ export class RuledResponse implements ResponseSink {
   }
 
   fail(error: unknown): void {
-    if (error === CLIENT_LEFT) this.#next.fail(error)
-    else if (!this.#headed) this.#failed(error)
+    if (error === CLIENT_LEFT) {
+      this.#source?.stop()
+      this.#next.fail(error)
+    } else if (!this.#headed) this.#failed(error)
     else if (!this.#replaced) this.#next.fail(error)
   }
 
   onDrain(listener: () => void): void {
-    this.#next.onDrain(listener)
+    // The listener of the source, which sends a rule's response, must stay.
+    if (!this.#replaced) this.#next.onDrain(listener)
   }
 
   /** Runs the phases. Returns the body of a rule that replaces the origin's. */
-  #judge(): Buffer | typeof CLOSED | undefined {
-    let body: Buffer | undefined
+  #judge(): Bytes | typeof CLOSED | undefined {
+    let body: Bytes | undefined
     if (!this.#exchange.hasRunCacheRules) runCacheRules(this.#exchange, this.#run)
     for (const phase of PHASES_OF_ANSWER) {
       if (phase === 'http_custom_errors' && this.#exchange.cache?.origin_error_page_passthru) continue
@@ -116,7 +122,7 @@ export class RuledResponse implements ResponseSink {
   }
 
   /** Replaces the response with a rule's, and returns its body. */
-  #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Buffer {
+  #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Bytes {
     const exchange = this.#exchange
     exchange.cached = undefined
     exchange.cacheStatus = undefined
@@ -130,16 +136,16 @@ export class RuledResponse implements ResponseSink {
     return body
   }
 
-  #send(body: Buffer | typeof CLOSED | undefined): void {
+  #send(body: Bytes | typeof CLOSED | undefined): void {
     this.#record()
     const { response, method } = this.#exchange
     if (body === CLOSED || !response) this.#next.fail(new ForcedClose())
     else if (body === undefined) this.#next.head(response.status, response.headers)
     else {
       this.#replaced = true
-      this.#next.head(response.status, [...response.headers, 'content-length', String(body.length)])
-      if (method !== 'HEAD') this.#next.data(body)
-      this.#next.end()
+      this.#next.head(response.status, [...response.headers, 'content-length', String(lengthOf(body))])
+      if (method === 'HEAD') this.#next.end()
+      else this.#source = new BytesSource(this.#next, body)
     }
   }
 

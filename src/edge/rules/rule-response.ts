@@ -1,4 +1,5 @@
 import { errorPage } from '../error-page.js'
+import type { Bytes } from '../bytes-source.js'
 import type { Exchange } from '../exchange.js'
 import { headerValues, type RawHeaders } from '../../http/headers.js'
 import type { TerminalAction } from '../../rules/types.js'
@@ -7,7 +8,7 @@ import type { TerminalAction } from '../../rules/types.js'
 export function renderRuleResponse(
   ending: Exclude<TerminalAction, { kind: 'close' }>,
   { rawHeaders, rayId, startedAt: at, zone }: Exchange,
-): { readonly status: number; readonly headers: RawHeaders; readonly body: Buffer } {
+): { readonly status: number; readonly headers: RawHeaders; readonly body: Bytes } {
   if (ending.kind === 'answer') return ending
   const { kind: _kind, headers: more, ...facts } = ending
   const accept = headerValues(rawHeaders, 'accept').join(', ')

@@ -2,6 +2,10 @@ import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import { type RawHeaders, withoutHeader } from '../../http/headers.js'
+import { contentTypeOf, PageTemplate, templateOf, type PageValues } from '../page-template.js'
+import type { Evaluate } from '../../expr/index.js'
+import { account, zone } from '../../core/scope.js'
+import type { RuleRun } from '../types.js'
 import { oneOfTwo } from './shared.js'
 
 /** Headers that describe the replaced body. */
@@ -27,7 +31,8 @@ export const serveError = action({
         Type.String({
           minLength: 1,
           maxLength: 200,
-          description: 'Name of a stored page. None are stored here: the proxy sends its own page for the status.',
+          description:
+            'Name of a stored page of the same account or zone (`custom_pages/assets`). Without one the proxy sends its own page for the status.',
         }),
       ),
       content_type: Type.Optional(Type.Enum(['application/json', 'text/html', 'text/plain', 'text/xml'])),
@@ -39,17 +44,23 @@ export const serveError = action({
   ),
 
   check: (params) => oneOfTwo('', params, 'content', 'asset_name'),
-  inert: ({ asset_name }) => (asset_name === undefined ? [] : ['/asset_name']),
 
-  prepare({ content, content_type: type = 'text/html', status_code }) {
-    const body = content === undefined ? undefined : Buffer.from(content)
-    return ({ exchange: { response } }) => {
+  prepare({ content, asset_name: name, content_type: type, status_code }, { place, accountId, parts, value }) {
+    const inline = content === undefined ? undefined : new PageTemplate(content)
+    const country = value('ip.src.country')
+    return (run) => {
+      const { response, zone: own } = run.exchange
       if (!response || response.status < 400) return false
       const status = status_code ?? response.status
-      // Only a name of a stored page.
-      if (!body) return { kind: 'page', status }
+      const scope = place.level === 'zone' ? zone(own.id) : account(accountId)
+      const page = name === undefined ? undefined : parts.errorAsset(scope, name)
+      const template = inline ?? (page && templateOf(page))
+      // No page is stored under this name.
+      if (!template) return { kind: 'page', status }
       const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, response.headers)
-      return { kind: 'answer', status, headers: [...headers, 'content-type', type], body }
+      const sent = page ? contentTypeOf(type ?? page.type) : (type ?? 'text/html')
+      const body = template.render(valuesOf(run, country))
+      return { kind: 'answer', status, headers: [...headers, 'content-type', sent], body }
     }
   },
 
@@ -60,4 +71,11 @@ export const serveError = action({
     },
     { phase: 'http_custom_errors', params: { asset_name: 'sorry', content_type: 'text/html', status_code: 503 } },
   ],
+})
+
+/** Returns the values of the tokens that a page can have in it. */
+const valuesOf = ({ exchange, context }: RuleRun, country: Evaluate): PageValues => ({
+  clientAddress: exchange.clientAddress,
+  rayId: exchange.rayId,
+  country: () => String(country(context) ?? ''),
 })

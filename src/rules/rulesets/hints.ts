@@ -19,6 +19,15 @@ const DOUBTFUL = 20100
 const INERT = 10900
 const MAX_HINTS = 100
 
+/** Returns whether a page of this name is stored for `serve_error` rules. */
+type IsPage = (name: string) => boolean
+
+const MISSING_PAGE: Hint = {
+  code: INERT,
+  pointer: '/action_parameters/asset_name',
+  message: 'without effect until a page with this name is stored in custom_pages/assets of the same account or zone',
+}
+
 /** Actions after which no further rule of the phase runs. */
 const TERMINATING = new Set([
   'block',
@@ -31,12 +40,17 @@ const TERMINATING = new Set([
 ])
 
 /** Returns hints about the rules of a ruleset, at most 100; pointers as `/rules/0/expression`. */
-export async function rulesHints(rules: readonly Rule[], phase: string | undefined, pause: Pause): Promise<Hint[]> {
+export async function rulesHints(
+  rules: readonly Rule[],
+  phase: string | undefined,
+  pause: Pause,
+  isPage?: IsPage,
+): Promise<Hint[]> {
   const hints: Hint[] = []
   for (const [index, rule] of rules.entries()) {
     await pause()
     const at = `/rules/${index}`
-    hints.push(...ownHints(rule, phase).map((hint) => ({ ...hint, pointer: `${at}${hint.pointer}` })))
+    hints.push(...ownHints(rule, phase, isPage).map((hint) => ({ ...hint, pointer: `${at}${hint.pointer}` })))
     if (hints.length >= MAX_HINTS) break
   }
   for (const { hidden, hider } of hiddenRules(rules))
@@ -45,11 +59,11 @@ export async function rulesHints(rules: readonly Rule[], phase: string | undefin
 }
 
 /** Returns hints about one rule of a ruleset; pointers are relative to it. */
-export function ruleHints(rules: readonly Rule[], index: number, phase: string): Hint[] {
+export function ruleHints(rules: readonly Rule[], index: number, phase: string, isPage?: IsPage): Hint[] {
   const rule = rules[index]
   if (rule === undefined) return []
   const found = hiddenRules(rules).find(({ hidden }) => hidden === index)
-  const hints = ownHints(rule, phase)
+  const hints = ownHints(rule, phase, isPage)
   return [...hints, ...(found ? [{ ...neverReached(found.hider), pointer: '/expression' }] : [])].slice(0, MAX_HINTS)
 }
 
@@ -58,7 +72,7 @@ const neverReached = (hider: number) => ({
   message: `the rule is never reached: rule ${hider + 1} matches every request and ends the evaluation`,
 })
 
-function ownHints(rule: Rule, phase: string | undefined): Hint[] {
+function ownHints(rule: Rule, phase: string | undefined, isPage: IsPage = () => true): Hint[] {
   const action = ACTIONS.get(rule.action)
   const doubtful = expressionsOf(rule, action).flatMap(({ pointer, text, gives }): Hint[] => {
     const expression = parsed(() =>
@@ -74,7 +88,13 @@ function ownHints(rule: Rule, phase: string | undefined): Hint[] {
       rule.action_parameters === undefined ? '/action' : `/action_parameters${pointer}`,
     ),
   ]
-  return [...doubtful, ...inert.map((pointer) => ({ code: INERT, pointer, message: 'stored, without effect here' }))]
+  const asset = rule.action === 'serve_error' ? rule.action_parameters?.['asset_name'] : undefined
+  const missing = typeof asset === 'string' && !isPage(asset) ? [MISSING_PAGE] : []
+  return [
+    ...doubtful,
+    ...inert.map((pointer) => ({ code: INERT, pointer, message: 'stored, without effect here' })),
+    ...missing,
+  ]
 }
 
 /** Returns the rules that no request reaches, each with the rule that ends the evaluation before it. */

@@ -267,11 +267,6 @@ const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
     '/action_parameters/shared_dictionary',
   ],
   [FIREWALL, { action: 'skip', action_parameters: { products: ['waf', 'bic'] } }, '/action_parameters/products/1'],
-  [
-    'http_custom_errors',
-    { action: 'serve_error', action_parameters: { asset_name: 'sorry', content_type: 'text/html', status_code: 503 } },
-    '/action_parameters/asset_name',
-  ],
   [FIREWALL, { action: 'ddos_dynamic' }, '/action'],
   ['magic_transit', { action: 'block' }, '/action'],
   [

@@ -1,0 +1,70 @@
+import got, { TimeoutError } from 'got'
+import { NotPublic, type Egress } from './egress.js'
+
+export interface FetchOptions {
+  /** Maximum bytes after the content coding is decoded. */
+  readonly maxBytes: number
+  /** Timeout of the whole exchange. */
+  readonly timeoutMs: number
+  readonly userAgent: string
+}
+
+export interface FetchedPage {
+  readonly status: number
+  /** The value of `content-type`; empty without one. */
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** The page was not fetched. The message says why, and nothing about the private network. */
+export class NotFetched extends Error {
+  override readonly name = 'NotFetched'
+}
+
+/**
+ * Gets a page through the guarded egress, whatever its status. Follows no redirect: it is an error that says so. Throws
+ * {@link NotFetched}.
+ */
+export async function fetchPage(
+  egress: Pick<Egress, 'agents'>,
+  url: URL,
+  { maxBytes, timeoutMs, userAgent }: FetchOptions,
+): Promise<FetchedPage> {
+  const agents = egress.agents({ maxSockets: 1 })
+  try {
+    const request = got.stream(url, {
+      agent: { http: agents.http, https: agents.https },
+      headers: { 'user-agent': userAgent, accept: 'text/html, */*;q=0.8' },
+      followRedirect: false,
+      throwHttpErrors: false,
+      retry: { limit: 0 },
+      timeout: { request: timeoutMs },
+    })
+    let head = { status: 0, type: '' }
+    request.once('response', ({ statusCode, headers }: { statusCode: number; headers: Record<string, string> }) => {
+      head = { status: statusCode, type: headers['content-type'] ?? '' }
+    })
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxBytes) throw new NotFetched(`the page is larger than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    if (head.status >= 300 && head.status < 400)
+      throw new NotFetched(`the server responded with ${head.status}; redirects are not followed, name the final URL`)
+    return { ...head, bytes: Buffer.concat(chunks) }
+  } catch (error) {
+    throw error instanceof NotFetched ? error : new NotFetched(reasonOf(error), { cause: error })
+  } finally {
+    agents.destroy()
+  }
+}
+
+function reasonOf(error: unknown): string {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof NotPublic) return cause.message
+    if (cause instanceof TimeoutError) return 'the server did not send the page in time'
+  }
+  return 'the page could not be fetched: no connection, an invalid certificate, or a broken response'
+}
