@@ -52,3 +52,8 @@ export class BytesSource {
     }
   }
 }
+
+/** Sends the whole body of a response whose head was sent, none for HEAD, then ends the response. */
+export function sendBody(sink: ResponseSink, method: string, bytes: Bytes): BytesSource {
+  return new BytesSource(sink, method === 'HEAD' ? [] : bytes)
+}

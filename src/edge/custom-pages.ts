@@ -4,7 +4,7 @@ import type { Bytes } from './bytes-source.js'
 import { lengthOf } from './bytes-source.js'
 import { errorBox, type ErrorFacts } from './error-page.js'
 import type { Exchange } from './exchange.js'
-import type { ProxyContext } from './proxy-context.js'
+import type { FieldDeps } from '../rules/fields/source.js'
 
 /** Returns the page that replaces one of the proxy in a zone, or in its account. */
 export type FindCustomPage = (
@@ -25,7 +25,7 @@ function pageOf({ reason, status }: Pick<ErrorFacts, 'reason' | 'status'>): Erro
 
 /** Returns the page of the owner of a site instead of the error page; undefined if there is none for this error. */
 export function customPage(
-  { customPages, fields }: ProxyContext,
+  { customPages, fields }: { readonly customPages: FindCustomPage | undefined; readonly fields: FieldDeps },
   { zone, clientAddress, rayId, startedAt: at }: Exchange,
   facts: Pick<ErrorFacts, 'status' | 'reason' | 'detail' | 'retryAfter'>,
 ): { readonly headers: Readonly<Record<string, string>>; readonly body: Bytes } | undefined {

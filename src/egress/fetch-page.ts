@@ -17,13 +17,13 @@ export interface FetchedPage {
 }
 
 /** The page was not fetched. The message says why, and nothing about the private network. */
-export class NotFetched extends Error {
+class NotFetched extends Error {
   override readonly name = 'NotFetched'
 }
 
 /**
  * Gets a page through the guarded egress, whatever its status. Follows no redirect: it is an error that says so. Throws
- * {@link NotFetched}.
+ * an error whose message the user may read.
  */
 export async function fetchPage(
   egress: Pick<Egress, 'agents'>,

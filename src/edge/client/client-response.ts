@@ -4,7 +4,7 @@ import type { ResponseSink } from '../response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientStream, Responding } from './client-stream.js'
 import { withoutEdgeFields } from '../cache/fields.js'
-import { BytesSource } from '../bytes-source.js'
+import { sendBody } from '../bytes-source.js'
 import { customPage } from '../custom-pages.js'
 import { errorPage } from '../error-page.js'
 import type { Exchange } from '../exchange.js'
@@ -146,8 +146,7 @@ export class ClientResponse implements ResponseSink, Responding {
       customPage(this.#context, this.#exchange, issue) ??
       errorPage(this.#accept, { ...issue, rayId, at, zone: zone.name })
     this.head(issue.status, Object.entries({ ...headers, ...issue.headers }).flat())
-    if (method === 'HEAD') this.end()
-    else new BytesSource(this, body)
+    sendBody(this, method, body)
   }
 
   /** Switches the connection to another protocol: there is no HTTP response. Counted when it closes. */

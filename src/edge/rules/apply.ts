@@ -1,7 +1,7 @@
 import type { ClientResponse } from '../client/client-response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
-import { BytesSource, lengthOf } from '../bytes-source.js'
+import { lengthOf, sendBody } from '../bytes-source.js'
 import { bufferBody } from './body-buffer.js'
 import { fieldContext } from '../../rules/fields/index.js'
 import type { ProxyContext } from '../proxy-context.js'
@@ -74,8 +74,7 @@ export function respondAsRule(client: ClientResponse, exchange: Exchange, run: R
       break
     case 'answer':
       client.head(sent.status, [...sent.headers, 'content-length', String(lengthOf(sent.body))])
-      if (exchange.method === 'HEAD') client.end()
-      else new BytesSource(client, sent.body)
+      sendBody(client, exchange.method, sent.body)
   }
 }
 

@@ -1,4 +1,4 @@
-import { BytesSource, lengthOf, type Bytes } from '../bytes-source.js'
+import { type BytesSource, lengthOf, sendBody, type Bytes } from '../bytes-source.js'
 import type { ResponseSink } from '../response.js'
 import { ForcedClose } from '../client/client-response.js'
 import type { Exchange } from '../exchange.js'
@@ -144,8 +144,7 @@ export class RuledResponse implements ResponseSink {
     else {
       this.#replaced = true
       this.#next.head(response.status, [...response.headers, 'content-length', String(lengthOf(body))])
-      if (method === 'HEAD') this.#next.end()
-      else this.#source = new BytesSource(this.#next, body)
+      this.#source = sendBody(this.#next, method, body)
     }
   }
 

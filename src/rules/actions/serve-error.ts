@@ -77,5 +77,8 @@ export const serveError = action({
 const valuesOf = ({ exchange, context }: RuleRun, country: Evaluate): PageValues => ({
   clientAddress: exchange.clientAddress,
   rayId: exchange.rayId,
-  country: () => String(country(context) ?? ''),
+  country() {
+    const code = country(context)
+    return typeof code === 'string' ? code : ''
+  },
 })
