@@ -23,7 +23,7 @@ function pageOf({ reason, status }: Pick<ErrorFacts, 'reason' | 'status'>): Erro
   return status > 500 && !NOT_REPLACED.has(status) ? '500_errors' : undefined
 }
 
-/** Returns the page of the owner of a site instead of the error page; undefined if there is none for this error. */
+/** Returns the page of the owner of a site instead of the error page; undefined if none is stored for this error. */
 export function customPage(
   { customPages, fields }: { readonly customPages: FindCustomPage | undefined; readonly fields: FieldDeps },
   { zone, clientAddress, rayId, startedAt: at }: Exchange,
