@@ -161,6 +161,20 @@ export const ConfigFile = Type.Object(
           '127.0.0.1:9901',
           'Address of /livez, /readyz, /metrics, /status and /reload. Never public.',
         ),
+        hosts: Type.Array(
+          Type.String({
+            pattern: '^(\\*|[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?)$',
+            'x-message': 'must be a host name without port, or "*"',
+            examples: ['edged'],
+          }),
+          {
+            default: [],
+            maxItems: 100,
+            description:
+              'Names by which monitoring reaches that address, such as the name of a container; "*": every name. IP ' +
+              'addresses and localhost are always allowed. /livez and /readyz respond under every name.',
+          },
+        ),
       },
       { ...strict, default: {}, description: 'For operators and their monitoring.' },
     ),

@@ -3,8 +3,11 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { messageOf } from '../core/errors.js'
 import { listen, type Listening } from '../http/listen.js'
+import { hostIssue } from './admin-hosts.js'
 import type { BackupResponse } from './backup.js'
 import type { DaemonStatus, ReloadResponse } from './status.js'
+
+const PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz'])
 
 /** The metrics as Prometheus text. */
 export interface Scrape {
@@ -15,6 +18,8 @@ export interface Scrape {
 /** The daemon, as the admin listener sees it. */
 export interface AdminDeps {
   readonly metrics: Scrape
+  /** Names under which it responds besides IP addresses and localhost (`admin.hosts`). */
+  hosts(): readonly string[]
   /** Returns why the daemon is not ready; empty if it is. */
   notReady(): readonly string[]
   /** Returns what does not work although the daemon is ready. */
@@ -29,17 +34,25 @@ export interface AdminDeps {
 /** Serves `/livez`, `/readyz`, `/metrics` (Prometheus text), `/status` `POST /reload` and `POST /backup`. */
 export async function listenAdmin(address: string, deps: AdminDeps): Promise<Listening> {
   const server: Server = createServer((request, response) => {
-    respond(request, response, deps).catch(() => response.destroy())
+    respond(request, response, address, deps).catch(() => response.destroy())
   })
   server.requestTimeout = 10_000
   return await listen(server, address, 'admin')
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, deps: AdminDeps): Promise<void> {
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  listen: string,
+  deps: AdminDeps,
+): Promise<void> {
   const send = (status: number, text: string, type = 'text/plain; charset=utf-8') =>
     response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
   const { url, method } = request
 
+  // Probes learn nothing but whether it is ready, and are often sent by the name of a container.
+  const issue = PROBES.has(url ?? '') ? undefined : hostIssue(request.headers.host, { listen, hosts: deps.hosts() })
+  if (issue !== undefined) return void send(403, `${issue}\n`)
   if (url === '/reload') {
     if (method !== 'POST') return void send(405, 'POST only\n')
     // A page in a browser on this machine must not reload the daemon.

@@ -77,7 +77,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   store: ({ store }) => store,
   secrets: ({ secrets }) => secrets,
   machines: ({ machines }) => machines,
-  admin: ({ admin }) => admin,
+  'admin.listen': ({ admin }) => admin.listen,
   pipelines: described,
   'control.listen': ({ control }) => control.listen,
   'control.tls': ({ control }) => control.tls,

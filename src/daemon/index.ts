@@ -104,7 +104,7 @@ async function start(
     metrics: async () => await (later.serving?.scrape() ?? metrics.metrics()),
   }
   // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
-  const admin = stack.use(await listenAdmin(first.admin.listen, adminDeps({ scrape, state, reloader, later })))
+  const admin = stack.use(await listenAdmin(first.admin.listen, adminDeps({ config, scrape, state, reloader, later })))
 
   const foundation = await openFoundation(stack, config, { state, clock, log, metrics, acceptEmptyStore, signal })
   const { store, keys, blobs, egress, logpush } = foundation
@@ -190,17 +190,20 @@ async function start(
 
 /** Returns what the admin listener responds with, from the first moment of the start. */
 const adminDeps = ({
+  config,
   scrape,
   state,
   reloader,
   later,
 }: {
+  config: () => Config
   scrape: Scrape
   state: DaemonState
   reloader: Reloader
   later: LaterParts
 }): AdminDeps => ({
   metrics: scrape,
+  hosts: () => config().admin.hosts,
   notReady: () => state.notReady(),
   limited: () => state.limited(),
   status: () => state.status(),

@@ -19,6 +19,10 @@ export const MUTANTS: readonly Mutant[] = [
     `if (!request.complete) socket.destroy()`,
     '',
   ]),
+  ...of('src/daemon/admin.ts', 'test/daemon/admin-hosts.test.ts', [
+    `if (issue !== undefined) return`,
+    'if (false) return',
+  ]),
   // Who may do what.
   ...of(
     'control/http/auth/policies.ts',
