@@ -7,9 +7,9 @@ import { DEFLATE_END, Deflater, type CompressedChunk } from './deflater.js'
 import type { Shared } from './shared-formatting.js'
 import { Buffers } from './spool/buffers.js'
 
-const READ_BYTES = 64 * 1024
-/** A piece of a batch is 256 KiB and a record. */
-const TEXT_BYTES = 320 * 1024
+const READ_BYTES = 128 * 1024
+/** A piece of a batch is 512 KiB and a record. */
+const TEXT_BYTES = 576 * 1024
 /** Buffers that are kept while nobody uses them. */
 const MAX_FREE = 12
 

@@ -5,6 +5,7 @@ import type { BatchLimits } from './limits.js'
 import { lineAt, linesOf, linesUpTo, linesWithin } from './formatted-block.js'
 import type { Lines, SpoolPosition } from './spool-position.js'
 import type { Shared } from './shared-formatting.js'
+import type { JobRows } from './shared-rows.js'
 import type { Frame } from './spool/types.js'
 import type { Buffers } from './spool/buffers.js'
 import type { SharedChunk, BufferedBody, BatchBodyHandle } from './batch-buffer.js'
@@ -22,8 +23,14 @@ export interface Stages {
   readonly dedupe?: Dedupe | undefined
 }
 
+export interface BatchBuilderOptions {
+  readonly stages?: Stages
+  readonly shared?: Shared | undefined
+  readonly rows?: JobRows | undefined
+}
+
 /** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
-const PIECE = 256 * 1024
+const PIECE = 512 * 1024
 const SHORT_PIECE = 32 * 1024
 
 /** The batch that a job fills now. */
@@ -36,6 +43,7 @@ export class BatchBuilder {
   #memory: Buffer<ArrayBuffer> | undefined
   readonly #text: BatchText
   readonly #shared: Shared | undefined
+  readonly #rows: JobRows | undefined
   readonly #stages: Stages
   #handedOn = 0
   /** Where the text begins that has not been handed on and how many records are before it; where it ends, when it has to be. */
@@ -52,19 +60,20 @@ export class BatchBuilder {
   /** It takes no further line. */
   full = false
 
-  /** `buffers`: for its text. `stages`: those of the job. `shared`: with jobs of the same recipe. */
+  /** `buffers`: for its text. `stages`: those of the job. `shared`: with jobs of the same recipe; `rows`: of the same style. */
   constructor(
     job: CompiledJob,
     limits: BatchLimits,
     stage: BufferedBody,
     buffers: Buffers,
-    { stages = {}, shared }: { stages?: Stages; shared?: Shared | undefined } = {},
+    { stages = {}, shared, rows }: BatchBuilderOptions = {},
   ) {
     this.#stages = stages
     this.#job = job
     this.#limits = limits
     this.#stage = stage
     this.#shared = shared
+    this.#rows = rows
     this.#buffers = buffers
     this.#text = new BatchText(job.format, (bytes) => this.#room(bytes))
   }
@@ -102,10 +111,12 @@ export class BatchBuilder {
   }
 
   #write(lines: Lines, index: number, end: number): number {
-    const { keeps, looks, samples, writes } = this.#job
+    const { keeps, looks, samples } = this.#job
     const { bytes, records } = this.#limits
-    const { shape, dedupe } = this.#stages
+    const { dedupe } = this.#stages
     const text = this.#text
+    const { frame } = lines
+    const rows = frame !== undefined && this.#rows?.begin(frame) ? this.#rows : undefined
     for (let at = index; at < end; at++) {
       const found = lines.record(at, looks)
       if (!keeps(found)) continue
@@ -117,8 +128,8 @@ export class BatchBuilder {
         this.sampledOut++
         continue
       }
-      const record = lines.record(at, writes)
-      text.add(shape === undefined ? record : shape(record))
+      if (rows?.has(frame!, at)) rows.addTo(text, at)
+      else this.#add(lines, at)
       if (text.size > bytes && text.records > 1) {
         text.removeLast()
         this.full = true
@@ -131,9 +142,15 @@ export class BatchBuilder {
     return end
   }
 
+  #add(lines: Lines, at: number): void {
+    const { shape } = this.#stages
+    const record = lines.record(at, this.#job.writes)
+    this.#text.add(shape === undefined ? record : shape(record))
+  }
+
   /** The same, from what another job may have written already. */
   #copy(lines: Lines, shared: Shared, frame: Frame, index: number, end: number): number {
-    const page = shared.page(frame, this.#job)
+    const page = shared.page(frame, this.#job, this.#rows)
     const { bytes, records } = this.#limits
     const text = this.#text
     const line = lineAt(page, index)
@@ -153,6 +170,11 @@ export class BatchBuilder {
     if (count === wanted) return end
     this.full = true
     return page.indexes[line + count]!
+  }
+
+  /** Whether `flush` has something to hand on. */
+  get isDue(): boolean {
+    return this.#pieceEnd !== undefined
   }
 
   /** Hands on what has to be; resolves when there is room for more. */

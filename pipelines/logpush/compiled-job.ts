@@ -68,6 +68,8 @@ export interface CompiledJob {
   readonly format: Format
   /** Jobs with the same recipe make the same lines of the same records; undefined if no other job does. */
   readonly recipe: string | undefined
+  /** Jobs with the same style write the fields of the same records alike; undefined if no other job does. */
+  readonly style: string | undefined
   /** Set where subrequests become part of their parents. */
   readonly merge: OutputOptions | undefined
   readonly settings: JobSettings
@@ -136,6 +138,7 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
       isAny || format.sampleRate < 1 || format.mergeSubrequests || reshape !== undefined || dedupe !== undefined
         ? undefined
         : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
+    style: isAny || reshape !== undefined ? undefined : format.style,
     merge: format.mergeSubrequests ? options : undefined,
     settings,
   }

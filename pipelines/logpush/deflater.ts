@@ -15,7 +15,10 @@ export interface CompressedChunk {
 export const DEFLATE_END = Uint8Array.of(3, 0)
 
 // The most memory that zlib takes: saves some of the time at each level.
-const OPTIONS = { memLevel: 9, chunkSize: 64 * 1024, flush: constants.Z_SYNC_FLUSH }
+const OPTIONS = { memLevel: 9, flush: constants.Z_SYNC_FLUSH }
+/** Output has room for this share of the text, which is more than most logs need: each further piece of it is one more turn. */
+const OUTPUT_SHARE = 1 / 3
+const MIN_OUTPUT_BYTES = 4096
 /** What gzip writes around a piece: its header, and behind it {@link DEFLATE_END}, the checksum and the length. */
 const HEADER_BYTES = 10
 const TRAILER_BYTES = 8
@@ -42,10 +45,7 @@ export class Deflater {
     memory.set(text)
     const copy = memory.subarray(0, length)
     try {
-      const file = await this.#queue.add(async () => await gzipped(copy, level))
-      const behind = file.length - TRAILER_BYTES
-      const bytes = file.subarray(HEADER_BYTES, behind - DEFLATE_END.length)
-      return { bytes: compact(bytes), crc: file.readUInt32LE(behind), length }
+      return await this.#queue.add(async () => await compressed(copy, level))
     } finally {
       this.#buffers.give(memory)
     }
@@ -53,20 +53,37 @@ export class Deflater {
 }
 
 /**
- * Returns a text as a gzip file whose data is flushed before it ends. zlib then calculates the checksum in its thread, too.
+ * Compresses a text as a gzip file whose data is flushed before it ends. zlib then calculates the checksum in its thread, too.
  * A deflate state of its own for each piece: one that is used again can give other bytes for the same text.
  */
-async function gzipped(text: Uint8Array, level: number): Promise<Buffer> {
+async function compressed(text: Uint8Array, level: number): Promise<CompressedChunk> {
   return await new Promise((resolve, reject) => {
-    const gzip = createGzip({ ...OPTIONS, level })
+    const chunkSize = Math.max(MIN_OUTPUT_BYTES, Math.ceil(text.length * OUTPUT_SHARE))
+    const gzip = createGzip({ ...OPTIONS, chunkSize, level })
     const parts: Buffer[] = []
+    let length = 0
     // Events: an iterator takes a third more time of the main thread.
-    gzip.on('data', (part: Buffer) => parts.push(part))
+    gzip.on('data', (part: Buffer) => {
+      parts.push(part)
+      length += part.length
+    })
     gzip.on('error', reject)
-    gzip.on('end', () => resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts)))
+    gzip.on('end', () => resolve(chunkOf(parts, length, text.length)))
     // The text is flushed, not finished, because the stream does not know yet that nothing follows.
     gzip.write(text, () => gzip.end())
   })
+}
+
+/** Returns what is between the header of a gzip file and its end. */
+function chunkOf(parts: readonly Buffer[], fileLength: number, length: number): CompressedChunk {
+  const [first, last] = parts
+  const endLength = DEFLATE_END.length + TRAILER_BYTES
+  // Most often the data is one part and the end is another: nothing is copied.
+  if (parts.length === 2 && last!.length === endLength)
+    return { bytes: compact(first!.subarray(HEADER_BYTES)), crc: last!.readUInt32LE(DEFLATE_END.length), length }
+  const file = Buffer.concat(parts, fileLength)
+  const behind = fileLength - TRAILER_BYTES
+  return { bytes: compact(file.subarray(HEADER_BYTES, fileLength - endLength)), crc: file.readUInt32LE(behind), length }
 }
 
 /**

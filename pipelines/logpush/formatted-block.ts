@@ -1,5 +1,6 @@
 import type { Output } from '../records/index.js'
 import type { CompiledJob } from './compiled-job.js'
+import type { JobRows } from './shared-rows.js'
 import type { Frame } from './spool/types.js'
 
 /** The lines of one frame as a job writes them. */
@@ -12,12 +13,14 @@ export interface FormattedBlock {
   readonly ends: Int32Array
 }
 
-/** Writes a page, whose text stands until `output` is used again. */
+/** Writes a page, whose text stands until `output` is used again; `shared`: rows of the job. */
 export function formattedBlock(
   frame: Frame,
   { keeps, looks, writes, format }: CompiledJob,
   output: Output,
+  shared?: JobRows,
 ): FormattedBlock {
+  const rows = shared?.begin(frame) ? shared : undefined
   const indexes = new Int32Array(frame.count)
   const ends = new Int32Array(frame.count)
   let lines = 0
@@ -25,7 +28,8 @@ export function formattedBlock(
   for (let index = 0; index < frame.count; index++) {
     if (!keeps(frame.record(index, looks))) continue
     output.append(format.delimiter)
-    format.write(frame.record(index, writes), output)
+    if (rows?.has(frame, index)) rows.write(index, output)
+    else format.write(frame.record(index, writes), output)
     indexes[lines] = index
     ends[lines++] = output.length
   }

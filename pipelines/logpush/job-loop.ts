@@ -122,7 +122,7 @@ export class JobLoop {
 
   /** The next batch, once it is complete; undefined if no more can be sent, or if nothing is left of `redo`. */
   async #make(reader: Reader, redo: PlannedBatch | undefined): Promise<ReadyBatch | undefined> {
-    const { id, job, shared, sink, control } = this.#of
+    const { id, job, shared, rows, sink, control } = this.#of
     const { batchBuffer, loop, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
     const limits =
@@ -134,6 +134,7 @@ export class JobLoop {
       new BatchBuilder(job, { ...limits, intervalMs }, batchBuffer.begin(sink.encoding, level), batchBuffer.buffers, {
         stages: this.#stages,
         shared,
+        rows,
       })
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0
@@ -145,7 +146,7 @@ export class JobLoop {
     const dueMs = (from: number) => Math.min(from + intervalMs - clock.now(), began + intervalMs - clock.monotonic())
     try {
       while (!this.#isOver) {
-        const lines = await this.#lines(reader, redo)
+        const lines = reader.cached?.() ?? (await this.#lines(reader, redo))
         if (lines === undefined) {
           if (redo !== undefined) break
           if (batch !== undefined && batch.records > 0) {
@@ -178,7 +179,7 @@ export class JobLoop {
           } else if (dueMs(Infinity) <= 0) break
           if (control.interrupted) break
         }
-        await loop.yieldToEventLoop()
+        if (loop.isOver) await loop.yieldToEventLoop()
       }
       if (batch === undefined || batch.records === 0 || this.#isOver) {
         await batch?.discard()
@@ -239,7 +240,7 @@ export class JobLoop {
     let index = lines.begin
     while (index < end && !batch.full) {
       index = batch.add(lines, index, end)
-      await batch.flush()
+      if (batch.isDue) await batch.flush()
     }
     if (this.#of.tap?.isWatched) this.#of.tap.show(lines, lines.begin, index)
     this.#of.metrics.read(index - lines.begin)

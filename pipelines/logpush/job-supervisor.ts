@@ -14,6 +14,7 @@ import type { Progress } from './monitor.js'
 import { JobLoop } from './job-loop.js'
 import type { SessionDeps } from './session.js'
 import type { SharedFormatting } from './shared-formatting.js'
+import type { SharedRows } from './shared-rows.js'
 import { CursorLost, SpoolUnavailable, type Cursor, type Spool } from './spool/types.js'
 import { NoRoom } from './batch-buffer.js'
 import { JobStatus } from './status.js'
@@ -44,6 +45,7 @@ export interface TaskDeps extends SessionDeps {
   readonly store: Store
   readonly vault: Vault
   readonly sharing: SharedFormatting
+  readonly sharedRows: SharedRows
   /** Opens a destination; throws InvalidInput. */
   readonly open: (destination: string) => Sink
   /** What destinations have in common that share places for uploads. */
@@ -155,7 +157,7 @@ export class JobSupervisor {
   }
 
   async #turn(job: TaskJob): Promise<void> {
-    const { open, destinationKey, options, sharing, vault } = this.#deps
+    const { open, destinationKey, options, sharing, sharedRows, vault } = this.#deps
     const compiled = compileJob(job, this.#of.id, options().filter)
     const text = destinationOf(job, this.#of.scope, this.#of.id, vault)
     const sink = open(text)
@@ -164,10 +166,12 @@ export class JobSupervisor {
     const { recipe } = compiled
     const { type, id } = this.#of.scope
     const shared = recipe === undefined ? undefined : sharing.join(`${type}/${id}`, recipe)
+    const rows = sharedRows.join(`${type}/${id}`, compiled)
     const of = {
       ...this.#of,
       job: compiled,
       shared,
+      rows,
       sink,
       destination: destinationKey(text),
       control: this.#control,
@@ -180,6 +184,7 @@ export class JobSupervisor {
     } finally {
       this.#session = undefined
       shared?.leave()
+      rows?.leave()
       await sink.close()
     }
   }

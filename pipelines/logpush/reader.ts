@@ -30,6 +30,15 @@ class PlainReader implements Reader {
     const frame = await this.#spool.frame(this.#position)
     if (frame === undefined) return undefined
     if (!this.#spool.sparse) this.missed += Math.max(0, frame.first - this.#position)
+    return this.#from(frame)
+  }
+
+  cached(): FrameLines | undefined {
+    const frame = this.#spool.cached?.(this.#position)
+    return frame && this.#from(frame)
+  }
+
+  #from(frame: Frame): FrameLines {
     return new FrameLines(frame, Math.max(0, this.#position - frame.first))
   }
 
@@ -45,7 +54,7 @@ class PlainReader implements Reader {
 }
 
 /** At each position that is a multiple of it, texts may be cut. */
-const CUT = 2048
+const CUT = 4096
 
 /** Lines whose fields are scanned again, as the job names them. */
 class ViewReader implements Reader {
@@ -66,7 +75,14 @@ class ViewReader implements Reader {
   }
 
   async next(): Promise<Lines | undefined> {
-    const lines = await this.#reader.next()
+    return this.#view(await this.#reader.next())
+  }
+
+  cached(): Lines | undefined {
+    return this.#view(this.#reader.cached())
+  }
+
+  #view(lines: FrameLines | undefined): Lines | undefined {
     return lines && new ViewLines(lines, this.#scanner)
   }
 

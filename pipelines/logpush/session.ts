@@ -7,6 +7,7 @@ import type { DeadLetter } from './dead-letter.js'
 import type { JobSignal } from './job-signal.js'
 import type { JobMetrics } from './metrics.js'
 import type { Shared } from './shared-formatting.js'
+import type { JobRows } from './shared-rows.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
 import type { JobStatus } from './status.js'
 import type { Tap } from './tap.js'
@@ -35,6 +36,8 @@ export interface SessionOf {
   readonly job: CompiledJob
   /** With jobs of the same recipe on the same spool. */
   readonly shared?: Shared | undefined
+  /** With jobs of the same style on the same spool. */
+  readonly rows?: JobRows | undefined
   readonly sink: Sink
   /** Shows the records. */
   readonly tap?: Tap | undefined

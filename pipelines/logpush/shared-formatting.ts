@@ -4,13 +4,14 @@ import type { CompiledJob } from './compiled-job.js'
 import type { CompressedChunk } from './deflater.js'
 import { FormattedBlocks } from './formatted-blocks.js'
 import { formattedBlock, type FormattedBlock } from './formatted-block.js'
+import type { JobRows } from './shared-rows.js'
 import type { Frame } from './spool/types.js'
 
 /** All jobs together keep so many bytes of pages, and of compressed pieces; jobs that are further apart work for themselves. */
 const PAGE_BYTES = 2 * 2 ** 20
 const PIECE_BYTES = 2 * 2 ** 20
 /** A piece counts for so much while it is compressed. */
-const UNDER_WAY = 64 * 1024
+const UNDER_WAY = 128 * 1024
 /** What an entry costs besides its bytes. */
 const OVERHEAD = 512
 
@@ -19,7 +20,7 @@ export interface Shared {
   /** No other job does now. */
   readonly alone: boolean
   /** The lines of a frame; they stand until the next call, by whichever job. */
-  page(frame: Frame, job: CompiledJob): FormattedBlock
+  page(frame: Frame, job: CompiledJob, rows?: JobRows): FormattedBlock
   /** What `deflate` gives for a text; `id` says which text. */
   deflated(id: string, deflate: () => Promise<CompressedChunk>): Promise<CompressedChunk>
   leave(): void
@@ -53,7 +54,7 @@ export class SharedFormatting {
       get alone() {
         return group.members < 2
       },
-      page: (frame, job) => this.#page(`${id} ${frame.first}`, frame, job),
+      page: (frame, job, rows) => this.#page(`${id} ${frame.first}`, frame, job, rows),
       deflated: async (at, deflate) => await this.#deflated(`${id} ${at}`, deflate),
       leave: () => {
         if (--group.members === 0) this.#groups.delete(key)
@@ -61,9 +62,9 @@ export class SharedFormatting {
     }
   }
 
-  #page(key: string, frame: Frame, job: CompiledJob): FormattedBlock {
+  #page(key: string, frame: Frame, job: CompiledJob, rows: JobRows | undefined): FormattedBlock {
     const known = this.#pages.get(key)
-    return known ?? this.#pages.put(key, formattedBlock(frame, job, this.#output))
+    return known ?? this.#pages.put(key, formattedBlock(frame, job, this.#output, rows))
   }
 
   async #deflated(key: string, deflate: () => Promise<CompressedChunk>): Promise<CompressedChunk> {

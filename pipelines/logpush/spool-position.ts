@@ -52,6 +52,8 @@ export interface Reader {
   readonly missed: number
   /** What comes next; undefined while there is nothing. Call `at` with how far they were taken before the next call. */
   next(): Promise<Lines | undefined>
+  /** The same, if it needs no reading; undefined if `next` has to be called. */
+  cached?(): Lines | undefined
   /** Lines held back that were due by a time, ms since 1970, where no records come to push them on. */
   due(untilMs: number): Lines | undefined
   /** Takes note that lines up to `index` are done; `next` gives the others again. */

@@ -1,5 +1,6 @@
 import type { Format } from './format.js'
 import { copied, Output, type ReserveBytes, type Use } from './output.js'
+import type { RowCopier, Rows } from './rows.js'
 import type { ScannedRecord } from './scan.js'
 
 const DOLLAR = 0x24
@@ -34,13 +35,26 @@ export class BatchText {
 
   /** Adds a record. */
   add(record: ScannedRecord): void {
+    const from = this.#next()
+    this.#format.write(record, this.#output)
+    this.#guard(from)
+  }
+
+  /** Adds the record of a row. */
+  addRow(copier: RowCopier, rows: Rows, index: number): void {
+    const from = this.#next()
+    copier.write(rows, index, this.#output)
+    this.#guard(from)
+  }
+
+  /** Begins a record that can be removed; returns where the text before it ends. */
+  #next(): number {
     const output = this.#output
     const from = output.length
     this.#lastFrom = from
     this.#border = output.bytes[from - 1] ?? 0
     if (this.#records++ > 0) output.append(this.#format.delimiter)
-    this.#format.write(record, output)
-    this.#guard(from)
+    return from
   }
 
   /** Adds `count` records from their text, in which each has the delimiter in front. */

@@ -56,6 +56,15 @@ export class Format {
   readonly delimiter: Uint8Array
   /** Places of the fields that it writes. */
   readonly places: ReadonlySet<number>
+  /** Formats of one dataset with the same style write a field alike; undefined if more than a list of fields is written. */
+  readonly style: string | undefined
+  /** Fields of the list, in order. */
+  readonly names: readonly string[]
+  readonly recordPrefix: Uint8Array
+  readonly recordSuffix: Uint8Array
+  readonly fieldDelimiter: Uint8Array
+  readonly #dataset: Dataset
+  readonly #options: OutputOptions
   readonly #slots: readonly Slot[]
   /** Texts of the slots, and behind them, from `#endFrom` on, the one that ends a record. */
   readonly #texts: DataView
@@ -69,6 +78,8 @@ export class Format {
   /** `options` as `parseOutputOptions` gave them. */
   constructor(dataset: Dataset, options: OutputOptions) {
     const type = options.output_type ?? 'ndjson'
+    this.#dataset = dataset
+    this.#options = options
     this.#csv = type === 'csv'
     this.sampleRate = options.sample_rate ?? 1
     this.mergeSubrequests = options.merge_subrequests ?? false
@@ -83,12 +94,21 @@ export class Format {
     const usual = dataset.name === ANY && template !== '' ? dataset.names : dataset.defaults
     const names = options.field_names ?? usual
     const listed = this.mergeSubrequests && !names.includes('Subrequests') ? [...names, 'Subrequests'] : names
+    const delimiter = options.field_delimiter ?? ','
+    this.names = listed
+    this.recordPrefix = encoder.encode(options.record_prefix ?? DEFAULTS[type].record_prefix)
+    this.recordSuffix = encoder.encode(options.record_suffix ?? DEFAULTS[type].record_suffix)
+    this.fieldDelimiter = encoder.encode(delimiter)
+    this.style =
+      template !== '' || this.mergeSubrequests || dataset.name === ANY
+        ? undefined
+        : JSON.stringify([dataset.name, type, delimiter, this.#timestamps, options.stringify_object ?? false])
     const parts = [
-      encoder.encode(options.record_prefix ?? DEFAULTS[type].record_prefix),
+      this.recordPrefix,
       ...(template === ''
-        ? joined(listed, options.field_delimiter ?? ',', this.#csv)
+        ? joined(listed, delimiter, this.#csv)
         : parseTemplate(template, { pointers: dataset.name === ANY })),
-      encoder.encode(options.record_suffix ?? DEFAULTS[type].record_suffix),
+      this.recordSuffix,
     ]
     const slots: Slot[] = []
     const texts: Uint8Array[] = []
@@ -120,24 +140,46 @@ export class Format {
     this.#endFrom = from
   }
 
+  /** Returns a format of the same style for these fields: rows of them, each field with the delimiter in front. */
+  rows(names: readonly string[]): Format {
+    const delimiter = this.#options.field_delimiter ?? ','
+    const around = { record_prefix: delimiter, record_suffix: '' }
+    return new Format(this.#dataset, { ...this.#options, ...around, field_names: [...names] })
+  }
+
   /** Adds a record, without anything that stands between records or around batches. */
   write(record: ScannedRecord, output: Output): void {
-    const source = this.#source
-    if (record.bytes !== source.bytes) {
-      source.bytes = record.bytes
-      source.view = viewOf(record.bytes)
-    }
     const texts = this.#texts
-    const { starts, ends } = record
-    for (const slot of this.#slots) {
-      const start = starts[slot.place]!
-      const end = ends[slot.place]!
-      output.reserve(start < 0 ? slot.most : slot.most + (end - start) * 2)
-      output.length = copyBytes(texts, slot.from, slot.to, output.view, output.length)
-      output.length = this.#value(slot, record, start, end, output)
-    }
+    this.#read(record)
+    for (const slot of this.#slots) this.#field(slot, record, output)
     output.reserve(texts.byteLength)
     output.length = copyBytes(texts, this.#endFrom, texts.byteLength, output.view, output.length)
+  }
+
+  /** Adds the fields of a record. Stores where they begin at `at` of `cells`, and behind it where each of them ends. */
+  writeRow(record: ScannedRecord, output: Output, cells: Int32Array, at: number): void {
+    this.#read(record)
+    let cell = at
+    cells[cell] = output.length
+    for (const slot of this.#slots) {
+      this.#field(slot, record, output)
+      cells[++cell] = output.length
+    }
+  }
+
+  #read({ bytes }: ScannedRecord): void {
+    const source = this.#source
+    if (bytes === source.bytes) return
+    source.bytes = bytes
+    source.view = viewOf(bytes)
+  }
+
+  #field(slot: Slot, record: ScannedRecord, output: Output): void {
+    const start = record.starts[slot.place]!
+    const end = record.ends[slot.place]!
+    output.reserve(start < 0 ? slot.most : slot.most + (end - start) * 2)
+    output.length = copyBytes(this.#texts, slot.from, slot.to, output.view, output.length)
+    output.length = this.#value(slot, record, start, end, output)
   }
 
   #value(slot: Slot, record: ScannedRecord, start: number, end: number, output: Output): number {

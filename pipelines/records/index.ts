@@ -31,6 +31,7 @@ export { OutputOptions, parseLogpullOptions, parseOutputOptions } from './option
 export { MERGE_WINDOW_MS, MAX_MERGED, SubrequestMerger } from './merge.js'
 export { copied, Output, type ReserveBytes, type Use } from './output.js'
 export { recordCheck, UnfitRecord } from './record-check.js'
+export { RowCopier, Rows } from './rows.js'
 export { sampler, type Sampler } from './sample.js'
 export type { Redaction } from './redact.js'
 export { compileReshape, fieldIssue, reshapedFields, type Shape } from './reshape.js'

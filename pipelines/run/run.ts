@@ -16,6 +16,7 @@ import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
 import type { AttemptOutcome } from '../logpush/metrics.js'
 import { BatchBuffer } from '../logpush/batch-buffer.js'
+import { SharedRows } from '../logpush/shared-rows.js'
 import { Uploads } from '../logpush/uploads.js'
 import type { Input } from '../sources/input.js'
 import { SPOOL_FOLDER } from '../sources/spool-input.js'
@@ -65,7 +66,12 @@ const AGAIN_MS = 60_000
 export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
   const { outputs, input, folder, stop } = options
   const batchBuffer = await BatchBuffer.open(join(folder, STAGING))
-  const shared: SharedState = { batchBuffer, loop: new EventLoopYield(), isOneGone: false }
+  const shared: SharedState = {
+    batchBuffer,
+    loop: new EventLoopYield(),
+    sharedRows: new SharedRows(),
+    isOneGone: false,
+  }
   const loops = outputs.map((output) => new OutputLoop(output, options, shared))
   const end = () => {
     if (input.endless) input.stop()
@@ -86,6 +92,7 @@ export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
 interface SharedState {
   readonly batchBuffer: BatchBuffer
   readonly loop: EventLoopYield
+  readonly sharedRows: SharedRows
   /** An output gave up for good: a source that waits for it would wait for ever. */
   isOneGone: boolean
 }
@@ -135,7 +142,8 @@ class OutputLoop {
   async #once(): Promise<RunEnd> {
     const { job, sink, aside, cursor, stats, name } = this.#of
     const { input, clock, log, stop } = this.#options
-    const { batchBuffer, loop } = this.#shared
+    const { batchBuffer, loop, sharedRows } = this.#shared
+    const rows = sharedRows.join('input', job)
     const control = new JobSignal()
     // Uploads of their own: one destination that is slow takes no place of the others.
     const uploads = new Uploads(
@@ -148,6 +156,7 @@ class OutputLoop {
       {
         id: name,
         job,
+        rows,
         sink,
         tap: stats.tap,
         destination: 'destination',
@@ -180,6 +189,7 @@ class OutputLoop {
       return fate.end
     } finally {
       fate.close()
+      rows?.leave()
       stats.progress = undefined
     }
   }
@@ -192,6 +202,7 @@ class OutputLoop {
         return spool.end
       },
       frame: async (position) => await spool.frame(position),
+      cached: (position) => spool.cached?.(position),
       waitFor: async (position, signal) => {
         if (this.#isOver(position)) return ended()
         await spool.waitFor(position, signal)

@@ -94,6 +94,7 @@ export async function spoolInput(
         return spool.end
       },
       frame: async (position) => await spool.frame(position),
+      cached: (position) => spool.cached?.(position),
       async waitFor(position, signal) {
         if (ended) return
         await Promise.race([spool.waitFor(position, signal), end])

@@ -13,9 +13,14 @@ export class EventLoopYield {
   #began = performance.now()
   #scheduled = false
 
+  /** Whether other work has its turn now. */
+  get isOver(): boolean {
+    return this.#scheduled || performance.now() - this.#began >= SLICE_MS
+  }
+
   /** Resolves immediately during the slice, else in a later turn. */
   async yieldToEventLoop(): Promise<void> {
-    if (performance.now() - this.#began < SLICE_MS && !this.#scheduled) return
+    if (!this.isOver) return
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve)
       this.#schedule()

@@ -42,7 +42,7 @@ export class BlockCache {
 
   /** The block at an offset, held for the caller, who lets go of it; or the {@link Damage} that is there. */
   async block(segment: Segment, offset: number): Promise<SharedBlock | Damage> {
-    const key = `${segment.path} ${offset}`
+    const key = keyOf(segment, offset)
     const kept = this.#blocks.get(key)
     if (kept !== undefined) return kept.hold()
     let reading = this.#reading.get(key)
@@ -52,6 +52,11 @@ export class BlockCache {
     }
     reading.readers++
     return await reading.result
+  }
+
+  /** The same, if it is in memory. */
+  kept(segment: Segment, offset: number): SharedBlock | undefined {
+    return this.#blocks.get(keyOf(segment, offset))?.hold()
   }
 
   async #read(key: string, segment: Segment, offset: number): Promise<SharedBlock | Damage> {
@@ -67,3 +72,5 @@ export class BlockCache {
     }
   }
 }
+
+const keyOf = ({ path }: Segment, offset: number): string => `${path} ${offset}`

@@ -172,6 +172,14 @@ export class DurableSpool implements Spool, QuotaUser {
     return undefined
   }
 
+  cached(position: Position): Frame | undefined {
+    const segments = this.#segments
+    let index = segments.length - 1
+    while (index > 0 && segments[index]!.first > position) index--
+    const end = segments[index + 1]?.first ?? this.#end
+    return position < end ? this.#reader.cached(segments[index]!, position, end) : undefined
+  }
+
   /** A segment that is deleted meanwhile has nothing any more. */
   async #find(segment: Segment, position: Position, end: Position): Promise<Frame | undefined> {
     try {

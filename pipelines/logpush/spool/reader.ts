@@ -67,8 +67,7 @@ export class Reader {
       const found = await this.#first(segment, shared.block, position)
       if (found !== undefined && found.place.first < end) {
         const { place, places } = found
-        const { frames, next } = shared.block
-        this.#leaveTrail({ segment, first: place.first + place.count, offset: place === frames.at(-1) ? next : offset })
+        this.#follow(segment, shared.block, place, offset)
         return new StoredFrame(shared, place, places, this.#deps.dataset, this.#room)
       }
       const last = shared.block.frames.at(-1)
@@ -80,6 +79,28 @@ export class Reader {
     }
     if (expected < end) this.#tellGap(segment, end - expected)
     return undefined
+  }
+
+  /** The frame that holds `position`, if it follows one that was read and its block is in memory. */
+  cached(segment: Segment, position: Position, end: Position): Frame | undefined {
+    const trail = this.#trails.get(position)
+    if (trail?.segment !== segment) return undefined
+    const { cache, dataset } = this.#deps
+    const shared = cache.kept(segment, trail.offset)
+    if (shared === undefined) return undefined
+    const [place] = firstFrom(shared.block, position)
+    const holds = place !== undefined && place.first <= position && place.first < end
+    if (!holds || place.fingerprint !== this.#fingerprint) {
+      shared.letGo()
+      return undefined
+    }
+    this.#follow(segment, shared.block, place, trail.offset)
+    return new StoredFrame(shared, place, 'the same', dataset, this.#room)
+  }
+
+  /** Remembers where the frame behind one begins. */
+  #follow(segment: Segment, { frames, next }: Block, place: FramePlace, offset: number): void {
+    this.#leaveTrail({ segment, first: place.first + place.count, offset: place === frames.at(-1) ? next : offset })
   }
 
   /** A segment ends before the next one begins: files are gone, or shorter than they were. */

@@ -146,6 +146,8 @@ export interface Spool {
    * read once for all readers that are near it.
    */
   frame(position: Position): Promise<Frame | undefined>
+  /** The same, if it needs no reading and holds `position`; undefined if `frame` has to be called. */
+  cached?(position: Position): Frame | undefined
   /** Returns how many records there are from a position on, as far as that is known. */
   behind(position: Position): number
   /** The last frame with a record before `position`; undefined if none is kept. */
@@ -168,7 +170,7 @@ export interface EventSpools {
 }
 
 /** What a reader needs of a spool; input files have it too. */
-export type ReadableSpool = Pick<Spool, 'end' | 'frame' | 'waitFor' | 'sparse'>
+export type ReadableSpool = Pick<Spool, 'end' | 'frame' | 'cached' | 'waitFor' | 'sparse'>
 
 /** All spools of a daemon: in one folder, or on servers that several machines share. */
 export interface Spools {

@@ -4,56 +4,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { crc32, gunzipSync, inflateRawSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { compileJob, type CompiledJob } from '../../../pipelines/logpush/compiled-job.js'
+import { compileJob } from '../../../pipelines/logpush/compiled-job.js'
 import { joinedCrc } from '../../../pipelines/logpush/crc.js'
 import { DEFLATE_END, Deflater } from '../../../pipelines/logpush/deflater.js'
-import { BatchBuilder } from '../../../pipelines/logpush/batch-builder.js'
-import { openReader } from '../../../pipelines/logpush/reader.js'
 import { SharedFormatting, type Shared } from '../../../pipelines/logpush/shared-formatting.js'
 import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
-import type { Spool } from '../../../pipelines/logpush/spool/types.js'
 import { BatchBuffer } from '../../../pipelines/logpush/batch-buffer.js'
+import { batchesOf } from './batches-helper.js'
 import { Bench } from './jobs-helper.js'
 import { append, spoolsIn } from './spool-helper.js'
 import { testFolder } from '../../helpers/folder.js'
-
-/** What a job makes of a spool from a position on, batch after batch. */
-async function batchesOf(
-  spool: Spool,
-  job: CompiledJob,
-  staging: BatchBuffer,
-  of: { readonly from: number; readonly bytes: number; readonly records: number; readonly shared?: Shared },
-) {
-  const { from, bytes, records, shared } = of
-  const reader = await openReader(spool, job, { position: from, skip: 0 })
-  const made: { end: number; records: number; size: number; bytes: Buffer }[] = []
-  const begin = () =>
-    new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, { shared })
-  const close = async (batch: BatchBuilder) => {
-    const ready = await batch.close(reader.place, () => 'name')
-    made.push({
-      end: ready.end.position,
-      records: ready.records,
-      size: ready.size,
-      bytes: Buffer.from(await ready.body.bytes()),
-    })
-    await ready.body.discard()
-  }
-  let batch = begin()
-  for (let lines = await reader.next(); lines !== undefined; lines = await reader.next()) {
-    let index = lines.begin
-    while (index < lines.count && !batch.full) {
-      index = batch.add(lines, index, lines.count)
-      await batch.flush()
-    }
-    reader.at(lines, index)
-    if (!batch.full) continue
-    await close(batch)
-    batch = begin()
-  }
-  if (batch.records > 0) await close(batch)
-  return made
-}
 
 const pieces = fc.string({ unit: fc.constantFrom('$', '{', '}', 'x', '\n'), maxLength: 3 })
 const settings = fc.record({
