@@ -5,9 +5,13 @@ import { codeAt, indexIn, lengthOf, part } from './characters.js'
 const MAX_NAME_LENGTH = 31
 const UNFINISHED = /^&(?:#(?:[xX][0-9a-fA-F]*|[0-9]*)|[a-zA-Z][0-9a-zA-Z]*)?$/
 
+const SPACE = 0x20
 const NUMBER_SIGN = 0x23
+const AMPERSAND = 0x26
 const ZERO = 0x30
 const NINE = 0x39
+const UPPER_N = 0x4e
+const UPPER_T = 0x54
 const LETTER_A = 0x61
 const LETTER_X = 0x78
 const SEMICOLON = 0x3b
@@ -16,10 +20,10 @@ const EQUALS = 0x3d
 /** Maximum length of the names of `COMMON`. */
 const MAX_COMMON = 6
 
-/** Combines up to six characters into one number. */
-const mix = (key: number, char: number): number => key * 256 + char
+/** Combines up to six lower-case letters into one small integer. */
+const mix = (key: number, char: number): number => (key << 5) | (char & 0x1f)
 
-/** The named references that are most frequent in pages. */
+/** The named references that are most frequent in pages. They have lower-case letters only. */
 const COMMON: ReadonlyMap<number, string> = new Map(
   Object.entries({
     amp: '&',
@@ -88,11 +92,15 @@ function endOfName(text: string, start: number, length: number): number {
   return length
 }
 
-/** Returns the key of a name, 0 for a long one. */
+/** Returns the key of a name, 0 for a long one or one with other characters than lower-case letters. */
 function keyAt(text: string, start: number, end: number): number {
   if (end - start > MAX_COMMON) return 0
   let key = 0
-  for (let at = start; at < end; at++) key = mix(key, codeAt(text, at))
+  for (let at = start; at < end; at++) {
+    const char = codeAt(text, at)
+    if (char < 0x61 || char > 0x7a) return 0
+    key = mix(key, char)
+  }
   return key
 }
 
@@ -104,14 +112,40 @@ function decodeNumber(text: string, start: number, end: number): string | undefi
   const base = isHex ? 16 : 10
   let number = 0
   for (let at = first; at < end; at++) {
-    const char = codeAt(text, at)
-    const digit = char <= NINE ? char - ZERO : (char | 0x20) - LETTER_A + 10
+    const digit = digitOf(codeAt(text, at))
     if (digit >= base) return undefined
     number = number * base + digit
   }
   const isItself = (number >= 0x20 && number < 0x7f) || (number >= 0xa0 && number < 0xd800)
   return isItself ? String.fromCharCode(number) : undefined
 }
+
+/** Returns whether a text between two positions may have a reference to white space: by number, `&Tab;`, `&NewLine;`. */
+export function maySpace(units: Uint16Array, start: number, end: number): boolean {
+  for (let at = start | 0; at < end; at++) {
+    if (units[at] !== AMPERSAND) continue
+    const next = units[at + 1]
+    if (next === UPPER_T || next === UPPER_N || (next === NUMBER_SIGN && isLow(units, at + 2, end))) return true
+  }
+  return false
+}
+
+/** Returns whether the number of a reference is at most that of the space. */
+function isLow(units: Uint16Array, start: number, end: number): boolean {
+  const isHex = ((units[start] as number) | 0x20) === LETTER_X
+  const base = isHex ? 16 : 10
+  let number = 0
+  for (let at = isHex ? start + 1 : start; at < end; at++) {
+    const digit = digitOf(units[at] as number)
+    if (digit < 0 || digit >= base) break
+    number = number * base + digit
+    if (number > SPACE) return false
+  }
+  return true
+}
+
+/** Returns the value of a digit, also one of a base above 10. */
+const digitOf = (char: number): number => (char <= NINE ? char - ZERO : (char | 0x20) - LETTER_A + 10)
 
 /**
  * Returns the start of a reference of which `html` may have only the beginning, or the length of `html`. Text before

@@ -181,14 +181,17 @@ function escapeStart(line: string, isBelow = false): string {
 }
 
 /** Maximum depth of nested parentheses that Markdown parsers follow. */
-const MAX_PARENTHESES = 30
+export const MAX_PARENTHESES = 30
 
-/** Returns the destination and title of a link or image, from the `](` to the `)`. A `plain` url needs no escapes. */
-export function destination(url: string, title?: string, plain = false): string {
+/**
+ * Returns the destination and title of a link or image, from the `](` to the `)`. A `plain` url and a `plainTitle` need no
+ * escapes.
+ */
+export function destination(url: string, title?: string, plain = false, plainTitle = false): string {
   let target = plain || isTarget(url) ? url : escapeUrl(url)
   if (title === undefined || title === '') return `](${target})`
   if (target === '') target = '<>'
-  if (!/[\\"&\r\n]/.test(title)) return `](${target} "${title}")`
+  if (plainTitle || !/[\\"&\r\n]/.test(title)) return `](${target} "${title}")`
   const text = title
     .replace(/\\(?=[!-/:-@[-`{-~]|$)/g, '\\\\')
     .replaceAll('"', '\\"')

@@ -28,8 +28,10 @@ export interface Tag {
    * copied. 0 if the tag does not have it, -1 if only `attribute` can return it.
    */
   attributeUnits(name: string, read: (units: Uint16Array, start: number, end: number) => number): number
-  /** The last result of `attribute` is printable ASCII without any of `<>()\\&`: as an address it needs no escapes. */
+  /** The last result of `attribute` is printable ASCII that needs no escapes as an address. */
   readonly valueIsPlain: boolean
+  /** The last result of `attribute` needs no escapes as a title. */
+  readonly valueIsTitle: boolean
   /** Returns all attributes, in order, decoded. The first of several with one name counts. */
   attributes(): Map<string, string>
 }

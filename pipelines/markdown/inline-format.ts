@@ -1,4 +1,5 @@
 import { classOf, codeAt, lengthOf, part } from './characters.js'
+import { destination } from './escape.js'
 
 /** Maximum depth of elements that are written. Contents of deeper ones are plain text. */
 export const MAX_FORMATS = 32
@@ -15,11 +16,17 @@ export interface Link {
   /** Nothing in `url` needs escapes. */
   plain: boolean
   title: string | undefined
+  /** Nothing in `title` needs escapes. */
+  plainTitle?: boolean
   /** Name of a link that contains nothing readable, such as an icon. */
   name: string | undefined
   /** The link is dropped if this matches its text: it serves the mouse or the keyboard, not the reader. */
   noise?: RegExp | undefined
 }
+
+/** Returns the end of a link, from its `](` on. */
+export const destinationOf = ({ url, title, plain, plainTitle }: Link): string =>
+  destination(url, title, plain, plainTitle)
 
 /** An inline element that is open. */
 export interface Format {

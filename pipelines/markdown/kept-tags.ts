@@ -61,6 +61,7 @@ export class HeldTag implements Tag {
   readonly attributeBits: number
   readonly selfClosing: boolean
   readonly valueIsPlain = false
+  readonly valueIsTitle = false
   readonly #attributes: Map<string, string>
 
   constructor(tag: Tag) {

@@ -59,14 +59,17 @@ function languageIn(classes: string): string | undefined {
 const LINE_NUMBERS =
   /^(?:linenos?|lineno-\w+|linenodiv|line-?numbers?|lnt|ln|blob-num|CodeMirror-(?:gutter-wrapper|linenumber))(?:\s|$)/
 
-/** The first letters of those classes. */
-const NUMBER_LETTERS = new Set(['l', 'b', 'C'].map((letter) => letter.charCodeAt(0)))
-
 /** Returns whether the element holds line numbers that a highlighter adds, which are not part of the code. */
-export const isLineNumber = (tag: Tag): boolean =>
-  NUMBER_LETTERS.has(tag.attributeFirst('class')) && LINE_NUMBERS.test(tag.attribute('class') ?? '')
+export function isLineNumber(tag: Tag): boolean {
+  const first = tag.attributeFirst('class')
+  if (first !== LETTER_B && first !== UPPER_C && first !== LETTER_L) return false
+  return LINE_NUMBERS.test(tag.attribute('class') ?? '')
+}
 
+const UPPER_C = 0x43
+const LETTER_B = 0x62
 const LETTER_C = 0x63
+const LETTER_L = 0x6c
 const LETTER_V = 0x76
 
 /**

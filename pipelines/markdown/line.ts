@@ -10,9 +10,10 @@ import {
   lengthOf,
   type CharacterClass,
 } from './characters.js'
-import { codeSpan, destination, escapableLength, escapeInline } from './escape.js'
+import { codeSpan, escapableLength, escapeInline } from './escape.js'
 import {
   chooseMark,
+  destinationOf,
   innermostLink,
   isAutolink,
   MAX_FORMATS,
@@ -167,7 +168,7 @@ export class Line extends Pieces {
   /** Returns the Markdown of a link without contents if the block contains nothing else, otherwise ''. */
   get loneLink(): string {
     const link = this.#bareLink
-    return link === undefined || !this.isEmpty ? '' : `[${destination(link.url, link.title, link.plain)}`
+    return link === undefined || !this.isEmpty ? '' : `[${destinationOf(link)}`
   }
 
   /** Returns whether the last contents are a line break. */
@@ -187,6 +188,7 @@ export class Line extends Pieces {
     if (this.#code !== undefined) return
     this.#flush()
     this.#put(markdown, true)
+    this.hasForeign = true
   }
 
   open(kind: Exclude<Kind, 'link' | 'code'>, name: string, mark = ''): void {
@@ -257,7 +259,6 @@ export class Line extends Pieces {
     this.#written = 0
     this.gap = ''
     if (this.empty) return ''
-
     const markdown = this.end(this.#bracket)
     this.#bracket = false
     return markdown
@@ -393,7 +394,6 @@ export class Line extends Pieces {
       marks += format.kind === 'markup' && format.mark !== '' ? `<${format.mark}>` : format.mark
     }
     if (marks === '') return piece
-
     const bracket = marks.indexOf('[')
     if (bracket >= 0) this.linkAt = this.writtenLength + bracket
     const rest = this.separateMarks(marks, piece, marked)
@@ -434,7 +434,7 @@ export class Line extends Pieces {
     if (text === '') {
       if (this.keepsEmptyLinks && !link.url.startsWith('#') && this.#code === undefined) {
         this.#link = undefined
-        this.#put(`[${destination(link.url, link.title, link.plain)}`, true)
+        this.#put(`[${destinationOf(link)}`, true)
         return
       }
       // A link to its own page is a mark for the mouse or a mistake.
@@ -449,10 +449,10 @@ export class Line extends Pieces {
   }
 
   #closeLink(format: Format): void {
-    const { url, plain, title, noise } = format.link as Link
+    const link = format.link as Link
     const text = format.only
     if (this.droppedAt >= 0) return
-    if (noise !== undefined && text !== undefined && this.previous === '[' && noise.test(text)) {
+    if (text !== undefined && this.previous === '[' && link.noise?.test(text) === true) {
       this.dropLast()
       this.characters -= lengthOf(text)
       this.linked -= lengthOf(text)
@@ -460,14 +460,14 @@ export class Line extends Pieces {
     }
     if (
       text !== undefined &&
-      title === undefined &&
+      link.title === undefined &&
       !this.marked &&
-      isAutolink(url, text) &&
+      isAutolink(link.url, text) &&
       lastCode(this.previous) === BRACKET
     ) {
       this.previous = this.previous.slice(0, -1)
       this.last = `<${text}>`
-    } else this.append(destination(url, title, plain))
+    } else this.append(destinationOf(link))
     this.marked = true
     this.closed = ''
   }

@@ -72,10 +72,13 @@ function keyOf(name: string): number {
   return key
 }
 
+/** Returns a name as engines store the keys of objects, which they compare by their address. */
+const interned = (name: string): string => Object.keys({ [name]: true })[0] as string
+
 const TABLE: readonly ElementName[] = [
   ...new Set([...CONTENT.keys(), ...INTEGRATION.keys(), ...VOID, ...CLOSES, ...BREAKOUT, ...TABLE_PARTS, ...OTHERS]),
 ].map((name, id) => ({
-  name,
+  name: interned(name),
   shortKey: /^[a-z]{1,4}$/.test(name) ? keyOf(name) : 0,
   codes: Uint8Array.from(name, (char) => char.charCodeAt(0)),
   id,

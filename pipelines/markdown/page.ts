@@ -28,6 +28,8 @@ const MAX_HELD = 256 * 1024
 /** Maximum number of names of elements with a shadow root per page. */
 const MAX_HOSTS = 64
 
+const NUMBER_SIGN = 0x23
+
 const SCRIPT = elementNamed('script').id
 const PARAGRAPH = elementNamed('p').id
 const BREAK = elementNamed('br').id
@@ -256,7 +258,7 @@ export class Page implements ElementPage, Events {
     this.missingImage = undefined
     const markdown = this.takeLine()
     if (markdown === '') return
-    this.#write(this.kind, markdown, this.line.startsMayMean)
+    this.#write(this.kind, markdown, this.line.startsMayMean, this.line.isOneLine)
     this.kind = 'text'
   }
 
@@ -265,10 +267,10 @@ export class Page implements ElementPage, Events {
     return this.line.take()
   }
 
-  #write(kind: Leaf, markdown: string, startsMayMean = true): void {
+  #write(kind: Leaf, markdown: string, startsMayMean = true, isOneLine = false): void {
     const { table } = this
     if (table !== undefined && table.state !== 'layout') table.add(markdown)
-    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown) : markdown)
+    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown) : markdown, false, isOneLine)
   }
 
   /** Writes the open heading, also if it is empty: it is part of the page's outline. */
@@ -277,8 +279,10 @@ export class Page implements ElementPage, Events {
     if (level === 0) return
     const text = this.takeLine()
     this.heading = 0
-    const line = holds(text, '\n') ? text.replaceAll('  \n', ' ') : text
-    if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line))
+    const { isOneLine, lastUnit } = this.line
+    const line = isOneLine || !holds(text, '\n') ? text : text.replaceAll('  \n', ' ')
+    const mayEndInHash = lastUnit < 0 || lastUnit === NUMBER_SIGN
+    if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line, mayEndInHash), isOneLine)
     else if (line !== '') this.table.add(line)
   }
 
@@ -366,13 +370,16 @@ export class Page implements ElementPage, Events {
   }
 }
 
-const headingOf = (level: number, text: string): string =>
-  text === '' ? '#'.repeat(level) : `${'#'.repeat(level)} ${escapeTrailingHashes(text)}`
+function headingOf(level: number, text: string, mayEndInHash: boolean): string {
+  const marks = '#'.repeat(level)
+  if (text === '') return marks
+  return `${marks} ${mayEndInHash ? escapeTrailingHashes(text) : text}`
+}
 
 /** Escapes a row of `#` at the end, which would be removed. CommonMark 0.31.2, 4.2. */
 function escapeTrailingHashes(text: string): string {
   let at = text.length
-  while (at > 0 && text.charCodeAt(at - 1) === 0x23) at--
+  while (at > 0 && text.charCodeAt(at - 1) === NUMBER_SIGN) at--
   return at === text.length || (at > 0 && text.charCodeAt(at - 1) !== 0x20)
     ? text
     : `${text.slice(0, at)}\\${text.slice(at)}`

@@ -22,6 +22,8 @@ export class Pieces {
   /** After closing marks: what must be escaped right after them. `word`: the text before them ends in punctuation. */
   protected closed: '' | 'any' | 'word' = ''
   protected hasBreaks = false
+  /** Complete Markdown was added, of which the lines are not known. */
+  protected hasForeign = false
   /** Position of the mark of the link that was written last, and of one that is not written after all; -1 without. */
   protected linkAt = -1
   protected droppedAt = -1
@@ -30,6 +32,10 @@ export class Pieces {
 
   /** Whether a line of the block ended last may be read as the start of a list, a heading or the like. */
   startsMayMean = false
+  /** Whether the block ended last is known to be one line. */
+  isOneLine = false
+  /** The last code unit of the block ended last, -1 if it is not known. */
+  lastUnit = -1
 
   protected get writtenLength(): number {
     return this.#done.length + this.previous.length + this.last.length
@@ -117,21 +123,22 @@ export class Pieces {
   /** Ends the block and returns its Markdown. `bracket`: it begins with a bracket that is text. */
   protected end(bracket: boolean): string {
     // A concatenated string is read as rarely as possible: the first read makes a copy of it.
-    const mayEndInSpace = this.last === '' || lastCode(this.last) === NBSP
+    this.lastUnit = lastCode(this.last)
     let markdown = this.#done + this.previous + this.last
     if (this.droppedAt >= 0) {
       markdown = markdown.slice(0, this.droppedAt) + markdown.slice(this.droppedAt + 1)
       if (this.droppedAt === 0) this.#first = codeAt(markdown, 0)
     }
     this.linkAt = this.droppedAt = -1
+    this.isOneLine = !this.hasBreaks && !this.hasForeign
     this.startsMayMean = this.hasBreaks || isLineStart(this.#first)
     if (bracket) markdown = withoutDefinition(markdown)
     if (isInvisible(this.#first) && /^[\s\u200b-\u200d\u2060]+$/.test(markdown)) markdown = ''
     else if (this.#first === NBSP) markdown = withFirstSpace(markdown)
-    if (mayEndInSpace) markdown = withLastSpace(markdown)
+    if (this.lastUnit < 0 || this.lastUnit === NBSP) markdown = withLastSpace(markdown)
     this.#done = this.previous = this.last = ''
     this.empty = true
-    this.marked = this.hasBreaks = false
+    this.marked = this.hasBreaks = this.hasForeign = false
     this.#first = -1
     this.closed = ''
     return markdown

@@ -11,13 +11,23 @@ const LF = 0x0a
 /** Elements inside code that are dropped. */
 const NOT_CODE: ReadonlySet<string> = new Set([...DROPPED, 'noscript', 'template', 'button'])
 
-/** By an element's position in the table of names: whether it has a meaning here. All others are read as their text. */
-const MEANS = new Uint8Array(KNOWN_NAMES + 1)
-for (const name of [...NOT_CODE, ...CONTAINERS, 'br', 'code', 'span', 'pre', 'listing', 'xmp', 'plaintext'])
-  MEANS[elementNamed(name).id] = 1
-
 /** Elements on a separate line, which some highlighters use for each line of a program. */
-const LINES = new Set(['div', 'p', 'li', 'tr', 'dt', 'dd'])
+const LINES = ['div', 'p', 'li', 'tr', 'dt', 'dd']
+
+const MEANS_TEXT = 1
+const IS_DROPPED = 2
+const IS_CONTAINER = 4
+const IS_LINE = 8
+
+/** By an element's position in the table of names: what it means here. All others are read as their text. */
+const MEANS = new Uint8Array(KNOWN_NAMES + 1)
+const mark = (names: Iterable<string>, meaning: number) => {
+  for (const name of names) MEANS[elementNamed(name).id] = (MEANS[elementNamed(name).id] as number) | meaning
+}
+mark(['br', 'code', 'span', 'pre', 'listing', 'xmp', 'plaintext'], MEANS_TEXT)
+mark(NOT_CODE, IS_DROPPED)
+mark(CONTAINERS, IS_CONTAINER)
+mark(LINES, IS_LINE)
 
 /** The contents of a `<pre>`, unchanged. */
 export class Preformatted {
@@ -39,11 +49,12 @@ export class Preformatted {
 
   open(tag: Tag): Skip | void {
     const { name, id } = tag
-    if (MEANS[id] === 0) {
+    const meaning = MEANS[id] as number
+    if (meaning === 0) {
       this.#isFresh = false
       return
     }
-    if (NOT_CODE.has(name)) return 'skip'
+    if ((meaning & IS_DROPPED) !== 0) return 'skip'
     if (isLineNumber(tag)) {
       this.#hasNumbers = true
       return 'skip'
@@ -53,8 +64,8 @@ export class Preformatted {
     else if (name === 'code') {
       this.#isCode = true
       this.#language = languageOf(tag) ?? this.#language
-    } else if (CONTAINERS.has(name) || name === this.#name) {
-      if (LINES.has(name)) this.#breakLine()
+    } else if ((meaning & IS_CONTAINER) !== 0 || name === this.#name) {
+      if ((meaning & IS_LINE) !== 0) this.#breakLine()
       this.#open.set(name, (this.#open.get(name) ?? 0) + 1)
     }
   }
@@ -62,14 +73,15 @@ export class Preformatted {
   /** Returns whether this end tag ends the `<pre>`. */
   close(name: string, id: number): boolean {
     this.#isFresh = false
-    if (MEANS[id] === 0) return false
+    const meaning = MEANS[id] as number
+    if ((meaning & IS_CONTAINER) === 0 && name !== this.#name) return false
     const open = this.#open.get(name) ?? 0
     if (open > 0) {
       this.#open.set(name, open - 1)
-      if (LINES.has(name)) this.#breakLine()
+      if ((meaning & IS_LINE) !== 0) this.#breakLine()
       return false
     }
-    return name === this.#name || (CONTAINERS.has(name) && name !== 'p')
+    return name === this.#name || name !== 'p'
   }
 
   text(text: string): void {

@@ -257,7 +257,16 @@ function headerOf(rows: readonly Row[]): Row | undefined {
 
 function rowOf(cells: readonly string[], columns: number): string {
   const shown = cells.length > columns ? [...cells.slice(0, columns - 1), cells.slice(columns - 1).join(' ')] : cells
-  return `| ${shown.map(cellOf).join(' | ')} |`
+  const row = shown.join(' | ')
+  return `| ${isRow(row, shown.length) ? row : shown.map(cellOf).join(' | ')} |`
+}
+
+/** Returns whether joined cells are a row: on one line, with nothing but what joins them that ends a cell. */
+function isRow(row: string, cells: number): boolean {
+  if (holds(row, '\n')) return false
+  let left = cells
+  for (let at = indexIn(row, '|', 0); at >= 0 && left > 0; at = indexIn(row, '|', at + 1)) left--
+  return left === 1
 }
 
 function cellOf(markdown: string): string {

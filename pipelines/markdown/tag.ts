@@ -1,6 +1,7 @@
 import { part } from './characters.js'
 import { indexOfUnit } from './code-units.js'
 import { decodeAttribute } from './entities.js'
+import { MAX_PARENTHESES } from './escape.js'
 import type { Tag } from './events.js'
 import { withLineFeeds } from './line-ends.js'
 import { attributeBit, elementAt, hasName, KNOWN_NAMES, lowerName, mix, unitsMatch, type ElementName } from './names.js'
@@ -14,9 +15,13 @@ const SPACE = 0x20
 const QUOTE = 0x22
 const AMPERSAND = 0x26
 const APOSTROPHE = 0x27
+const OPENING = 0x28
+const CLOSING = 0x29
 const SLASH = 0x2f
+const LESS = 0x3c
 const EQUALS = 0x3d
 const GREATER = 0x3e
+const BACKSLASH = 0x5c
 
 /** Offsets kept from one tag to the next: a tag with more gives the memory back. */
 const KEPT = 4096
@@ -39,13 +44,20 @@ const NUL_BIT = 4
 const RETURN_BIT = 8
 /** It may be part of a character of UTF-8. */
 const FOREIGN_BIT = 16
+/** In an address it needs an escape unless all of them match. */
+const PARENTHESIS_BIT = 32
+/** It needs an escape in a title. */
+const TITLE_BIT = 64
 const VALUES = new Uint8Array(0x10000).fill(ESCAPE_BIT)
 VALUES.fill(0, 0x21, 0x7f)
 VALUES.fill(ESCAPE_BIT | FOREIGN_BIT, 0x80, 0x100)
-for (const char of '<>()\\') VALUES[char.charCodeAt(0)] = ESCAPE_BIT
-VALUES[AMPERSAND] = DECODE_BIT | ESCAPE_BIT
+VALUES[LESS] = VALUES[GREATER] = ESCAPE_BIT
+VALUES[BACKSLASH] = VALUES[LF] = ESCAPE_BIT | TITLE_BIT
+VALUES[QUOTE] = TITLE_BIT
+VALUES[OPENING] = VALUES[CLOSING] = PARENTHESIS_BIT
+VALUES[AMPERSAND] = DECODE_BIT | ESCAPE_BIT | TITLE_BIT
 VALUES[0] = NUL_BIT | ESCAPE_BIT
-VALUES[CR] = RETURN_BIT | ESCAPE_BIT
+VALUES[CR] = RETURN_BIT | ESCAPE_BIT | TITLE_BIT
 
 const isSpace = (char: number) => ENDS[char] === SPACE_BIT
 
@@ -59,6 +71,7 @@ export class OpenTag implements Tag {
   attributeBits = 0
   selfClosing = false
   valueIsPlain = false
+  valueIsTitle = false
   /** What the table knows of the name. */
   element: ElementName | undefined = undefined
 
@@ -214,9 +227,11 @@ export class OpenTag implements Tag {
   attributeIncludes(name: string, text: string): boolean {
     const index = this.#find(name)
     if (index < 0) return false
+    const units = this.#units
+    const first = text.charCodeAt(0)
     const last = (this.#offsets[index + 3] as number) - text.length
     for (let at = (this.#offsets[index + 2] as number) | 0; at <= last; at++)
-      if (unitsMatch(this.#units, at, text)) return true
+      if (((units[at] as number) | 0x20) === first && unitsMatch(units, at, text)) return true
     return false
   }
 
@@ -265,12 +280,26 @@ export class OpenTag implements Tag {
         (values[units[at + 3] as number] as number)
     }
     for (; at < end; at++) seen |= values[units[at] as number] as number
-    this.valueIsPlain = seen === 0
+    this.valueIsPlain =
+      (seen & ~TITLE_BIT) === 0 || ((seen & ~TITLE_BIT) === PARENTHESIS_BIT && this.#parenthesesMatch(start, end))
+    this.valueIsTitle = (seen & TITLE_BIT) === 0
     const written = part(this.#html, start, end)
     const all = (seen & FOREIGN_BIT) !== 0 && this.#isUtf8 ? decodeUtf8Text(written) : written
     const raw = (seen & RETURN_BIT) === 0 ? all : withLineFeeds(all)
     const value = (seen & DECODE_BIT) === 0 ? raw : decodeAttribute(raw)
     return (seen & NUL_BIT) === 0 ? value : value.replaceAll('\0', '\ufffd')
+  }
+
+  /** Whether the parentheses of a value match, as those of an address in Markdown have to. */
+  #parenthesesMatch(start: number, end: number): boolean {
+    const units = this.#units
+    let depth = 0
+    for (let at = start | 0; at < end; at++) {
+      const char = units[at] as number
+      if (char === OPENING && ++depth > MAX_PARENTHESES) return false
+      if (char === CLOSING && --depth < 0) return false
+    }
+    return depth === 0
   }
 
   /** Lets go of the page. */

@@ -1,7 +1,7 @@
 import { part } from './characters.js'
 import { CodeUnits, indexOfUnit } from './code-units.js'
 import { readDoctype } from './doctype.js'
-import { decodeText, unfinishedReference } from './entities.js'
+import { decodeText, maySpace, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
 import { LineEnds, withLineFeeds } from './line-ends.js'
 import { elementNamed, matches, type Content } from './names.js'
@@ -18,11 +18,11 @@ type Mode = Content | 'comment' | 'bogus comment'
 /** An unfinished tag longer than this is read again only when twice as much is there, so small pieces cost no more. */
 const RETRY_LENGTH = 128
 
-/** Character references that may stand for white space: by number, `&Tab;` and `&NewLine;`. */
-const MAY_BE_SPACE = /&[#TN]/
-
 /** So many characters are read at a time, so that their code units stay in a near cache. */
 const PIECE = 32_768
+
+/** Maximum length of a token that was not finished and is put in front of a part of what follows only. */
+const CARRIED = 1024
 
 /** One for all pages: they are filled, read and done with in one call, and a page that waits for more holds no memory. */
 const CODE_UNITS = new CodeUnits()
@@ -87,12 +87,13 @@ export class HtmlTokenizer implements Tokenizer {
   write(text: string, isUtf8 = false): void {
     if (isUtf8 !== this.#isUtf8) this.#decodeFromHere(isUtf8)
     this.#isStarted = true
-    const more = this.#half + text
-    if (more === '') return
-    const isHalf = mayBeHalf(more.charCodeAt(more.length - 1))
-    this.#half = isHalf ? more.slice(-1) : ''
-    this.#unread += isHalf ? more.slice(0, -1) : more
-    if (this.#unread.length >= this.#readAgainAt) this.#read(false)
+    const all = this.#half + text
+    if (all === '') return
+    const isHalf = mayBeHalf(all.charCodeAt(all.length - 1))
+    this.#half = isHalf ? all.slice(-1) : ''
+    const more = isHalf ? all.slice(0, -1) : all
+    if (this.#unread.length + more.length >= this.#readAgainAt) this.#read(more, false)
+    else this.#unread += more
   }
 
   /** Begins to read UTF-8, at the start of the page, or text. */
@@ -103,23 +104,24 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   end(): void {
-    this.#unread += this.#half
-    this.#read(true)
+    this.#read(this.#half, true)
     if (this.#mode === 'comment' || this.#mode === 'bogus comment') this.#endComment()
     this.#unread = this.#html = ''
     this.#tag.clear()
   }
 
-  #read(ended: boolean): void {
-    const text = this.#unread
-    let from = 0
+  #read(more: string, ended: boolean): void {
+    // A short token that was not finished is read with a little of what follows, so that the rest is not copied.
+    const start = more.length > 2 * CARRIED && this.#unread.length <= CARRIED ? this.#unread : ''
+    const text = start === '' ? this.#unread + more : more
+    let from = -start.length
     let to = 0
-    let size = PIECE
+    let size = start === '' ? PIECE : 2 * CARRIED
     do {
       to = Math.min(from + size, text.length)
       if (to < text.length && this.#isUtf8) to = startOfCharacter(text, to)
       if (to < text.length && mayBeHalf(text.charCodeAt(to - 1))) to--
-      this.#html = text.slice(from, to)
+      this.#html = from < 0 ? start.slice(from) + text.slice(0, to) : text.slice(from, to)
       this.#units = CODE_UNITS.fill(this.#html)
       this.#tag.within(this.#html, this.#units, this.#isUtf8)
       this.#at = 0
@@ -129,7 +131,7 @@ export class HtmlTokenizer implements Tokenizer {
       // A token that is longer than the piece is read again with more behind it.
       size = this.#at === 0 ? size * 2 : PIECE
     } while (to < text.length)
-    this.#unread = from === 0 ? text : text.slice(from)
+    this.#unread = from < 0 ? start.slice(from) + text : text.slice(from)
     this.#readAgainAt = this.#unread.length > RETRY_LENGTH ? this.#unread.length * 2 : 0
   }
 
@@ -391,7 +393,7 @@ export class HtmlTokenizer implements Tokenizer {
     if (scan.start !== start || scan.end !== end) scan.read(this.#units, start, end)
     const html = this.#html
     const hasReferences = (scan.traits & AMPERSAND) !== 0
-    if ((scan.traits & NUL) !== 0 || (hasReferences && MAY_BE_SPACE.test(html.slice(start, end)))) {
+    if ((scan.traits & NUL) !== 0 || (hasReferences && maySpace(this.#units, scan.from, scan.to))) {
       const text = decodeText(withLineFeeds(this.#slice(start, end)))
       this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
       return

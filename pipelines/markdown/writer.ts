@@ -121,8 +121,11 @@ export class Writer {
     return this.frames[this.frames.length - 1] as Frame
   }
 
-  /** Writes one block of one or more lines. `isFinal`: its links have been rewritten. */
-  leaf(leaf: Leaf, contents: string, isFinal = false): void {
+  /**
+   * Writes one block of one or more lines. `isFinal`: its links have been rewritten. `isOneLine`: it is known to be one
+   * line, so it is not searched for others.
+   */
+  leaf(leaf: Leaf, contents: string, isFinal = false, isOneLine = false): void {
     let kind = leaf
     let markdown = contents
     if (this.links !== undefined && !isFinal) {
@@ -168,18 +171,18 @@ export class Writer {
 
     this.#indentation += line.length
     if (this.#indentation > MAX_INDENTATION) this.#giveUpIndentation()
-    this.#out += kind === 'empty' ? line.trimEnd() : line + this.#indent(markdown, prefix)
+    this.#out += kind === 'empty' ? line.trimEnd() : line + (isOneLine ? markdown : this.#indent(markdown, prefix))
   }
 
   /** Writes a heading. Before the first item of a list it is the title of the list and is written before it. */
-  heading(markdown: string): void {
+  heading(markdown: string, isOneLine = false): void {
     const list = this.#top
     if (list.type !== 'list' || list.written || list.pending || this.frames.length <= this.#floor) {
-      this.leaf('heading', markdown)
+      this.leaf('heading', markdown, false, isOneLine)
       return
     }
     this.frames.pop()
-    this.leaf('heading', markdown)
+    this.leaf('heading', markdown, false, isOneLine)
     this.frames.push(list)
   }
 

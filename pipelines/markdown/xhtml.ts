@@ -38,6 +38,7 @@ class XmlTag implements Tag {
   readonly attributeBits = -1
   /** Nobody has looked. */
   readonly valueIsPlain = false
+  readonly valueIsTitle = false
   selfClosing = false
   #attributes: Record<string, string> = {}
 

@@ -1,10 +1,14 @@
 import { isReachable } from '../address.js'
 import { codeAt, lengthOf } from '../characters.js'
 import type { Tag } from '../events.js'
+import { attributeBit } from '../names.js'
 import type { ElementPage, Family } from './element.js'
 import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
 import { openFormula } from './tex.js'
+
+/** The `attributeBit` of each attribute that few links have. */
+const RARE_BITS = attributeBit(0x64, 'data-cfemail'.length) | attributeBit(0x61, 'aria-label'.length)
 
 /** Addresses and elements with a mail address that Cloudflare hides from crawlers. */
 const HIDDEN_MAIL = /\/cdn-cgi\/l\/email-protection#([\da-f]+)$/i
@@ -16,8 +20,10 @@ export const links: Family = {
     line.close('a')
     const href = tag.attribute('href')
     const plain = tag.valueIsPlain
+    const isRare = (tag.attributeBits & RARE_BITS) !== 0
     const mail =
-      hiddenMail(tag) ?? (href !== undefined && endsInHex(href) ? decodeMail(HIDDEN_MAIL.exec(href)?.[1]) : undefined)
+      (isRare ? hiddenMail(tag) : undefined) ??
+      (href !== undefined && endsInHex(href) ? decodeMail(HIDDEN_MAIL.exec(href)?.[1]) : undefined)
     const url = mail !== undefined ? `mailto:${mail}` : href && page.addresses.resolve(href, plain)
     if (url === undefined || !isReachable(url)) {
       line.open('plain', 'a')
@@ -25,15 +31,18 @@ export const links: Family = {
     }
     const noise = markOf(tag, url, page.heading > 0)
     if (noise === 'skip') return 'skip'
+    const title = tag.attribute('title')
+    const plainTitle = title === undefined || tag.valueIsTitle
     // Adjacent links with a class are displayed apart.
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
     const isOnPage = url !== '' && codeAt(url, 0) === 0x23
     // A link to the page itself without text is a mark for the mouse, such as those after headings.
-    const name = isOnPage ? undefined : tag.attribute('aria-label')
+    const name = isOnPage || !isRare ? undefined : tag.attribute('aria-label')
     line.openLink('a', {
       url,
       plain: plain && url === href,
-      title: tag.attribute('title'),
+      title,
+      plainTitle,
       name: name === undefined || sharesPage(url) ? undefined : name,
       noise,
     })

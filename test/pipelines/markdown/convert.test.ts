@@ -115,10 +115,30 @@ t.test('white space and references in code stay code', async (t) => {
     ['<code><label></label>a</code>', '`  a`\n'],
     ['<code>a\n  b</code>', '`a b`\n'],
     ['<code>a&#10;b</code>', '`a b`\n'],
+    ['<code>a&#39;s &#xaz;&#x0d;&#x1F600;&Tab;b</code>', "`a's z; 😀\tb`\n"],
     ['<code>&grave;</code>', '`` ` ``\n'],
+    ['a&#39;s&#32;&#9; b &#x27;c&#x20;<b>d&NewLine;e</b>', "a's b 'c **d e**\n"],
     ['<span>a</span> <span>b</span>\n<span>c </span> d', 'a b c d\n'],
   ]
   for (const [html, markdown] of CASES) t.equal(convert(html), markdown, html)
+})
+
+t.test('addresses, titles and cells that need no escapes differ from those that do', async (t) => {
+  const CASES: [html: string, markdown: string][] = [
+    ['<a href="/a_(b)(c)" title="x &amp; y">1</a>', '[1](/a_(b)(c) "x & y")'],
+    ['<a href="/a)(b" title=\'q"q\'>1</a>', '[1](/a\\)\\(b "q\\"q")'],
+    ['<a href="/(a" title="a&#10;b\\">1</a>', '[1](/\\(a "a&#10;b\\\\")'],
+    [`<a href="/${'('.repeat(31)}${')'.repeat(31)}">1</a>`, `[1](/${'\\('.repeat(31)}${'\\)'.repeat(31)})`],
+    [
+      '<table><tr><th>a<th>b<tr><td>x | y<td>z<tr><td>p<br>q<td>|<tr><td>k<td>l</table>',
+      '| a | b |\n| --- | --- |\n| x \\| y | z |\n| p<br>q | \\| |\n| k | l |',
+    ],
+    [
+      '<ol><li>1. a #<li><h3>b #</h3><li>c<br>d<li><img src=/x alt="a">',
+      '1. 1\\. a #\n2. ### b \\#\n3. c  \n   d\n4. ![a](/x)',
+    ],
+  ]
+  for (const [html, markdown] of CASES) t.equal(convert(html), markdown + '\n', html)
 })
 
 t.test('the body of any page never begins with the line that begins frontmatter', async () => {

@@ -207,6 +207,7 @@ class Oracle extends Parser<DefaultTreeAdapterMap> {
       id: idOf(token.tagName),
       attributeBits: -1,
       valueIsPlain: false,
+      valueIsTitle: false,
       selfClosing: token.selfClosing,
       attribute: (name: string) => attributes.get(name),
       attributeFirst: () => 0,
