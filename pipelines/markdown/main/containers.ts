@@ -47,6 +47,7 @@ export class Containers {
 
   constructor() {
     this.#open[0] = KNOWN_NAMES << OPEN_BITS
+    this.rows.values.fill(0, 0, WIDTH)
     this.rows.add()
   }
 

@@ -84,6 +84,8 @@ export class MainWriter extends Writer {
     super.end()
     this.#decide()
     this.#isDirect = true
+    this.#blocks.rows.release()
+    this.containers.rows.release()
   }
 
   #decide(): void {

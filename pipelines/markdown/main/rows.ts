@@ -2,23 +2,37 @@
 export const WIDTH = 8
 
 /** Number of rows with memory at first. */
-const FIRST = 64
+const FIRST = 256
+
+/** Memory of pages that have ended, for the next ones: to get it takes longer than to use it. */
+const spare: Int32Array[] = []
+const NOTHING = new Int32Array(0)
+const MAX_SPARE = 4
+const MAX_SPARE_ROWS = 4096
 
 /** Rows of eight numbers in one array: a page has thousands of blocks and containers, and each object takes longer. */
 export class Rows {
-  values = new Int32Array(FIRST * WIDTH)
+  values = spare.pop() ?? new Int32Array(FIRST * WIDTH)
   /** Where the next row begins. */
   end = 0
 
-  /** Adds a row, whose numbers are those of an earlier one or 0. Returns where it begins. */
+  /** Adds a row, whose numbers may be those of another one. Returns where it begins. */
   add(): number {
     const start = this.end
     this.end += WIDTH
     if (this.end > this.values.length) {
-      const larger = new Int32Array(2 * this.values.length)
+      const larger = new Int32Array(Math.max(2 * this.values.length, FIRST * WIDTH))
       larger.set(this.values)
       this.values = larger
     }
     return start
+  }
+
+  /** Removes all rows and gives back their memory. */
+  release(): void {
+    const { length } = this.values
+    if (length > 0 && length <= MAX_SPARE_ROWS * WIDTH && spare.length < MAX_SPARE) spare.push(this.values)
+    this.values = NOTHING
+    this.end = 0
   }
 }

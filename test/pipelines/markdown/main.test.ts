@@ -225,3 +225,17 @@ t.test('names that have to be decoded are not read in the page', async (t) => {
     t.notMatch(main(page(name)), /friends/)
   t.match(main(page('café')), /friends/)
 })
+
+t.test('pages that are converted in turns do not share the rows of their blocks', async (t) => {
+  const html = (name: string) => `<div class=menu>${links(9)}</div><main><h1>${name}</h1>${prose(5)}</main>`
+  const whole = (name: string) => main(html(name))
+  for (const order of [
+    ['a', 'b', 'c'],
+    ['d', 'e', 'f'],
+  ]) {
+    const open = order.map((name) => ({ name, converter: new Converter({ content: 'main' }), markdown: '' }))
+    for (let at = 0; at < 4000; at += 100)
+      for (const page of open) page.markdown += page.converter.write(Buffer.from(html(page.name).slice(at, at + 100)))
+    for (const page of open) t.equal(page.markdown + page.converter.end(), whole(page.name))
+  }
+})
