@@ -54,9 +54,18 @@ const SHARES = new RegExp(
 /** Returns whether a link to `url` shares the page: without a text of its own it is a button. */
 export const sharesPage = (url: string): boolean => SHARES.test(url)
 
-/** Classes of parts with links to share the page, or to follow its author. */
-const SHARING = /(?:^|[\s_-])(?:shar(?:e|es|ing)|socials?)(?:$|[\s_-])/i
+/** Classes of parts with links to share the page, or to follow its author. `social-security` is not one of them. */
+const SHARING = new RegExp(
+  String.raw`(?:^|\s|(?:social|post|article|entry|page|content|story|blog|side|sidebar|sticky|floating|widget|js)[-_]+)` +
+    String.raw`(?:shar(?:e|ing)|socials?)(?=\s|$)|(?:^|[\s_-])(?:shar(?:e|ing)|socials?)` +
+    String.raw`(?:[-_]*(?:shar(?:e|ing)|socials?|media|bar|block|box|buttons?|btns?|icons?|links?|list|menu|nav|tools?|` +
+    String.raw`widgets?|panel|this|vertical|horizontal|sticky|floating|follow|networks?|container|wrapper))+(?=\s|$)`,
+  'i',
+)
+
+/** Maximum characters of a class in which such a name is searched: the pattern takes time by the square of the length. */
+const MAX_CLASS = 300
 
 /** Returns whether an element next to the content contains only such links. */
 export const isForSharing = (tag: Tag): boolean =>
-  SHARING.test(`${tag.attribute('class') ?? ''} ${tag.attribute('id') ?? ''}`)
+  ['class', 'id'].some((name) => SHARING.test((tag.attribute(name) ?? '').slice(0, MAX_CLASS)))
