@@ -16,6 +16,7 @@ import type {
   RuleMatch,
 } from '../rules/types.js'
 import type { CachedResponse, CacheStatus } from './cache/types.js'
+import { aliasOf, type Alias } from './markdown/addresses.js'
 import { normalTarget } from './normal-path.js'
 import type { ExchangeTrace } from '../telemetry/tracer.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
@@ -144,6 +145,9 @@ export class Exchange implements RuleExchange {
   bytes = 0
   /** Bytes of the whole response as sent to the client: head, body and chunk framing. Set at its end. */
   sentBytes = 0
+  /** What the requested address is if the edge adds it to the site: known after `settle`. */
+  alias: Alias | undefined
+  #isSettled = false
   /** The normalized target, if the origin gets the original one. */
   readonly #incoming: string | undefined
   #isRestored = false
@@ -202,6 +206,16 @@ export class Exchange implements RuleExchange {
 
   get clientCertificate(): ClientCertificate | undefined {
     return this.asksForCertificate ? this.tls?.client?.certificate : undefined
+  }
+
+  settle(): boolean {
+    if (this.#isSettled) return false
+    this.#isSettled = true
+    if (!this.settings.content_converter || (this.method !== 'GET' && this.method !== 'HEAD')) return false
+    this.alias = aliasOf(this)
+    if (this.alias === undefined) return false
+    this.target = this.alias.target
+    return true
   }
 
   /** Records that a rule acted on the request. */

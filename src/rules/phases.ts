@@ -121,3 +121,8 @@ export function kindsOf(phase: PhaseSpec, level: Level): readonly RulesetKind[] 
   if (!phase.levels.includes(level)) return []
   return [ENTRY_KIND[level], ...(phase.executes ?? [])]
 }
+
+/** Request phases after those that rewrite the address and choose settings. */
+export const AFTER_SETTINGS: ReadonlySet<PhaseName> = new Set(
+  PHASES.slice(PHASES.findIndex(({ name }) => name === 'http_config_settings') + 1).map(({ name }) => name),
+)

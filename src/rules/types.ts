@@ -154,6 +154,11 @@ export interface RuleExchange {
   readonly matches: readonly RuleMatch[]
   /** Records that a rule acted on the request. */
   matched(match: RuleMatch): void
+  /**
+   * Called after the rules that choose settings: reads an address that the edge adds to a site as that of its page, so that
+   * later rules judge the page. Returns whether `target` has changed.
+   */
+  settle(): boolean
 }
 
 /** Decisions of rules that have their own error page, by the name that programs read. */

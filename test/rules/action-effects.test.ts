@@ -447,6 +447,32 @@ t.test('set_config enables conversion', async (t) => {
   t.match(await ask({ path: '/other', headers }), { text: PAGE })
 })
 
+t.test('rules for access see the page behind a Markdown address', async (t) => {
+  const off = { expression: 'starts_with(http.request.uri.path, "/off")' }
+  const block = 'http.request.uri.path in {"/private" "/dir/" "/a" "/off.md"} or raw.http.request.uri.path eq "/raw.md"'
+  const { ask, seen } = await site(
+    t,
+    [
+      ...one('http_config_settings', 'set_config', { content_converter: false }, off),
+      ...one('http_request_firewall_custom', 'block', undefined, { expression: block }),
+    ],
+    {
+      members: 'plan: pro, settings: { content_converter: on }, markdown: { md_addresses: true, llms_txt: front_page }',
+    },
+  )
+  for (const path of ['/private.md', '/private.md?a', '/dir/index.md', '/raw.md', '/off.md'])
+    for (const method of ['GET', 'HEAD']) t.match(await ask({ path, method }), { status: 403 }, `${method} ${path}`)
+  t.equal(seen.length, 0)
+  t.match(await ask({ path: '/a.md.md' }), { status: 200 })
+  t.match(await ask({ path: '/llms.txt' }), { status: 200 })
+  t.match(await ask({ path: '/off/b.md' }), { status: 200, text: PAGE })
+  t.match(await ask({ path: '/b.md', method: 'POST' }), { status: 200, text: PAGE })
+  t.same(
+    seen.map(({ url }) => url),
+    ['/a.md', '/', '/off/b.md', '/b.md'],
+  )
+})
+
 t.test('compress_response uses the first algorithm that the client accepts', async (t) => {
   const algorithms = [{ name: 'brotli' }, { name: 'gzip' }]
   const { ask } = await site(t, one('http_response_compression', 'compress_response', { algorithms }))

@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
+import type { Zone } from '../zones.js'
 import { namesCanonical } from './link-field.js'
 
 /** A request for an address that the edge adds to a site. */
@@ -10,7 +10,7 @@ export interface Alias {
 }
 
 /** Returns what a request for `/page.md` or `/llms.txt` asks for; undefined if the zone has no such address. */
-export function aliasOf({ target, zone }: Exchange): Alias | undefined {
+export function aliasOf({ target, zone }: { readonly target: string; readonly zone: Zone }): Alias | undefined {
   const { mdAddresses, llmsTxt } = zone
   if (mdAddresses !== true && (llmsTxt ?? 'off') === 'off') return undefined
   const [path, query] = split(target)

@@ -9,7 +9,7 @@ import type { Exchange } from '../exchange.js'
 import { requestIds } from '../request-ids.js'
 import { acceptsTrailers, type ResponseSink, type Stage } from '../response.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import { aliasOf, markdownAddress } from './addresses.js'
+import { markdownAddress } from './addresses.js'
 import { HeldPage } from './held-page.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
 import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
@@ -50,13 +50,13 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
   return (exchange, next) => {
     const { method, settings, zone, rawHeaders, rawTarget } = exchange
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
-    const alias = aliasOf(exchange)
+    exchange.settle()
+    const { alias } = exchange
     if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation))
       return new HtmlVariant(next, zone.mdAddresses === true ? markdownAddress(rawTarget) : undefined)
     exchange.headers = askForHtml(exchange.headers)
     const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
     const sink = alias ? new AliasResponse(client, alias, headerOf(exchange.headers, 'host')) : client
-    if (alias) exchange.target = alias.target
     const isList = alias?.type === 'llms_txt'
     // The origin's coding is that of the HTML. A compression rule decides first.
     const compress = () => void (exchange.compression ??= ['default'])

@@ -4,7 +4,7 @@ import { BUDGET_EXCEEDED, type Context } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
 import type { Exceeded } from '../limits/limiter.js'
-import type { Level, PhaseName } from '../phases.js'
+import { AFTER_SETTINGS, type Level, type PhaseName } from '../phases.js'
 import { SkipSet, type SkipParams } from './skip-set.js'
 import type {
   ChallengeKind,
@@ -102,7 +102,12 @@ export class Run implements RuleRun {
 
   /** Runs the request phases in order until a rule ends the request. */
   request(): TerminalAction | undefined {
+    let isSettled = false
     for (const phase of this.#rules.request) {
+      if (!isSettled && AFTER_SETTINGS.has(phase.phase)) {
+        isSettled = true
+        if (this.exchange.settle()) this.context.forget(REWRITTEN_SLOTS)
+      }
       const ending = this.#run(phase)
       if (ending) return ending
     }

@@ -113,6 +113,7 @@ export function stand({
     headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
     settings: { content_converter: on, content_converter_content: content },
     zone: { negotiation: 'listed' },
+    settle: () => false,
   } as unknown as Exchange
   const sink = stage(exchange, client)
 
