@@ -9,12 +9,16 @@ export type ZoneOptions = Pick<Config, 'accounts' | 'zones'>
 /** The zones of the configuration and those created through the API. */
 export class AllZones {
   readonly #store: Pick<StoreReader, 'list'>
+  #configured: { options: ZoneOptions; accounts: ReadonlySet<string>; places: ReadonlyMap<string, number> } | undefined
+  /** Zones created through the API, with the version of their record. */
+  #created = new Map<string, { version: number; zone: ZoneConfig }>()
   #cached:
     | {
         options: ZoneOptions
         stored: readonly unknown[]
         zones: readonly ZoneConfig[]
-        places: ReadonlyMap<string, number>
+        /** Places of those that are not of the configuration. */
+        created: ReadonlyMap<string, number>
       }
     | undefined
 
@@ -32,18 +36,31 @@ export class AllZones {
     // An unchanged list of the store is the same object, unless it is empty.
     if (cached?.options === options && (cached.stored === stored || cached.stored.length + stored.length === 0))
       return cached.zones
-    const accounts = new Set(options.accounts.map(({ id }) => id))
-    const taken = new Set(options.zones.map(({ id }) => id))
-    const created = stored.filter(({ id, value }) => accounts.has(value.account) && !taken.has(id))
-    const zones =
-      created.length === 0 ? options.zones : [...options.zones, ...created.map(({ value }) => storedZoneConfig(value))]
-    this.#cached = { options, stored, zones, places: new Map(zones.map(({ id }, place) => [id, place])) }
+    if (this.#configured?.options !== options)
+      this.#configured = {
+        options,
+        accounts: new Set(options.accounts.map(({ id }) => id)),
+        places: new Map(options.zones.map(({ id }, place) => [id, place])),
+      }
+    const { accounts, places } = this.#configured
+    const listed = stored.filter(({ id, value }) => accounts.has(value.account) && !places.has(id))
+    const known = this.#created
+    this.#created = new Map(
+      listed.map(({ id, version, value }) => {
+        const old = known.get(id)
+        return [id, old?.version === version ? old : { version, zone: storedZoneConfig(value) }]
+      }),
+    )
+    const created = [...this.#created.values()].map(({ zone }) => zone)
+    const zones = created.length === 0 ? options.zones : [...options.zones, ...created]
+    const from = options.zones.length
+    this.#cached = { options, stored, zones, created: new Map(created.map(({ id }, at) => [id, from + at])) }
     return zones
   }
 
   /** Returns the place of a zone in the list that `of` returned last. */
   placeOf(zone: string): number | undefined {
-    return this.#cached?.places.get(zone)
+    return this.#cached?.created.get(zone) ?? (this.#cached && this.#configured?.places.get(zone))
   }
 
   /** Returns a function with the configuration of `read` that has all zones. */

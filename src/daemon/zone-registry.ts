@@ -30,15 +30,15 @@ const MAX_AT_ONCE = 50
 
 /** A change of many zones that is not in force yet. */
 interface Replacement {
-  /** Places of the zones that have still to be created. */
-  readonly places: Set<number>
-  /** Places of the zones of the replacement after it. */
-  readonly next: Set<number>
+  /** Ids of the zones that have still to be created. */
+  readonly ids: Set<string>
+  /** Ids of the zones of the replacement after it. */
+  readonly next: Set<string>
 }
 
-/** Kinds of records, besides rules and custom hostnames, that the zones depend on. */
+/** Kinds of records, besides rules, custom hostnames and zones themselves, that the zones depend on. */
 const KINDS: ReadonlySet<string> = new Set(
-  [SETTING, FALLBACK_ORIGIN, ZONES, ZONE_STATES, MANAGED_TRANSFORMS, URL_NORMALIZATION].map(({ name }) => name),
+  [SETTING, FALLBACK_ORIGIN, ZONE_STATES, MANAGED_TRANSFORMS, URL_NORMALIZATION].map(({ name }) => name),
 )
 
 /**
@@ -117,29 +117,47 @@ export class ZoneRegistry implements Zones {
   #changed(changes: readonly Change[]): void {
     for (const change of changes)
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
+    if (changes.some(({ kind }) => kind === ZONES.name)) this.#list()
     this.#rules.changed(changes, (scopes) => this.#refresh(scopes))
     const others = changes.filter(({ kind }) => KINDS.has(kind))
     if (others.length > 0) this.#refresh(others.map(({ scope }) => scope))
   }
 
-  /** Applies changed records of these scopes; the whole table is built again only if the list of zones changed. */
-  #refresh(scopes: readonly Scope[]): void {
-    if (this.#all.of(this.#config) !== this.#listed) {
+  /** Applies zones that were created, changed or deleted through the API. */
+  #list(): void {
+    const from = this.#config.zones.length
+    const old = new Map(this.#listed.slice(from).map((config) => [config.id, config]))
+    this.#listed = this.#all.of(this.#config)
+    const added: string[] = []
+    const removed = new Set(old.keys())
+    for (const config of this.#listed.slice(from)) {
+      if (old.get(config.id) === config) removed.delete(config.id)
+      else added.push(config.id)
+    }
+    if (added.length + removed.size > MAX_AT_ONCE) {
       this.current = this.#table()
       return
     }
-    const places = this.#changedPlaces(scopes)
-    const isLarge = places.size > MAX_AT_ONCE
-    if (this.#replacement) {
-      // Few zones are a part of the replacement: both may concern the same zone. Many would defer it again and again.
-      const later = isLarge ? this.#replacement.next : this.#replacement.places
-      for (const place of places) later.add(place)
-    } else if (isLarge) this.#replace(places)
-    else this.current = this.current.with([...places].map((place) => this.#zoneAt(place)))
+    // One that was created again in between has a part in it.
+    for (const id of added) this.#replacement?.ids.add(id)
+    this.current = this.current.without(removed).plus(added.flatMap((id) => this.#zoneOf(id) ?? []))
+    this.#balancers.forget([...removed].filter((id) => this.#all.placeOf(id) === undefined))
   }
 
-  #replace(places: Set<number>): void {
-    this.#replacement = { places, next: new Set() }
+  /** Applies changed records of these scopes. */
+  #refresh(scopes: readonly Scope[]): void {
+    const ids = this.#changedZones(scopes)
+    const isLarge = ids.size > MAX_AT_ONCE
+    if (this.#replacement) {
+      // Few zones are a part of the replacement: both may concern the same zone. Many would defer it again and again.
+      const later = isLarge ? this.#replacement.next : this.#replacement.ids
+      for (const id of ids) later.add(id)
+    } else if (isLarge) this.#replace(ids)
+    else this.current = this.current.with([...ids].flatMap((id) => this.#zoneOf(id) ?? []))
+  }
+
+  #replace(ids: Set<string>): void {
+    this.#replacement = { ids, next: new Set() }
     this.#replacing = this.#replaceInSlices(this.#replacement)
     // The write that waits for it fails.
     this.#replacing.catch(() => undefined)
@@ -150,21 +168,23 @@ export class ZoneRegistry implements Zones {
    * together. The previous ones stay in force until then.
    */
   async #replaceInSlices(replacement: Replacement): Promise<void> {
-    const { places, next } = replacement
-    const created = new Map<number, Zone>()
+    const { ids, next } = replacement
+    const created = new Map<string, Zone>()
     // A table that was built meanwhile has the changes already.
     const isWanted = () => this.#replacement === replacement
     try {
-      while (isWanted() && places.size > 0) {
+      while (isWanted() && ids.size > 0) {
         let left = MAX_AT_ONCE
-        for (const place of places) {
-          places.delete(place)
-          created.set(place, this.#zoneAt(place))
+        for (const id of ids) {
+          ids.delete(id)
+          const zone = this.#zoneOf(id)
+          if (zone) created.set(id, zone)
           if (--left === 0) break
         }
         await this.#slices.yieldToEventLoop()
       }
-      if (isWanted()) this.current = this.current.with([...created.values()])
+      if (isWanted())
+        this.current = this.current.with([...created.values()].filter(({ id }) => this.#all.placeOf(id) !== undefined))
     } finally {
       if (isWanted()) {
         this.#replacement = this.#replacing = undefined
@@ -173,22 +193,22 @@ export class ZoneRegistry implements Zones {
     }
   }
 
-  /** Returns the places of the zones that records of these scopes belong to. */
-  #changedPlaces(scopes: readonly Scope[]): Set<number> {
+  /** Returns the ids of the zones that records of these scopes belong to. */
+  #changedZones(scopes: readonly Scope[]): Set<string> {
     const accounts = new Set<string>()
-    const places = new Set<number>()
+    const ids = new Set<string>()
     for (const { type, id } of scopes) {
-      const place = type === 'zone' ? this.#all.placeOf(id) : undefined
       if (type === 'account') accounts.add(id)
-      if (place !== undefined) places.add(place)
+      else if (type === 'zone' && this.#all.placeOf(id) !== undefined) ids.add(id)
     }
-    if (accounts.size > 0)
-      for (const [place, { account }] of this.#listed.entries()) if (accounts.has(account)) places.add(place)
-    return places
+    if (accounts.size > 0) for (const { id, account } of this.#listed) if (accounts.has(account)) ids.add(id)
+    return ids
   }
 
-  #zoneAt(place: number): Zone {
-    return this.#zone(this.#listed[place]!, place >= this.#config.zones.length)
+  /** Returns the zone as it is to be now; undefined if it was deleted. */
+  #zoneOf(id: string): Zone | undefined {
+    const place = this.#all.placeOf(id)
+    return place === undefined ? undefined : this.#zone(this.#listed[place]!, place >= this.#config.zones.length)
   }
 
   #hostname({ scope, id, value }: Stored<Hostname | undefined>): void {
@@ -213,7 +233,7 @@ export class ZoneRegistry implements Zones {
   #table(): ZoneList {
     this.#replacement = this.#replacing = undefined
     this.#listed = this.#all.of(this.#config)
-    const zones = this.#listed.map((_config, place) => this.#zoneAt(place))
+    const zones = this.#listed.map((config, place) => this.#zone(config, place >= this.#config.zones.length))
     this.#balancers.retain(new Set(this.#listed.map(({ id }) => id)))
     return zoneTable(zones, this.#customHostnames)
   }

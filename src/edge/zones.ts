@@ -92,6 +92,10 @@ export interface ZoneList extends ZoneTable {
    * there are, because both tables share their names: `find` of either returns the new zones.
    */
   with(changed: readonly Zone[]): ZoneList
+  /** Returns the table with further zones after the others. The cost of host names is that of these zones. */
+  plus(added: readonly Zone[]): ZoneList
+  /** Returns the table without some zones. The cost of host names is that of these zones. */
+  without(removed: ReadonlySet<string>): ZoneList
 }
 
 /** The active table. Replaced as a whole; a request uses the zone that it found at its beginning. */
@@ -249,6 +253,17 @@ const tableOf = (zones: readonly Zone[], names: ZoneNames): ZoneList => ({
     for (const zone of changed) next[names.replace(zone)] = zone
     return tableOf(next, names)
   },
+  plus(added) {
+    for (const zone of added) names.add(zone)
+    return tableOf([...zones, ...added], names)
+  },
+  without(removed) {
+    if (removed.size === 0) return tableOf(zones, names)
+    const next = zones.filter(({ id }) => !removed.has(id))
+    for (const zone of zones) if (removed.has(zone.id)) names.remove(zone)
+    names.place(next)
+    return tableOf(next, names)
+  },
 })
 
 /** The zones by host name. */
@@ -259,19 +274,38 @@ class ZoneNames {
   readonly #exact = new Map<string, Served>()
   readonly #below = new Map<string, Zone>()
   #other: Zone | undefined
+  /** By host name, the ids of zones that have it after its owner, in their order. */
+  readonly #later = new Map<string, string[]>()
 
   constructor(zones: readonly Zone[], customHostnames: CustomHostnames) {
     this.#customHostnames = customHostnames
-    for (const [place, zone] of zones.entries()) {
-      this.#byId.set(zone.id, { place, zone })
-      for (const hostname of zone.hostnames) {
-        if (hostname === '*') this.#other ??= zone
-        else if (hostname.startsWith('*.')) {
-          const parent = hostname.slice(2)
-          if (!this.#below.has(parent)) this.#below.set(parent, zone)
-        } else if (!this.#exact.has(hostname)) this.#exact.set(hostname, { zone, host: hostname, custom: undefined })
-      }
+    for (const zone of zones) this.add(zone)
+  }
+
+  /** Adds a zone after the others. */
+  add(zone: Zone): void {
+    this.#byId.set(zone.id, { place: this.#byId.size, zone })
+    for (const hostname of zone.hostnames) {
+      const owner = this.#owner(hostname)
+      if (owner === undefined) this.#give(hostname, zone)
+      else if (owner.id !== zone.id) this.#later.set(hostname, [...(this.#later.get(hostname) ?? []), zone.id])
     }
+  }
+
+  /** Removes a zone. Each of its names belongs to the next zone that has it. */
+  remove(zone: Zone): void {
+    this.#byId.delete(zone.id)
+    for (const hostname of zone.hostnames) {
+      const later = (this.#later.get(hostname) ?? []).filter((id) => id !== zone.id)
+      if (this.#owner(hostname)?.id === zone.id) this.#give(hostname, this.#byId.get(later.shift() ?? '')?.zone)
+      if (later.length > 0) this.#later.set(hostname, later)
+      else this.#later.delete(hostname)
+    }
+  }
+
+  /** Sets the places of all zones. */
+  place(zones: readonly Zone[]): void {
+    for (const [place, { id }] of zones.entries()) this.#byId.get(id)!.place = place
   }
 
   /** Replaces the zone with the same id. Returns its place in the list. */
@@ -279,16 +313,23 @@ class ZoneNames {
     const known = this.#byId.get(zone.id)
     if (!known) throw new Error(`zone ${zone.id} is not in the table`)
     known.zone = zone
-    for (const hostname of zone.hostnames) {
-      if (hostname === '*') {
-        if (this.#other?.id === zone.id) this.#other = zone
-      } else if (hostname.startsWith('*.')) {
-        const parent = hostname.slice(2)
-        if (this.#below.get(parent)?.id === zone.id) this.#below.set(parent, zone)
-      } else if (this.#exact.get(hostname)?.zone.id === zone.id)
-        this.#exact.set(hostname, { zone, host: hostname, custom: undefined })
-    }
+    for (const hostname of zone.hostnames) if (this.#owner(hostname)?.id === zone.id) this.#give(hostname, zone)
     return known.place
+  }
+
+  #owner(hostname: string): Zone | undefined {
+    if (hostname === '*') return this.#other
+    return hostname.startsWith('*.') ? this.#below.get(hostname.slice(2)) : this.#exact.get(hostname)?.zone
+  }
+
+  #give(hostname: string, zone: Zone | undefined): void {
+    if (hostname === '*') this.#other = zone
+    else if (hostname.startsWith('*.')) {
+      const parent = hostname.slice(2)
+      if (zone) this.#below.set(parent, zone)
+      else this.#below.delete(parent)
+    } else if (zone) this.#exact.set(hostname, { zone, host: hostname, custom: undefined })
+    else this.#exact.delete(hostname)
   }
 
   find(field: string): Served | undefined {

@@ -3,6 +3,7 @@ import { silentLog } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../src/core/model/ruleset.js'
 import { SETTING } from '../../src/core/model/setting.js'
+import { ZONES, type StoredZone } from '../../src/core/model/zone.js'
 import { account, zone } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { ZoneRegistry } from '../../src/daemon/zone-registry.js'
@@ -170,4 +171,39 @@ t.test('rules of an account with many zones are in force in all of them together
   t.equal(registered.applied, undefined)
   await new Promise((resolve) => setTimeout(resolve, 20))
   t.equal(registered.current.zones.length, 100, 'and is not replaced by the zones of the old one')
+})
+
+t.test('a zone that is created, changed or deleted leaves the others and their replacement as they are', async (t) => {
+  const { zones, store, registered, inForce, entry } = await zonesOfAccount(t, 300)
+  const scope = account(zones[0]!.account)
+  const value = { account: scope.id, name: 'new.test', plan: 'free', created_on: '2026-01-01T00:00:00Z' }
+  const id = 'f'.repeat(32)
+  const put = async (change: object | undefined) =>
+    await store.batch([{ kind: ZONES, scope, id, value: change && ({ id, ...value, ...change } as StoredZone) }])
+  const before = registered.current.zones
+  await put({})
+  t.equal(registered.current.find('www.new.test')?.zone.id, id)
+  t.ok(
+    before.every((one, place) => registered.current.zones[place] === one),
+    'the other zones are the same objects',
+  )
+  await put({ plan: 'enterprise' })
+  t.match(registered.current.find('new.test')?.zone, { id, plan: 'enterprise' })
+
+  // While the zones of the account are created again.
+  const changing = entry(2, '1')
+  const renamed = put({ name: 'newer.test' })
+  await changing
+  await renamed
+  t.equal(registered.current.find('newer.test')?.zone.id, id)
+  t.equal(registered.current.find('new.test'), undefined)
+  await registered.applied
+  t.same([...inForce()], [2], 'the new zone has the rules too')
+  const again = entry(3, '2')
+  await put(undefined)
+  await again
+  await registered.applied
+  t.equal(registered.current.find('newer.test'), undefined)
+  t.equal(registered.current.zones.length, 300)
+  t.same([...inForce()], [3])
 })

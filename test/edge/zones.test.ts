@@ -114,3 +114,27 @@ t.test('a changed zone replaces itself in the table, and takes no name of anothe
   t.match(next.find('x.one.test')?.zone, { id: 'a', plan: 'free' })
   t.throws(() => next.with([zone('c', 'three.test')]), /zone c is not in the table/)
 })
+
+t.test('zones are added after the others, and the names of a removed one belong to the next that has them', (t) => {
+  const first = zoneTable([zone('a', 'one.test', '*.one.test', '*'), zone('b', 'two.test')])
+  const table = first.plus([zone('c', 'one.test', '*.one.test', '*', 'c.test'), zone('d', 'one.test', 'one.test')])
+  const found = (at: typeof table) =>
+    ['one.test', 'x.one.test', 'else.test', 'two.test', 'c.test'].map((host) => at.find(host)?.zone.id)
+  t.same(found(table), ['a', 'a', 'a', 'b', 'c'])
+  const without = table.without(new Set(['a']))
+  t.same(found(without), ['c', 'c', 'c', 'b', 'c'])
+  const changed = without.with([{ ...zone('b', 'two.test'), plan: 'free' }])
+  t.same(
+    changed.zones.map(({ id, plan }) => [id, plan]),
+    [
+      ['b', 'free'],
+      ['c', base.plan],
+      ['d', base.plan],
+    ],
+    'places are those of the shorter list',
+  )
+  const last = changed.without(new Set(['c', 'b']))
+  t.same(found(last), ['d', undefined, undefined, undefined, undefined])
+  t.same(found(last.without(new Set(['d'])).plus([zone('c', '*')])), ['c', 'c', 'c', 'c', 'c'])
+  t.end()
+})

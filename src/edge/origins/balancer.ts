@@ -93,6 +93,11 @@ export class Balancers {
     return balancer
   }
 
+  /** Forgets zones that were deleted. */
+  forget(zones: readonly string[]): void {
+    for (const zone of zones) this.#byZone.delete(zone)
+  }
+
   /** Forgets zones that do not exist any more. */
   retain(zones: ReadonlySet<string>): void {
     for (const zone of this.#byZone.keys()) if (!zones.has(zone)) this.#byZone.delete(zone)
