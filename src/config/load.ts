@@ -13,8 +13,8 @@ import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
 export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 
-const parse = parser(ConfigFile, { defaults: true })
-const wrongShape = issuesOf(ConfigFile, { defaults: true })
+const parse = parser(ConfigFile, { defaults: true, ahead: false })
+const wrongShape = issuesOf(ConfigFile, { defaults: true, ahead: false })
 
 /** Checks of what the file refers to. Each returns an issue's message, or undefined. */
 export interface ConfigChecks extends PipelineChecks {

@@ -194,7 +194,7 @@ function throwAny(issues: readonly Issue[]): void {
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-const listIssues = issuesOf(PipelineList)
+const listIssues = issuesOf(PipelineList, { ahead: false })
 
 // These two are distinguished by hand, so that issues are about the intended one.
 const wrongShape = issuesOf(
@@ -214,10 +214,10 @@ const wrongShape = issuesOf(
     },
     strict,
   ),
-  { defaults: true },
+  { defaults: true, ahead: false },
 )
 const SOURCE_ISSUES = Object.fromEntries(
-  Object.entries(SOURCE_SCHEMAS).map(([kind, schema]) => [kind, issuesOf(schema)]),
+  Object.entries(SOURCE_SCHEMAS).map(([kind, schema]) => [kind, issuesOf(schema, { ahead: false })]),
 ) as Record<SourceKind, ReturnType<typeof issuesOf>>
 
 const OUTSIDE: readonly SourceKind[] = ['stdin']

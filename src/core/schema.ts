@@ -12,6 +12,8 @@ const OPTIONS: Options = {
   strict: false,
   // All schemas are part of this program: to check each takes most of the time of its first use.
   validateSchema: false,
+  // Optimizing takes half of the time to compile, and the engine does the same.
+  code: { optimize: false },
 }
 
 /** Creates a checker that stops at the first error, and one that finds all. */
@@ -25,11 +27,25 @@ const filling = checkers({ ...OPTIONS, useDefaults: true })
 /** Maximum size of an input for which all errors are reported. Beyond it only the first: all could fill the memory. */
 const MAX_EXPLAINED = 10_000
 
+interface CheckOptions {
+  /** Members that are absent get the default of their schema. */
+  readonly defaults?: boolean
+  /** False for schemas of files, which no request waits for. */
+  readonly ahead?: boolean
+}
+
+/** Steps that compile schemas, each until its first use. */
+const uncompiled = new Set<() => void>()
+
+/** Compiles one of the schemas that were not used yet, so that its first use does not take the time. Returns false if none is left. */
+export function compileNext(): boolean {
+  const [next] = uncompiled
+  next?.()
+  return next !== undefined
+}
+
 /** Returns a function that returns its argument, typed, or throws {@link InvalidInput}. */
-export function parser<S extends TSchema>(
-  schema: S,
-  options: { defaults?: boolean } = {},
-): (input: unknown) => Static<S> {
+export function parser<S extends TSchema>(schema: S, options: CheckOptions = {}): (input: unknown) => Static<S> {
   const check = issuesOf(schema, options)
   return (input) => {
     const found = check(input)
@@ -39,19 +55,33 @@ export function parser<S extends TSchema>(
 }
 
 /** Returns a function that returns the issues of its argument: one per pointer, none if it is valid. */
-export function issuesOf(schema: TSchema, { defaults = false } = {}): (input: unknown) => readonly Issue[] {
+export function issuesOf(
+  schema: TSchema,
+  { defaults = false, ahead = true }: CheckOptions = {},
+): (input: unknown) => readonly Issue[] {
   // Compiled at first use: unused schemas do not delay the start.
   const { first, all } = defaults ? filling : plain
-  let valid: ValidateFunction | undefined
+  const whole = compiledOnce(first, schema, ahead)
+  const complete = compiledOnce(all, schema, ahead)
   return (input) => {
-    valid ??= first.compile(schema)
+    const valid = whole()
     if (valid(input)) return NONE
     const { errors } = valid
     if (!fewer(input, MAX_EXPLAINED)) return issues(errors ?? [])
-    const complete = all.compile(schema)
-    complete(input)
-    return issues(complete.errors ?? errors ?? [])
+    const check = complete()
+    check(input)
+    return issues(check.errors ?? errors ?? [])
   }
+}
+
+function compiledOnce(ajv: Ajv2020, schema: TSchema, ahead: boolean): () => ValidateFunction {
+  let compiled: ValidateFunction | undefined
+  const compile = (): ValidateFunction => {
+    uncompiled.delete(compile)
+    return (compiled ??= ajv.compile(schema))
+  }
+  if (ahead) uncompiled.add(compile)
+  return () => compiled ?? compile()
 }
 
 /** Returns the members of a value without issues, which can be checked further. */
