@@ -212,7 +212,9 @@ export class Edge {
 
   /** Resolves when all changes of the store so far are in force; undefined if that is so now. */
   get applied(): Promise<void> | undefined {
-    return this.#configured.applied
+    const { applied } = this.#lists
+    if (applied === undefined) return this.#configured.applied
+    return Promise.all([applied, this.#configured.applied]).then(() => undefined)
   }
 
   /** Removes cached responses that another process or machine found to be outdated. */

@@ -7,6 +7,7 @@ import {
   type ListKind,
   type StoredList,
 } from '../core/model/list.js'
+import { EventLoopYield, type Pause } from '../core/event-loop-yield.js'
 import type { Change, StoreReader, Stored } from '../core/store.js'
 import type { Bytes, Lists, NamedList } from '../expr/index.js'
 import { configuredItem } from '../lists/item-check.js'
@@ -22,6 +23,9 @@ interface OpenList {
   readonly buckets: Map<string, readonly ListItem[]>
 }
 
+/** Changed buckets that are applied in one turn of the event loop, with 40 items each in a list of 10,000. */
+const MAX_AT_ONCE = 16
+
 type Named = Pick<OpenList, 'kind' | 'table'>
 
 /** The kind of list in which values of a type are searched. */
@@ -29,7 +33,8 @@ const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const
 
 /**
  * The active named lists: those of the configuration, visible to every account, and those of accounts. A change from
- * any machine applies to the next request; its cost depends on the number of changed items, not on the list's size.
+ * any machine applies to the next request, one of many items within a few turns of the event loop; its cost depends on the
+ * number of changed items, not on the list's size.
  */
 export class ListRegistry {
   #configured: ReadonlyMap<string, Named>
@@ -37,8 +42,14 @@ export class ListRegistry {
   /** By account, then by name. */
   readonly #byName = new Map<string, Map<string, OpenList>>()
   readonly #unwatch: () => void
+  readonly #pause: Pause
+  /** Changed buckets that are not in force yet, by their ids. */
+  readonly #waiting = new Map<string, Stored<ListBucket | undefined>>()
+  #applying: Promise<void> | undefined
 
-  constructor(store: StoreReader, config: Config['lists']) {
+  constructor(store: StoreReader, config: Config['lists'], pause?: Pause) {
+    const slices = new EventLoopYield()
+    this.#pause = pause ?? (() => slices.yieldToEventLoop())
     this.#configured = configuredLists(config)
     for (const stored of store.list(LISTS)) this.#list(stored)
     for (const stored of store.list(LIST_ITEMS)) this.#bucket(stored)
@@ -71,8 +82,14 @@ export class ListRegistry {
     return this.#named(accountId, list)?.table.find?.(url)
   }
 
+  /** Resolves when all changes are in force; undefined if they are. */
+  get applied(): Promise<void> | undefined {
+    return this.#applying
+  }
+
   close(): void {
     this.#unwatch()
+    this.#waiting.clear()
   }
 
   #named(accountId: string, name: string): Named | undefined {
@@ -82,8 +99,28 @@ export class ListRegistry {
   #changed(changes: readonly Change[]): void {
     // Lists before their items: a new list and its first items can be in one batch.
     for (const change of changes) if (change.kind === LISTS.name) this.#list(change as Stored<StoredList | undefined>)
-    for (const change of changes)
-      if (change.kind === LIST_ITEMS.name) this.#bucket(change as Stored<ListBucket | undefined>)
+    const buckets = changes.filter(({ kind }) => kind === LIST_ITEMS.name) as Stored<ListBucket | undefined>[]
+    if (this.#waiting.size === 0 && buckets.length <= MAX_AT_ONCE) return buckets.forEach((one) => this.#bucket(one))
+    for (const bucket of buckets) this.#waiting.set(bucket.id, bucket)
+    this.#applying ??= this.#applyInSlices()
+    // The write that waits for it fails.
+    this.#applying.catch(() => undefined)
+  }
+
+  /** Applies many changed items with pauses. An item that the change keeps is in the list at any time. */
+  async #applyInSlices(): Promise<void> {
+    const errors: unknown[] = []
+    for (const [id, bucket] of this.#waiting) {
+      this.#waiting.delete(id)
+      try {
+        this.#bucket(bucket)
+      } catch (error) {
+        errors.push(error)
+      }
+      await this.#pause()
+    }
+    this.#applying = undefined
+    if (errors.length > 0) throw errors[0]
   }
 
   #list({ scope, id, value }: Stored<StoredList | undefined>): void {

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput, type Issue } from '../../core/errors.js'
 import { mapOf, strict } from '../../core/schema.js'
+import type { Pause } from '../../core/event-loop-yield.js'
 import type { StoredAsset } from '../../core/model/worker-assets.js'
 import type { AssetFile, AssetFiles } from './files.js'
 import { typeOf } from './types.js'
@@ -23,14 +24,21 @@ export interface AssetLimits {
 
 const MAX_PATH_CHARACTERS = 1024
 const MAX_ISSUES = 100
+/** Files that are read between two pauses. */
+export const SLICE_FILES = 500
 
 /** Throws InvalidInput where files cannot be served: too many or too large, a bad path, one hash with two sizes. */
-export function checkAnnounced(files: AnnouncedFiles, { files: max, file_bytes: bytes }: AssetLimits): void {
+export async function checkAnnounced(
+  files: AnnouncedFiles,
+  { files: max, file_bytes: bytes }: AssetLimits,
+  pause: Pause,
+): Promise<void> {
   const entries = Object.entries(files)
   if (entries.length > max) throw new InvalidInput([{ pointer: '/manifest', message: `has more than ${max} files` }])
   const issues: Issue[] = []
   const sizes = new Map<string, number>()
-  for (const [path, { hash, size }] of entries) {
+  for (const [at, [path, { hash, size }]] of entries.entries()) {
+    if (at % SLICE_FILES === SLICE_FILES - 1) await pause()
     const pointer = `/manifest/${path.replaceAll('~', '~0').replaceAll('/', '~1')}`
     const issue = pathIssue(path)
     if (issue) issues.push({ pointer, message: issue })
@@ -59,14 +67,23 @@ const Stored = Type.Array(
 )
 
 /** The bytes of a manifest. The same files have the same bytes. */
-export function manifestBytes(files: AnnouncedFiles, stored: (hash: string) => StoredAsset): Buffer {
-  const rows: Static<typeof Stored> = Object.entries(files)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([path, { hash }]) => {
-      const { blob, size, type } = stored(hash)
+export async function manifestBytes(
+  files: AnnouncedFiles,
+  stored: (hash: string) => StoredAsset,
+  pause: Pause,
+): Promise<Buffer> {
+  const paths = Object.keys(files).sort()
+  await pause()
+  const parts: Buffer[] = []
+  for (let at = 0; at < paths.length; at += SLICE_FILES) {
+    const rows = paths.slice(at, at + SLICE_FILES).map((path): Static<typeof Stored>[number] => {
+      const { blob, size, type } = stored(files[path]!.hash)
       return [path, blob, size, type === undefined ? null : typeOf(type, path)]
     })
-  return Buffer.from(JSON.stringify(rows))
+    parts.push(Buffer.from(`${at === 0 ? '' : ','}${JSON.stringify(rows).slice(1, -1)}`))
+    await pause()
+  }
+  return Buffer.concat([Buffer.from('['), ...parts, Buffer.from(']')])
 }
 
 /** The files of a manifest that {@link manifestBytes} made. */

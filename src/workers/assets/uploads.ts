@@ -2,11 +2,12 @@ import { jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
+import { EventLoopYield, type Pause } from '../../core/event-loop-yield.js'
 import { newId } from '../../core/ids.js'
 import { ASSET_SESSIONS, WORKER_ASSETS, type AssetSession, type StoredAsset } from '../../core/model/worker-assets.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Stored } from '../../core/store.js'
-import { checkAnnounced, manifestBytes, type AnnouncedFiles, type AssetLimits } from './manifest.js'
+import { checkAnnounced, manifestBytes, SLICE_FILES, type AnnouncedFiles, type AssetLimits } from './manifest.js'
 
 /** A token is not one of ours, is over, or is for something else. */
 export class BadToken extends Error {
@@ -53,6 +54,8 @@ export interface AssetUploadDeps {
   /** Keys of tokens, 32 bytes each. The first one signs; each is valid. */
   readonly keys: () => readonly [Uint8Array, ...Uint8Array[]]
   readonly limits: () => AssetLimits
+  /** Called between slices of long work; the default yields to the event loop. */
+  readonly pause?: Pause
 }
 
 /** Validity of tokens, and of what was uploaded for them. */
@@ -84,22 +87,25 @@ interface Progress {
 /** Uploads of static files of Workers: sessions that announce files, their bytes, and completion tokens. */
 export class AssetUploads {
   readonly #deps: AssetUploadDeps
+  readonly #pause: Pause
   readonly #progress = new LRUCache<string, Progress>({ max: 16 })
 
   constructor(deps: AssetUploadDeps) {
     this.#deps = deps
+    const slices = new EventLoopYield()
+    this.#pause = deps.pause ?? (() => slices.yieldToEventLoop())
   }
 
   /** Opens a session. Throws InvalidInput if the files cannot be served. */
   async open(scope: Scope, script: string, files: AnnouncedFiles): Promise<OpenedSession> {
-    checkAnnounced(files, this.#deps.limits())
+    await checkAnnounced(files, this.#deps.limits(), this.#pause)
     await this.#makeRoom(scope)
     const announced = await this.#deps.blobs.put(Buffer.from(JSON.stringify(files)))
     const id = newId()
     const session: AssetSession = { script, announced, expires_at: this.#deps.clock.now() + SESSION_MS }
     // From here on what the account has of the files is kept.
     await this.#deps.store.batch([{ kind: ASSET_SESSIONS, scope, id, value: session, ifVersion: 0 }])
-    const progress = this.#begin(scope, files)
+    const progress = await this.#begin(scope, files)
     const claims = { account: scope.id, script, session: id }
     if (progress.missing.size === 0) return { jwt: await this.#complete(scope, claims, progress), buckets: [] }
     this.#progress.set(id, progress)
@@ -133,14 +139,27 @@ export class AssetUploads {
     for (const file of files) check(file, progress)
     const stored = await this.#put(files)
     await store.batch([...stored].map(([id, value]) => ({ kind: WORKER_ASSETS, scope, id, value })))
-    for (const hash of progress.missing) if (isStored(store, scope, hash, progress)) progress.missing.delete(hash)
+    await this.#eachHash(progress.missing, (hash) => {
+      if (isStored(store, scope, hash, progress)) progress.missing.delete(hash)
+    })
     return progress.missing.size === 0 ? await this.#complete(scope, claims, progress) : undefined
   }
 
-  #begin(scope: Scope, files: AnnouncedFiles): Progress {
+  /** Calls `use` for each hash, with pauses. */
+  async #eachHash(hashes: Iterable<string>, use: (hash: string) => void): Promise<void> {
+    let read = 0
+    for (const hash of hashes) {
+      use(hash)
+      if (++read % SLICE_FILES === 0) await this.#pause()
+    }
+  }
+
+  async #begin(scope: Scope, files: AnnouncedFiles): Promise<Progress> {
     const sizes = new Map(Object.values(files).map(({ hash, size }) => [hash, size]))
     const progress: Progress = { files, sizes, missing: new Set() }
-    for (const hash of sizes.keys()) if (!isStored(this.#deps.store, scope, hash, progress)) progress.missing.add(hash)
+    await this.#eachHash(sizes.keys(), (hash) => {
+      if (!isStored(this.#deps.store, scope, hash, progress)) progress.missing.add(hash)
+    })
     return progress
   }
 
@@ -149,7 +168,7 @@ export class AssetUploads {
     if (known) return known
     const bytes = await this.#deps.blobs.get(announced)
     if (!bytes) throw new BadToken('the session is over')
-    const progress = this.#begin(scope, JSON.parse(bytes.toString()) as AnnouncedFiles)
+    const progress = await this.#begin(scope, JSON.parse(bytes.toString()) as AnnouncedFiles)
     this.#progress.set(id, progress)
     return progress
   }
@@ -157,11 +176,15 @@ export class AssetUploads {
   async #complete(scope: Scope, claims: Omit<Claims, 'use'>, { files }: Progress): Promise<string> {
     const { store, blobs, clock } = this.#deps
     const manifest = await blobs.put(
-      manifestBytes(files, (hash) => {
-        const asset = store.get(WORKER_ASSETS, scope, hash)
-        if (!asset) throw new BadToken('the session is over')
-        return asset.value
-      }),
+      await manifestBytes(
+        files,
+        (hash) => {
+          const asset = store.get(WORKER_ASSETS, scope, hash)
+          if (!asset) throw new BadToken('the session is over')
+          return asset.value
+        },
+        this.#pause,
+      ),
     )
     const expires_at = clock.now() + SESSION_MS
     await store.change(ASSET_SESSIONS, scope, claims.session, (old) => old && { ...old, manifest, expires_at })

@@ -374,6 +374,7 @@ t.test('a list of a hundred thousand addresses is stored, changed and asked', as
   t.equal(put.status, 200)
   for (let at = 0; at < 20; at++) await api.call('POST', items, [{ ip: `192.0.2.${at}` }])
   const added = performance.now()
+  await served.applied
   const list = served.lists(ACCOUNT).get('many', 'Ip')!
   t.ok(Array.from({ length: 100_000 }, (_, at) => parseIp(ip(at))!).every((one) => list.has(one)))
   t.comment(`${Math.round(replaced - started)} ms to put all, ${((added - replaced) / 20).toFixed(1)} ms to add one`)
