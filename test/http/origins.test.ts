@@ -1,34 +1,35 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Origins } from '../../src/http/origins.js'
 import { openDial, startRawOrigin } from '../helpers/proxy.js'
 import { Asked, LIMITS, OK } from './origin-helper.js'
 
-t.test('zones share no connections', async (t) => {
+/** An origin that counts its connections, and the origins of a proxy. */
+async function start(t: Test, limits = LIMITS) {
   let connections = 0
   const url = await startRawOrigin(t, (socket) => {
     connections++
     socket.on('data', () => socket.write(OK))
+    socket.on('error', () => undefined)
   })
-  const origins = new Origins(LIMITS, openDial)
+  const origins = new Origins(limits, openDial)
   t.teardown(() => origins.close())
+  return { url, origins, connections: () => connections }
+}
+
+t.test('zones share no connections', async (t) => {
+  const { url, origins, connections } = await start(t)
   for (const zone of ['a', 'b', 'a', 'b']) {
     const request = new Asked()
     origins.get(zone, { url }).send(request)
     t.match(await request.done(), { got: 'ok' })
   }
-  t.equal(connections, 2)
+  t.equal(connections(), 2)
   for (let i = 0; i < 300; i++) origins.get('a', { url: `http://127.0.0.1:${i + 1}` })
   t.equal(origins.size, 257, 'the origins of one zone are limited')
 })
 
 t.test('the origins of all zones are limited, and those in use stay', async (t) => {
-  let connections = 0
-  const url = await startRawOrigin(t, (socket) => {
-    connections++
-    socket.on('data', () => socket.write(OK))
-  })
-  const origins = new Origins(LIMITS, openDial)
-  t.teardown(() => origins.close())
+  const { url, origins, connections } = await start(t)
   const ask = async () => {
     const request = new Asked()
     origins.get('busy', { url }).send(request)
@@ -42,17 +43,12 @@ t.test('the origins of all zones are limited, and those in use stay', async (t) 
   }
   t.equal(origins.size, 16_384)
   t.equal(origins.get('busy', { url }), busy)
-  t.equal(connections, 1)
+  t.equal(connections(), 1)
 })
 
 t.test('idle connections that end at the same time are closed over several turns of the event loop', async (t) => {
-  const url = await startRawOrigin(t, (socket) => {
-    socket.on('data', () => socket.write(OK))
-    socket.on('error', () => undefined)
-  })
   // An origin reports its time in ticks of a quarter of the shortest timeout.
-  const origins = new Origins({ ...LIMITS, keep_alive_timeout: 80 }, openDial)
-  t.teardown(() => origins.close())
+  const { url, origins } = await start(t, { ...LIMITS, keep_alive_timeout: 80 })
   const zones = Array.from({ length: 200 }, (_, n) => origins.get(`zone ${n}`, { url }))
   const requests = zones.map((origin) => {
     const request = new Asked()

@@ -2,7 +2,7 @@ import { createServer, request as httpRequest, type ClientRequest } from 'node:h
 import { connect, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.js'
-import { Exchange } from '../../src/edge/exchange.js'
+import type { Exchange } from '../../src/edge/exchange.js'
 import { bufferBody } from '../../src/edge/rules/body-buffer.js'
 import { Geo } from '../../src/edge/geo.js'
 import { fieldContext } from '../../src/rules/fields/index.js'
@@ -11,30 +11,14 @@ import { boundaryOf, MAX_PARTS, partsOf } from '../../src/rules/fields/multipart
 import { MemoryBudget } from '../../src/core/memory-budget.js'
 import { RequestBody } from '../../src/edge/client/request-body.js'
 import { compileValue, parseValue, type Value } from '../../src/expr/index.js'
-import { metric, sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
+import { metric, sendRaw, startOrigin, startProxy } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
 import { ruledZone } from '../helpers/rules.js'
+import { arrived } from './exchange-helper.js'
 
 const BODY = 'http.request.body'
 
-function exchangeOf(rawHeaders: readonly string[]): Exchange {
-  return new Exchange({
-    rayId: '0123456789abcdef',
-    clientAddress: '127.0.0.1',
-    scheme: 'http',
-    served: { zone: testZone('http://127.0.0.1:1'), host: 'example.test', custom: undefined },
-    method: 'POST',
-    target: '/',
-    httpVersion: '1.1',
-    rawHeaders,
-    headers: [],
-    local: {},
-    tls: undefined,
-    trustedFields: undefined,
-    startedAt: 0,
-    startedMonotonic: 0,
-  })
-}
+const exchangeOf = (rawHeaders: readonly string[]): Exchange => arrived({ method: 'POST', rawHeaders })
 
 const shown = (value: Value | undefined): unknown => (value instanceof Map ? Object.fromEntries(value) : value)
 

@@ -6,8 +6,8 @@ import { BoundedSet } from '../../src/edge/challenge/bounded-set.js'
 import { PAGE_POLICY, SOLUTION_PATH } from '../../src/edge/challenge/page.js'
 import { provesWork } from '../../src/edge/challenge/proof.js'
 import { SOLVER } from '../../src/edge/challenge/solver.js'
-import { Exchange } from '../../src/edge/exchange.js'
 import { startOrigin, startProxy, testZone } from '../helpers/proxy.js'
+import { arrived } from './exchange-helper.js'
 
 const KEY = Buffer.alloc(32, 7)
 const OPTIONS = { difficulty: 8, clearance_lifetime: 1_800_000 }
@@ -41,21 +41,13 @@ const ZONE = testZone('http://127.0.0.1:9')
 function visit({ host = 'example.test', address = '192.0.2.1', agent = 'A', accept = BROWSER, ...more }: Visitor = {}) {
   const rawHeaders = ['User-Agent', agent, 'Accept', accept]
   if (more.cookie !== undefined) rawHeaders.push('Cookie', more.cookie)
-  return new Exchange({
-    rayId: '0123456789abcdef',
+  return arrived({
     clientAddress: address,
     scheme: more.scheme ?? 'http',
     served: { zone: more.zone ?? ZONE, host, custom: undefined },
     method: more.method ?? 'GET',
     target: '/page?x=1',
-    httpVersion: '1.1',
     rawHeaders,
-    headers: [],
-    local: {},
-    tls: undefined,
-    trustedFields: undefined,
-    startedAt: 0,
-    startedMonotonic: 0,
   })
 }
 

@@ -1,29 +1,18 @@
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.js'
-import { Exchange } from '../../src/edge/exchange.js'
+import type { Exchange } from '../../src/edge/exchange.js'
 import { Geo } from '../../src/edge/geo.js'
 import { fieldContext } from '../../src/rules/fields/index.js'
 import type { PhaseName } from '../../src/rules/phases.js'
-import { testZone } from '../helpers/proxy.js'
 import { rulesOf, type TestRule } from '../helpers/rules.js'
+import { arrived } from './exchange-helper.js'
 
 /** Returns the exchange of a request after rules of a phase have changed it or its response. */
 function changed(phase: PhaseName, rules: readonly TestRule[], responseHeaders: readonly string[] = []): Exchange {
-  const exchange = new Exchange({
-    rayId: '0123456789abcdef',
-    clientAddress: '192.0.2.1',
-    scheme: 'http',
-    served: { zone: testZone('http://127.0.0.1:1'), host: 'example.test', custom: undefined },
-    method: 'GET',
+  const exchange = arrived({
     target: '/path',
-    httpVersion: '1.1',
     rawHeaders: ['Host', 'example.test', 'x-long', '?'.repeat(8000)],
     headers: ['host', 'example.test', 'x-long', '?'.repeat(8000)],
-    local: {},
-    tls: undefined,
-    trustedFields: undefined,
-    startedAt: 0,
-    startedMonotonic: 0,
   })
   const run = rulesOf([{ phase, rules }]).begin(
     exchange,

@@ -8,14 +8,7 @@ import { conditions } from '../../src/edge/rules/conditions.js'
 import { Limiter } from '../../src/rules/limits/limiter.js'
 import { startOrigin, startProxy } from '../helpers/proxy.js'
 import { ruledZone, type TestRuleset } from '../helpers/rules.js'
-
-const BASE = {
-  characteristics: ['ip.src'],
-  period: 60,
-  requests_per_period: 3,
-  mitigation_timeout: 0,
-  requests_to_origin: false,
-}
+import { LIMIT } from './limits-helper.js'
 
 t.test('limits and checks in the proxy', async (t) => {
   const { url: origin } = await startOrigin(t, (_request, response) => response.end('origin'))
@@ -36,7 +29,7 @@ t.test('limits and checks in the proxy', async (t) => {
   }
   const limited = (action: string, more: object = {}, ratelimit: object = {}): TestRuleset => ({
     phase: 'http_ratelimit',
-    rules: [{ action, ratelimit: { ...BASE, requests_per_period: 2, period: 3600, ...ratelimit }, ...more }],
+    rules: [{ action, ratelimit: { ...LIMIT, requests_per_period: 2, period: 3600, ...ratelimit }, ...more }],
   })
   const html = { accept: 'text/html' }
 
@@ -71,7 +64,7 @@ t.test('limits and checks in the proxy', async (t) => {
   })
 
   t.test('scores of the origin and limits beside firewall rules', async (t) => {
-    const rule = { ...BASE, requests_per_period: 1, counting_expression: '' }
+    const rule = { ...LIMIT, requests_per_period: 1, counting_expression: '' }
     const get = await proxyWith(t, [
       { phase: 'http_request_firewall_custom', rules: [{ action: 'block', ratelimit: rule }] },
     ])

@@ -15,6 +15,7 @@ import {
   SCHEME,
   type Value,
 } from '../../src/expr/index.js'
+import { LIMIT } from './limits-helper.js'
 
 const PLACE = { phase: 'http_ratelimit', lists: NO_LISTS } as const
 
@@ -34,14 +35,6 @@ function handClock() {
 const headers = (fields: Record<string, string>): Value =>
   new Map(Object.entries(fields).map(([name, value]) => [name, [value]]))
 
-const BASE = {
-  characteristics: ['ip.src'],
-  period: 60,
-  requests_per_period: 3,
-  mitigation_timeout: 0,
-  requests_to_origin: false,
-}
-
 function ruleWith(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
   return {
     id: '0123456789abcdef0123456789abcdef',
@@ -52,7 +45,7 @@ function ruleWith(ratelimit: Partial<NonNullable<Rule['ratelimit']>>) {
     expression: 'true',
     description: '',
     enabled: true,
-    ratelimit: { ...BASE, ...ratelimit },
+    ratelimit: { ...LIMIT, ...ratelimit },
   } satisfies Rule
 }
 
@@ -246,7 +239,7 @@ const SCORES: [header: readonly string[] | undefined, counted: number][] = [
 for (const [fields, counted] of SCORES) {
   t.test(`the score ${JSON.stringify(fields?.join(': ').slice(0, 30))} adds ${counted}`, async (t) => {
     const scored = (threshold: number) => {
-      const { requests_per_period: _requests, ...base } = BASE
+      const { requests_per_period: _requests, ...base } = LIMIT
       const rule = {
         ...ruleWith({}),
         ratelimit: { ...base, score_per_period: threshold, score_response_header_name: 'X-Score' },

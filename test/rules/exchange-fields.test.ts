@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.js'
-import { Exchange } from '../../src/edge/exchange.js'
+import type { Exchange } from '../../src/edge/exchange.js'
 import type { LocalEnd } from '../../src/rules/types.js'
 import { Geo, readDatabases } from '../../src/edge/geo.js'
 import {
@@ -19,6 +19,7 @@ import { compile, parse, SCHEME } from '../../src/expr/index.js'
 import { testFolder } from '../helpers/folder.js'
 import { mmdb } from '../helpers/mmdb.js'
 import { testZone } from '../helpers/proxy.js'
+import { arrived } from './exchange-helper.js'
 import { read, bytes, URI, HEADERS } from './fields-helper.js'
 
 const LOCAL: LocalEnd = { localAddress: '::ffff:192.0.2.80', localPort: 8080 }
@@ -41,19 +42,13 @@ function exchangeOf({
 } = {}): Exchange {
   const zone = testZone('http://127.0.0.1:1', members)
   const custom = metadata && { id: 'c', hostname: 'a.test', zoneId: zone.id, metadata }
-  return new Exchange({
-    rayId: '0123456789abcdef',
+  return arrived({
     clientAddress: address,
-    scheme: 'http',
     served: { zone, host: 'example.test', custom },
     method,
-    target: '/',
-    httpVersion: '1.1',
     rawHeaders: headers,
     headers: [...headers],
     local,
-    tls: undefined,
-    trustedFields: undefined,
     startedAt: 1_700_000_000_123,
     startedMonotonic: systemClock.monotonic(),
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Exchange } from '../../src/edge/exchange.js'
+import type { Exchange } from '../../src/edge/exchange.js'
 import { fieldContext, FIELD_GETTERS } from '../../src/rules/fields/index.js'
 import { Geo } from '../../src/edge/geo.js'
 import { FieldSource } from '../../src/rules/fields/source.js'
@@ -16,28 +16,18 @@ import { openMetrics } from '../../src/core/metrics.js'
 import { compile, parse } from '../../src/expr/index.js'
 import { testZone } from '../helpers/proxy.js'
 import { newHexId, rulesetOf, rulesOf, type TestRule, type TestRuleset } from '../helpers/rules.js'
+import { arrived } from './exchange-helper.js'
 
 const CUSTOM: PhaseName = 'http_request_firewall_custom'
 const MANAGED: PhaseName = 'http_request_firewall_managed'
 const LIMITS: PhaseName = 'http_ratelimit'
 
 function exchange(target = '/path?q=1', host = 'example.test'): Exchange {
-  const zone = testZone('http://127.0.0.1:1')
-  return new Exchange({
-    rayId: '0123456789abcdef',
-    clientAddress: '192.0.2.1',
-    scheme: 'http',
-    served: { zone, host, custom: undefined },
-    method: 'GET',
+  return arrived({
+    served: { zone: testZone('http://127.0.0.1:1'), host, custom: undefined },
     target,
-    httpVersion: '1.1',
     rawHeaders: ['Host', host, 'X-A', '1'],
     headers: ['X-A', '1', 'host', host],
-    local: {},
-    tls: undefined,
-    trustedFields: undefined,
-    startedAt: 0,
-    startedMonotonic: 0,
   })
 }
 

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
+import { MANAGED_REQUEST_PHASES } from './phase-groups.js'
 import { HexId, NotEmpty, repeats, Whole } from './shared.js'
 
 const Changes = {
@@ -43,16 +44,7 @@ const isInertLevel = (level: string | undefined): boolean => level === 'low' || 
 export const execute = action({
   name: 'execute',
   summary: 'Runs the rules of another ruleset of the same phase, and continues if none of them ends the request.',
-  phases: [
-    'ddos_l4',
-    'magic_transit_managed',
-    'magic_transit_ids_managed',
-    'ddos_l7',
-    'http_request_firewall_custom',
-    'http_ratelimit',
-    'http_request_firewall_managed',
-    'http_response_firewall_managed',
-  ],
+  phases: [...MANAGED_REQUEST_PHASES, 'http_response_firewall_managed'],
 
   params: Type.Object(
     {
