@@ -33,7 +33,7 @@ export function assertCaughtUp(): ApiMiddleware {
     const { behind } = ctx.state
     if (behind !== undefined && !reads(ctx.method))
       throw new ApiError('unavailable', undefined, {
-        message: `the store takes no changes now; nothing was changed: ${behind}`,
+        message: `the store does not accept changes now; nothing was changed: ${behind}`,
         headers: { 'retry-after': '5' },
       })
     await next()

@@ -71,7 +71,7 @@ function toApiErrors(error: unknown, refusal: ErrorKind = 'invalid'): ApiError[]
   if (reason !== undefined)
     return [
       new ApiError('unavailable', undefined, {
-        message: `the store takes no changes now; nothing was changed: ${reason}`,
+        message: `the store does not accept changes now; nothing was changed: ${reason}`,
         headers: { 'retry-after': '5' },
         cause: error,
       }),

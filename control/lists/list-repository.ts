@@ -83,7 +83,11 @@ export class ListRepository {
         throw new ApiError('listExists', '/name', `there is a list ${name} already`)
       const max = this.deps.config().control.quotas.lists_per_account
       if (store.count(LISTS, scope) >= max)
-        throw new ApiError('tooManyLists', undefined, `there are ${max} lists, as many as are allowed`)
+        throw new ApiError(
+          'tooManyLists',
+          undefined,
+          `the maximum of ${max} lists is reached (control.quotas.lists_per_account)`,
+        )
       const id = newId()
       const now = this.now()
       const list: StoredList = { id, name, kind, description, num_items: 0, created_on: now, modified_on: now }

@@ -32,9 +32,9 @@ export function changedJob(old: ReadJob, change: JobChange): ReadJob {
   const { dataset, kind, ownership_challenge: _token, subrequest_merging: _alias, ...rest } = change
   const issues: Issue[] = []
   if (dataset !== undefined && dataset !== null && dataset !== old.dataset)
-    issues.push({ pointer: '/dataset', message: `is ${old.dataset} and stays so: make another job` })
+    issues.push({ pointer: '/dataset', message: `cannot be changed from ${old.dataset}; create another job` })
   if (kind !== undefined && kind !== old.kind)
-    issues.push({ pointer: '/kind', message: `is ${JSON.stringify(old.kind)} and stays so: make another job` })
+    issues.push({ pointer: '/kind', message: `cannot be changed from ${JSON.stringify(old.kind)}; create another job` })
   if (issues.length > 0) throw new InvalidInput(issues)
   return withMerging({ ...old, ...rest }, change)
 }
@@ -49,7 +49,7 @@ function withMerging<J extends ReadJob>(job: J, { subrequest_merging: merging, o
     throw reject(`is not possible for ${job.dataset}`)
   const options = job.output_options ?? undefined
   if (options === undefined && !merging) return job
-  if (options === undefined && job.logpull_options) throw reject('wants output_options in place of logpull_options')
+  if (options === undefined && job.logpull_options) throw reject('needs output_options instead of logpull_options')
   return { ...job, output_options: { ...options, merge_subrequests: merging } }
 }
 

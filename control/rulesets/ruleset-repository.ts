@@ -123,7 +123,11 @@ export class RulesetRepository {
     const { scope } = actor
     const max = this.#deps.config().control.quotas.rulesets_per_scope
     if (this.#deps.store.count(RULESETS, scope) >= max)
-      throw new ApiError('tooManyRulesets', undefined, `there are ${max} rulesets, as many as are allowed`)
+      throw new ApiError(
+        'tooManyRulesets',
+        undefined,
+        `the maximum of ${max} rulesets is reached (control.quotas.rulesets_per_scope)`,
+      )
     const { id, kind, phase } = ruleset
     const after = await serialized(ruleset, this.pause)
     const writes: Write[] = [{ kind: RULESETS, scope, id, ...withOlder(after, []), ifVersion: 0 }]

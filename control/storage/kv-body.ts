@@ -79,7 +79,7 @@ class Pieces {
       throw new ApiError('valueTooLarge', undefined, `a value has at most ${KV_LIMITS.value} bytes`)
     if (held + piece.length > MAX_BUFFERED_BYTES)
       throw new ApiError('unavailable', undefined, {
-        message: 'as many values as are allowed are being read; try again later',
+        message: 'too many values are being read; try again later',
         headers: { 'retry-after': '5' },
       })
     this.#size += piece.length

@@ -134,7 +134,7 @@ function retryJob({ repository, deliveries, job }: Context): Endpoint {
       const { delivery } = job(scope, job_id)
       if (repository.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
       const again = await deliveries().retry(scope, job_id)
-      if (!again) throw new ApiError('jobUnderWay')
+      if (!again) throw new ApiError('jobInProgress')
       return detailed(again, false)
     },
   })

@@ -18,7 +18,10 @@ export const convert: DefineCommand = (command) => {
     )
     .option('--main', 'convert only the main content of each page', false)
     .addOption(
-      new Option('--keep-html', 'keep as HTML what Markdown cannot express, to create pages from it again')
+      new Option(
+        '--keep-html',
+        'keep what Markdown cannot express as HTML, so that pages can be created from the result',
+      )
         .default(false)
         .conflicts(['main', 'links']),
     )

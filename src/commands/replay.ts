@@ -34,8 +34,8 @@ export const replay: DefineCommand = (command) => {
     .option('--retry-for <seconds>', 'end if the destination fails for this long', '600')
     .addHelpText(
       'after',
-      '\nRecords that are refused again are kept in FILE.failed. The place in the file is kept in the folder FILE.replay: the\n' +
-        'same command continues there, and sends nothing again once all is done. Prints a summary as one line of JSON.\n' +
+      '\nRecords that are rejected again are written to FILE.failed. The progress is stored in the folder FILE.replay: the same\n' +
+        'command continues there, and after the end it sends nothing again. Prints a summary as one line of JSON.\n' +
         'Exit codes: 0 all delivered, 2 a file cannot be used, 5 records undelivered, or the file is damaged.',
     )
     .action(async (file: string, options: Options) => await run(resolve(file), options))
@@ -69,7 +69,7 @@ async function run(path: string, options: Options): Promise<void> {
   const terminal = process.stderr.isTTY
   try {
     const progress = ({ read, failed }: { read: number; failed: number }) =>
-      void (terminal && process.stderr.write(`\r${read} records, ${failed} refused again `))
+      void (terminal && process.stderr.write(`\r${read} records, ${failed} rejected again `))
     const retryForMs = Number(options.retryFor) * 1000
     const isLines = output === undefined || hasLines(output)
     const common = { path, isLines, sink, folder, retryForMs, failing, progress, clock, log }
@@ -79,7 +79,7 @@ async function run(path: string, options: Options): Promise<void> {
     if (ended !== undefined) throw new Exit(5, `${ended}; the same command sends the rest`)
     if (damage !== undefined) throw new Exit(5, `${path} ${damage}`)
     if (stats.failed > 0)
-      throw new Exit(5, `${stats.failed} records were refused again; they are in ${failedFile(path)}`)
+      throw new Exit(5, `${stats.failed} records were rejected again; they are in ${failedFile(path)}`)
   } catch (error) {
     throw error instanceof Exit ? error : new Exit(5, `${messageOf(error)}; the same command sends the rest`)
   } finally {

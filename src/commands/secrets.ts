@@ -16,7 +16,7 @@ export const secrets: DefineCommand = (command) => {
   command
     .command('rotate')
     .description(
-      'encrypt all stored secrets again with the current key, as the running daemon does while secrets.old_keys names the old one',
+      'encrypt all stored secrets with the current key; a running daemon does this itself while secrets.old_keys names the old one',
     )
     .requiredOption(
       '-c, --config <file>',
@@ -62,7 +62,10 @@ async function finish(rotation: KeyRotation): Promise<void> {
       `these machines do not have key ${status.wanted} as their first one: ${status.waitsFor.join(', ')}`,
     )
   if (status.unreadable > 0)
-    throw new Exit(1, `${status.unreadable} secrets were sealed under a key that the configuration does not name`)
+    throw new Exit(
+      1,
+      `${status.unreadable} secrets are encrypted with a key that the configuration does not name; add it to secrets.old_keys`,
+    )
   if (!status.complete) throw new Exit(1, 'a machine still uses the old key; run the command again')
 }
 

@@ -24,7 +24,7 @@ export const Cache = Type.Object(
           ...strict,
           description:
             'Second tier on disk: responses survive a restart, and larger ones than memory has space for are stored. ' +
-            'null or absent: responses are cached in memory only. folder changes with the next start.',
+            'null or absent: responses are cached in memory only. A change of folder needs a restart.',
         },
       ),
     ),

@@ -227,7 +227,7 @@ async function applyConfig(
   await serving.reconfigure(next, inForce.config)
   const changes = configChanges(inForce.config, next)
   for (const section of changes.restartNeeded)
-    log.warn({ event: 'restart_needed', section }, `${section} changes with the next start`)
+    log.warn({ event: 'restart_needed', section }, `${section} changed; restart the daemon to apply it`)
   egress.use(ways)
   logpush.configure(next.logpush)
   scripts.configure(next)

@@ -26,7 +26,7 @@ import {
 import { AllZones, type ZoneOptions } from './all-zones.js'
 
 /** Zones that are created again in one turn of the event loop, at about 20 us each. */
-const MAX_AT_ONCE = 50
+const MAX_ZONES_PER_TURN = 50
 
 /** A change of many zones that is not in force yet. */
 interface Replacement {
@@ -134,7 +134,7 @@ export class ZoneRegistry implements Zones {
       if (old.get(config.id) === config) removed.delete(config.id)
       else added.push(config.id)
     }
-    if (added.length + removed.size > MAX_AT_ONCE) {
+    if (added.length + removed.size > MAX_ZONES_PER_TURN) {
       this.current = this.#table()
       return
     }
@@ -147,7 +147,7 @@ export class ZoneRegistry implements Zones {
   /** Applies changed records of these scopes. */
   #refresh(scopes: readonly Scope[]): void {
     const ids = this.#changedZones(scopes)
-    const isLarge = ids.size > MAX_AT_ONCE
+    const isLarge = ids.size > MAX_ZONES_PER_TURN
     if (this.#replacement) {
       // Few zones are a part of the replacement: both may concern the same zone. Many would defer it again and again.
       const later = isLarge ? this.#replacement.next : this.#replacement.ids
@@ -174,7 +174,7 @@ export class ZoneRegistry implements Zones {
     const isWanted = () => this.#replacement === replacement
     try {
       while (isWanted() && ids.size > 0) {
-        let left = MAX_AT_ONCE
+        let left = MAX_ZONES_PER_TURN
         for (const id of ids) {
           ids.delete(id)
           const zone = this.#zoneOf(id)

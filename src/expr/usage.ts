@@ -58,7 +58,7 @@ export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
       if (place.phase !== undefined) {
         if (!allowed(definition.phases, place)) throw reject(`${name} is not available in ${placeName(place)}`, span)
         if (filter && definition.valueOnly === true) {
-          throw reject(`${name} may stand in the value of an action only, not in a filter`, span)
+          throw reject(`${name} is allowed in the value of an action only, not in a filter`, span)
         }
         const replaces = definition.once === true && [...functions].some((other) => other.endsWith('_replace'))
         if (replaces) throw reject('an expression has at most one regex_replace or wildcard_replace', span)

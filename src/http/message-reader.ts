@@ -187,7 +187,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           this.at = before + i
           this.#word = word
           if (i === end) continue
-          if (chunk[i] !== COLON) return this.reject('a header name has a character that no name has')
+          if (chunk[i] !== COLON) return this.reject('a header name has a character that is not allowed')
           if (word && this.at !== word.length) this.#word = undefined
           this.state = VALUE
           this.#mark(i)
@@ -209,11 +209,11 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           break
         }
         case LINE_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
           this.state = FIELD
           break
         case END_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
           i++
           if (!this.#headFits(i - headFrom)) return i
           if (this.#trailers) this.state = COMPLETE
@@ -261,7 +261,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           break
         }
         case SIZE_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
           if (this.#left === 0) {
             this.#trailers = true
             headFrom = i + 1
@@ -277,7 +277,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
           this.state = DATA_LF
           break
         case DATA_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return stands without a line feed')
+          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
           this.state = SIZE
           this.at = 0
           this.#left = 0

@@ -218,9 +218,10 @@ export class OriginConnection {
 
   #late(): void {
     if (this.#state === CONNECTING)
-      this.#fail(new TooSlow('connect_timeout', 'the origin does not take the connection'))
-    else if (this.#state === WAITING) this.#fail(new TooSlow('headers_timeout', 'the origin does not answer'))
-    else if (this.#state === RESPONDING) this.#fail(new TooSlow('body_timeout', 'the origin does not go on'))
+      this.#fail(new TooSlow('connect_timeout', 'the origin does not accept the connection'))
+    else if (this.#state === WAITING) this.#fail(new TooSlow('headers_timeout', 'the origin does not respond'))
+    else if (this.#state === RESPONDING)
+      this.#fail(new TooSlow('body_timeout', 'the origin stopped sending its response'))
     else this.close()
   }
 

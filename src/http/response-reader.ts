@@ -67,7 +67,7 @@ export class ResponseReader extends MessageReader {
       const byte = chunk[i]!
       switch (this.state) {
         case START:
-          if (byte !== VERSION[this.at]) return this.reject('the answer does not begin with a version of HTTP')
+          if (byte !== VERSION[this.at]) return this.reject('the response does not begin with a version of HTTP')
           if (++this.at === VERSION.length) this.state = MINOR
           break
         case MINOR:
@@ -83,7 +83,7 @@ export class ResponseReader extends MessageReader {
           break
         case STATUS: {
           const digit = byte - ZERO
-          if (digit < 0 || digit > 9) return this.reject('the status has a character that is no digit')
+          if (digit < 0 || digit > 9) return this.reject('the status has a character that is not a digit')
           this.#status = this.#status * 10 + digit
           if (++this.at === STATUS_DIGITS) this.state = STATUS_END
           break

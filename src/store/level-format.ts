@@ -86,7 +86,7 @@ export function openFault(error: unknown, folder: string): Error {
   const code = (cause as { code?: string }).code
   if (code === 'LEVEL_LOCKED')
     return new Error(
-      `the store in ${folder} is in use by another process; several processes or machines share one store ` +
+      `the store in ${folder} is in use by another process; stop that one, or share one store between processes or machines ` +
         `through Redis: store: redis://host:6379/0`,
       { cause },
     )

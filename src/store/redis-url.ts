@@ -51,7 +51,7 @@ export function redisTarget(url: string): RedisTarget {
   const caFile = options.get('ca_file')
   for (const name of options.keys())
     if (name !== 'ca_file' && name !== 'sentinel_password')
-      throw new Error(`the URL of the store has an unknown option ${name}: there is ca_file and sentinel_password`)
+      throw new Error(`the URL of the store has an unknown option ${name}: use ca_file or sentinel_password`)
   const colon = credentials.indexOf(':')
   const username = decodeURIComponent(colon < 0 ? credentials : credentials.slice(0, colon))
   const password = colon < 0 ? '' : decodeURIComponent(credentials.slice(colon + 1))

@@ -74,7 +74,7 @@ t.test('a dead letter file is sent again, once, and what is refused again is kep
   server.state.afterBatches = Infinity
   const second = await replay([file, '-c', pipeline])
   t.equal(second.code, 5)
-  t.match(second.errors, /2 records were refused again; they are in .*a\.log\.gz\.failed/)
+  t.match(second.errors, /2 records were rejected again; they are in .*a\.log\.gz\.failed/)
   t.strictSame(second.summary, { read: 2500, delivered: 2498, failed: 2, batches: 3 })
   t.equal(readFileSync(`${file}.failed`, 'utf8'), lines(['r7', 'r2007']))
   t.equal(server.stored.length, 2498)

@@ -214,7 +214,7 @@ t.test('a rule may use the fields and functions of its phase', async (t) => {
     [
       'to_string(cf.threat_score) eq "1"',
       { phase: 'http_request_transform' },
-      /may stand in the value of an action only/,
+      /is allowed in the value of an action only/,
     ],
     ['ssl', { phase: 'anything' }, undefined],
   ]

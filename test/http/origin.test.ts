@@ -95,7 +95,7 @@ t.test('a slow head is a valid response, and interim responses do not extend the
     },
     { headers_timeout: 200 },
   )
-  t.match(await endless.ask(), { error: new TooSlow('headers_timeout', 'the origin does not answer') })
+  t.match(await endless.ask(), { error: new TooSlow('headers_timeout', 'the origin does not respond') })
 })
 
 t.test('a stale connection is distinguished from a broken one', async (t) => {
@@ -291,7 +291,7 @@ t.test('an origin that still reads a body is not late with its response, and one
     origin.tick(600)
     return upload.over
   })
-  t.match(upload.error, new TooSlow('headers_timeout', 'the origin does not answer'))
+  t.match(upload.error, new TooSlow('headers_timeout', 'the origin does not respond'))
 })
 
 t.test('a head with a part that could become another one is not written', async (t) => {

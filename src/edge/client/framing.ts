@@ -84,7 +84,7 @@ export class Framing extends MessageReader {
           } else return this.reject('the request line does not begin with a method')
           break
         case START_LF:
-          if (byte !== LF) return this.reject('a carriage return stands without a line feed')
+          if (byte !== LF) return this.reject('a carriage return is not followed by a line feed')
           this.state = START
           break
         case METHOD:
@@ -94,7 +94,7 @@ export class Framing extends MessageReader {
             this.state = TARGET
             this.mark(i)
             this.at = 0
-          } else return this.reject('the method has a character that no method has')
+          } else return this.reject('the method has a character that is not allowed')
           break
         case TARGET: {
           const begin = i

@@ -71,7 +71,7 @@ export function readHttp2Head(
   }
   if (bytes > header_bytes) return { status: 431, detail: 'the header fields of the request are too large' }
   if (raw.length / 2 > header_count) return { status: 431, detail: 'the request has too many header fields' }
-  if (isUnsafe) return malformed('a header name has a character that no name has')
+  if (isUnsafe) return malformed('a header name has a character that is not allowed')
   if (UNSAFE_VALUE.test(values)) return malformed('a header value has a control character')
   if (!KNOWN_METHODS.has(method)) return { status: 501, detail: 'the method is not known' }
   if (!isTarget(path) && method !== 'CONNECT') return malformed('the path has a character that no path has')

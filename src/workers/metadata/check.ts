@@ -46,7 +46,7 @@ function memberIssues(metadata: Metadata, limits: MetadataLimits): UploadIssue[]
     ...(metadata.assets?.config ? assetConfigIssues(metadata.assets.config, '/assets/config') : []).map(invalid),
     ...(exports ? exportsIssues(exports) : []),
     ...(migrations && classesOf(migrations) > MAX_CLASSES
-      ? [invalid({ pointer: '/migrations', message: `is about more than ${MAX_CLASSES} classes` })]
+      ? [invalid({ pointer: '/migrations', message: `names more than ${MAX_CLASSES} classes` })]
       : []),
     ...(exports && migrations ? [invalid({ pointer: '/migrations', message: 'does not go with exports' })] : []),
     ...bindingIssues(bindings, limits),

@@ -106,7 +106,7 @@ for (const [what, error, status, code] of THROWN) {
 
 t.test('the response of an unavailable store has the reason', async (t) => {
   const { call } = await client(t, { areas: () => [failing(new StoreUnavailable('Redis at r:6379 is out of reach'))] })
-  const message = 'the store takes no changes now; nothing was changed: Redis at r:6379 is out of reach'
+  const message = 'the store does not accept changes now; nothing was changed: Redis at r:6379 is out of reach'
   t.match(await call('POST', '/fails'), { status: 503, body: { errors: [{ code: 10503, message }] } })
 })
 

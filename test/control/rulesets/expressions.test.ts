@@ -61,7 +61,7 @@ const REFUSED: [what: string, phase: PhaseName, rule: object, pointer: string, m
     'http_request_transform',
     { ...rewritten('http.request.uri.path'), expression: 'regex_replace(http.host, "a", "b") eq "x"' },
     '/expression',
-    /regex_replace may stand in the value of an action only/,
+    /regex_replace is allowed in the value of an action only/,
   ],
   [
     'an unknown list',

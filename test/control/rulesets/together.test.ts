@@ -364,7 +364,7 @@ t.test('a write that would wait behind a thousand others is refused', async (t) 
   )
   await t.rejects(
     turns.run('account', async () => {}),
-    { message: /too many changes to rulesets at once/ },
+    { message: /too many concurrent changes to rulesets/ },
   )
   t.equal(await turns.run('another account', async () => 'others do not wait'), 'others do not wait')
   open()
