@@ -461,7 +461,7 @@ t.test('rules for access see the page behind a Markdown address', async (t) => {
     },
   )
   for (const path of ['/private.md', '/private.md?a', '/dir/index.md', '/raw.md', '/off.md'])
-    for (const method of ['GET', 'HEAD']) t.match(await ask({ path, method }), { status: 403 }, `${method} ${path}`)
+    for (const method of ['GET', 'HEAD'] as const) t.match(await ask({ path, method }), { status: 403 }, `${method} ${path}`)
   t.equal(seen.length, 0)
   t.match(await ask({ path: '/a.md.md' }), { status: 200 })
   t.match(await ask({ path: '/llms.txt' }), { status: 200 })
