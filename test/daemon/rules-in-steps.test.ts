@@ -3,7 +3,7 @@ import { silentLog } from '../../src/core/log.js'
 import { openMetrics } from '../../src/core/metrics.js'
 import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../src/core/model/ruleset.js'
 import { SETTING } from '../../src/core/model/setting.js'
-import { ZONES, type StoredZone } from '../../src/core/model/zone.js'
+import { ZONES } from '../../src/core/model/zone.js'
 import { account, zone } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { ZoneRegistry } from '../../src/daemon/zone-registry.js'
@@ -179,7 +179,7 @@ t.test('a zone that is created, changed or deleted leaves the others and their r
   const value = { account: scope.id, name: 'new.test', plan: 'free', created_on: '2026-01-01T00:00:00Z' }
   const id = 'f'.repeat(32)
   const put = async (change: object | undefined) =>
-    await store.batch([{ kind: ZONES, scope, id, value: change && ({ id, ...value, ...change } as StoredZone) }])
+    await store.batch([{ kind: ZONES, scope, id, value: change && { id, ...value, ...change } }])
   const before = registered.current.zones
   await put({})
   t.equal(registered.current.find('www.new.test')?.zone.id, id)
