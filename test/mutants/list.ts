@@ -24,6 +24,10 @@ export const MUTANTS: readonly Mutant[] = [
     'if (false) return',
   ]),
   // Who may do what.
+  ...of('src/rules/engine/run.ts', 'test/rules/action-effects.test.ts', [
+    `if (this.exchange.settle()) this.context`,
+    'if (false) this.context',
+  ]),
   ...of(
     'control/http/auth/policies.ts',
     'test/control/tokens/tokens-zones.test.ts',
