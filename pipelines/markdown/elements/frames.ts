@@ -14,12 +14,30 @@ const HOSTS =
 const BUTTONS =
   /^(?:https?:)?\/\/(?:(?:www|m|staticxx)\.facebook\.com\/(?:v[\d.]+\/)?(?:plugins\/(?:like|likebox|share_button|follow|send|save|fan)|connect\/xd_arbiter)|platform\.twitter\.com\/(?:widgets\/(?:follow_button|tweet_button|hub|widget_iframe)|jot)|apis\.google\.com\/|(?:www\.)?google\.com\/recaptcha\/|accounts\.google\.com\/)/i
 
+/** Frames with a player or a map, for those without a title. */
+const KINDS: readonly (readonly [label: string, pattern: RegExp])[] = [
+  [
+    'Video',
+    /^(?:https?:)?\/\/(?:www\.youtube(?:-nocookie)?\.com\/embed|player\.vimeo\.com\/video|www\.dailymotion\.com\/embed)\//i,
+  ],
+  [
+    'Audio',
+    /^(?:https?:)?\/\/(?:open\.spotify\.com\/embed|w\.soundcloud\.com\/player|bandcamp\.com\/EmbeddedPlayer)\b/i,
+  ],
+  [
+    'Map',
+    /^(?:https?:)?\/\/(?:www\.google\.[a-z.]{2,6}\/maps|maps\.google\.[a-z.]{2,6}|www\.openstreetmap\.org\/export\/embed)\b/i,
+  ],
+]
+
+const labelOf = (src: string): string => KINDS.find(([, pattern]) => pattern.test(src))?.[0] ?? 'Embedded page'
+
 export const frames: Family = {
   names: ['iframe', 'frame', 'amp-iframe'],
   open(page, tag) {
     const src = SOURCES.map((name) => tag.attribute(name)).find((url) => url !== undefined && isPage(url))
     if (src !== undefined && !isTiny(tag) && !HOSTS.test(src) && !BUTTONS.test(src))
-      embed(page, tag.attribute('title') || 'Embedded page', src)
+      embed(page, tag.attribute('title')?.trim() || labelOf(src.trim()), src)
     return 'skip'
   },
 }
