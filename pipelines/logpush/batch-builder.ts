@@ -5,6 +5,7 @@ import type { BatchLimits } from './limits.js'
 import { lineAt, linesOf, linesUpTo, linesWithin } from './formatted-block.js'
 import type { Lines, SpoolPosition } from './spool-position.js'
 import type { Shared } from './shared-formatting.js'
+import type { JobFilter } from './shared-filters.js'
 import type { JobRows } from './shared-rows.js'
 import type { Frame } from './spool/types.js'
 import type { Buffers } from './spool/buffers.js'
@@ -27,6 +28,7 @@ export interface BatchBuilderOptions {
   readonly stages?: Stages
   readonly shared?: Shared | undefined
   readonly rows?: JobRows | undefined
+  readonly filter?: JobFilter | undefined
 }
 
 /** Text that is handed on at once, to be compressed; a piece that ends where {@link Lines.cut} says may have less. */
@@ -44,6 +46,7 @@ export class BatchBuilder {
   readonly #text: BatchText
   readonly #shared: Shared | undefined
   readonly #rows: JobRows | undefined
+  readonly #filter: JobFilter | undefined
   readonly #stages: Stages
   #handedOn = 0
   /** Where the text begins that has not been handed on and how many records are before it; where it ends, when it has to be. */
@@ -66,7 +69,7 @@ export class BatchBuilder {
     limits: BatchLimits,
     stage: BufferedBody,
     buffers: Buffers,
-    { stages = {}, shared, rows }: BatchBuilderOptions = {},
+    { stages = {}, shared, rows, filter }: BatchBuilderOptions = {},
   ) {
     this.#stages = stages
     this.#job = job
@@ -74,6 +77,7 @@ export class BatchBuilder {
     this.#stage = stage
     this.#shared = shared
     this.#rows = rows
+    this.#filter = filter
     this.#buffers = buffers
     this.#text = new BatchText(job.format, (bytes) => this.#room(bytes))
   }
@@ -117,10 +121,10 @@ export class BatchBuilder {
     const text = this.#text
     const { frame } = lines
     const rows = frame !== undefined && this.#rows?.begin(frame) ? this.#rows : undefined
+    const kept = frame && this.#filter?.kept(frame)
     for (let at = index; at < end; at++) {
-      const found = lines.record(at, looks)
-      if (!keeps(found)) continue
-      if (dedupe?.repeats(found, lines.key(at), lines.acceptedAt)) {
+      if (kept === undefined ? !keeps(lines.record(at, looks)) : kept[at] === 0) continue
+      if (dedupe?.repeats(lines.record(at, looks), lines.key(at), lines.acceptedAt)) {
         this.repeated++
         continue
       }

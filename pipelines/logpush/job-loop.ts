@@ -122,7 +122,7 @@ export class JobLoop {
 
   /** The next batch, once it is complete; undefined if no more can be sent, or if nothing is left of `redo`. */
   async #make(reader: Reader, redo: PlannedBatch | undefined): Promise<ReadyBatch | undefined> {
-    const { id, job, shared, rows, sink, control } = this.#of
+    const { id, job, shared, rows, filter, sink, control } = this.#of
     const { batchBuffer, loop, clock, spools } = this.#deps
     const { bytes, records, intervalMs } = this.#limits
     const limits =
@@ -135,6 +135,7 @@ export class JobLoop {
         stages: this.#stages,
         shared,
         rows,
+        filter,
       })
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0

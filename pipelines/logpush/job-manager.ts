@@ -18,6 +18,7 @@ import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
 import { newCounts, type Counts, type PipelineMonitor } from './monitor.js'
 import { SharedFormatting } from './shared-formatting.js'
+import { SharedFilters } from './shared-filters.js'
 import { SharedRows } from './shared-rows.js'
 import type { Cursor, Spool, Spools } from './spool/types.js'
 import { BatchBuffer } from './batch-buffer.js'
@@ -150,6 +151,7 @@ class JobManager implements Logpush {
       loop: new EventLoopYield(),
       sharing: new SharedFormatting(),
       sharedRows: new SharedRows(),
+      sharedFilters: new SharedFilters(),
       deadLetter: this.#deadLetter,
     }
     this.#metricsOf = logpushMetrics(deps.metrics, () => this.#lags())

@@ -14,6 +14,7 @@ import type { Progress } from './monitor.js'
 import { JobLoop } from './job-loop.js'
 import type { SessionDeps } from './session.js'
 import type { SharedFormatting } from './shared-formatting.js'
+import type { SharedFilters } from './shared-filters.js'
 import type { SharedRows } from './shared-rows.js'
 import { CursorLost, SpoolUnavailable, type Cursor, type Spool } from './spool/types.js'
 import { NoRoom } from './batch-buffer.js'
@@ -46,6 +47,7 @@ export interface TaskDeps extends SessionDeps {
   readonly vault: Vault
   readonly sharing: SharedFormatting
   readonly sharedRows: SharedRows
+  readonly sharedFilters: SharedFilters
   /** Opens a destination; throws InvalidInput. */
   readonly open: (destination: string) => Sink
   /** What destinations have in common that share places for uploads. */
@@ -157,7 +159,7 @@ export class JobSupervisor {
   }
 
   async #turn(job: TaskJob): Promise<void> {
-    const { open, destinationKey, options, sharing, sharedRows, vault } = this.#deps
+    const { open, destinationKey, options, sharing, sharedRows, sharedFilters, vault } = this.#deps
     const compiled = compileJob(job, this.#of.id, options().filter)
     const text = destinationOf(job, this.#of.scope, this.#of.id, vault)
     const sink = open(text)
@@ -167,11 +169,13 @@ export class JobSupervisor {
     const { type, id } = this.#of.scope
     const shared = recipe === undefined ? undefined : sharing.join(`${type}/${id}`, recipe)
     const rows = sharedRows.join(`${type}/${id}`, compiled)
+    const filter = sharedFilters.join(`${type}/${id}`, compiled)
     const of = {
       ...this.#of,
       job: compiled,
       shared,
       rows,
+      filter,
       sink,
       destination: destinationKey(text),
       control: this.#control,
@@ -185,6 +189,7 @@ export class JobSupervisor {
       this.#session = undefined
       shared?.leave()
       rows?.leave()
+      filter?.leave()
       await sink.close()
     }
   }

@@ -7,6 +7,7 @@ import type { DeadLetter } from './dead-letter.js'
 import type { JobSignal } from './job-signal.js'
 import type { JobMetrics } from './metrics.js'
 import type { Shared } from './shared-formatting.js'
+import type { JobFilter } from './shared-filters.js'
 import type { JobRows } from './shared-rows.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
 import type { JobStatus } from './status.js'
@@ -38,6 +39,8 @@ export interface SessionOf {
   readonly shared?: Shared | undefined
   /** With jobs of the same style on the same spool. */
   readonly rows?: JobRows | undefined
+  /** With jobs of the same filter on the same spool. */
+  readonly filter?: JobFilter | undefined
   readonly sink: Sink
   /** Shows the records. */
   readonly tap?: Tap | undefined

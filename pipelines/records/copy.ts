@@ -1,7 +1,7 @@
 import { BACKSLASH } from '../../src/core/bytes.js'
 
 /** From this number of bytes on, `set` with a view of its own is faster. */
-const LONG_BYTES = 256
+const LONG_BYTES = 128
 
 /**
  * Copies the bytes from `start` to `end` to `at`, and gives where they end. Four at a time: a loop over single bytes takes

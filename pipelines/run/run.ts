@@ -16,6 +16,7 @@ import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
 import type { AttemptOutcome } from '../logpush/metrics.js'
 import { BatchBuffer } from '../logpush/batch-buffer.js'
+import { SharedFilters } from '../logpush/shared-filters.js'
 import { SharedRows } from '../logpush/shared-rows.js'
 import { Uploads } from '../logpush/uploads.js'
 import type { Input } from '../sources/input.js'
@@ -70,6 +71,7 @@ export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
     batchBuffer,
     loop: new EventLoopYield(),
     sharedRows: new SharedRows(),
+    sharedFilters: new SharedFilters(),
     isOneGone: false,
   }
   const loops = outputs.map((output) => new OutputLoop(output, options, shared))
@@ -93,6 +95,7 @@ interface SharedState {
   readonly batchBuffer: BatchBuffer
   readonly loop: EventLoopYield
   readonly sharedRows: SharedRows
+  readonly sharedFilters: SharedFilters
   /** An output gave up for good: a source that waits for it would wait for ever. */
   isOneGone: boolean
 }
@@ -142,8 +145,9 @@ class OutputLoop {
   async #once(): Promise<RunEnd> {
     const { job, sink, aside, cursor, stats, name } = this.#of
     const { input, clock, log, stop } = this.#options
-    const { batchBuffer, loop, sharedRows } = this.#shared
+    const { batchBuffer, loop, sharedRows, sharedFilters } = this.#shared
     const rows = sharedRows.join('input', job)
+    const filter = sharedFilters.join('input', job)
     const control = new JobSignal()
     // Uploads of their own: one destination that is slow takes no place of the others.
     const uploads = new Uploads(
@@ -157,6 +161,7 @@ class OutputLoop {
         id: name,
         job,
         rows,
+        filter,
         sink,
         tap: stats.tap,
         destination: 'destination',
@@ -190,6 +195,7 @@ class OutputLoop {
     } finally {
       fate.close()
       rows?.leave()
+      filter?.leave()
       stats.progress = undefined
     }
   }

@@ -3,6 +3,7 @@ import type { BatchBuffer } from '../../../pipelines/logpush/batch-buffer.js'
 import type { CompiledJob } from '../../../pipelines/logpush/compiled-job.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
 import type { Shared } from '../../../pipelines/logpush/shared-formatting.js'
+import type { JobFilter } from '../../../pipelines/logpush/shared-filters.js'
 import type { JobRows } from '../../../pipelines/logpush/shared-rows.js'
 import type { ReadableSpool } from '../../../pipelines/logpush/spool/types.js'
 
@@ -17,15 +18,17 @@ export async function batchesOf(
     readonly records: number
     readonly shared?: Shared
     readonly rows?: JobRows | undefined
+    readonly filter?: JobFilter | undefined
   },
 ) {
-  const { from, bytes, records, shared, rows } = of
+  const { from, bytes, records, shared, rows, filter } = of
   const reader = await openReader(spool, job, { position: from, skip: 0 })
   const made: { end: number; records: number; size: number; bytes: Buffer }[] = []
   const begin = () =>
     new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, {
       shared,
       rows,
+      filter,
     })
   const close = async (batch: BatchBuilder) => {
     const ready = await batch.close(reader.place, () => 'name')

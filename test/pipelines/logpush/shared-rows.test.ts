@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { BatchBuffer } from '../../../pipelines/logpush/batch-buffer.js'
 import { compileJob, type CompiledJob, type JobSettings } from '../../../pipelines/logpush/compiled-job.js'
+import { SharedFilters } from '../../../pipelines/logpush/shared-filters.js'
 import { SharedRows } from '../../../pipelines/logpush/shared-rows.js'
 import type { Frame, Spool } from '../../../pipelines/logpush/spool/types.js'
 import { testFolder } from '../../helpers/folder.js'
@@ -58,7 +59,7 @@ const OWN = fc.record({
   bytes: fc.integer({ min: 1, max: 4000 }),
 })
 
-t.test('jobs that share rows send what each of them sends alone', async (t) => {
+t.test('jobs that share rows and filters send what each of them sends alone', async (t) => {
   const { spool, staging } = await filled(t, 100)
   await fc.assert(
     fc.asyncProperty(STYLES, fc.array(OWN, { minLength: 2, maxLength: 4 }), async (style, jobs) => {
@@ -72,8 +73,12 @@ t.test('jobs that share rows send what each of them sends alone', async (t) => {
       const alone = await Promise.all(compiled.map(async (job, i) => await batchesOf(spool, job, staging, limits[i]!)))
       const sharing = new SharedRows()
       const rows = compiled.map((job) => sharing.join('spool', job))
+      const sharedFilters = new SharedFilters()
+      const filters = compiled.map((job) => sharedFilters.join('spool', job))
       const together = await Promise.all(
-        compiled.map(async (job, i) => await batchesOf(spool, job, staging, { ...limits[i]!, rows: rows[i] })),
+        compiled.map(
+          async (job, i) => await batchesOf(spool, job, staging, { ...limits[i]!, rows: rows[i], filter: filters[i] }),
+        ),
       )
       if (!isDeepStrictEqual(together, alone)) throw new Error('batches differ')
       // The others go on with other rows.
@@ -158,4 +163,39 @@ t.test('rows of many frames take bounded memory', async (t) => {
   for (let first = 0; first < 2000; first++) rows!.begin({ ...frame, first, count: 20_000, acceptedAt: 0 })
   t.ok(sharing.size < 8 * 2 ** 20, `${sharing.size} bytes`)
   t.equal(rows!.begin({ first: 0, count: 2 ** 20 } as Frame), false, 'too many records')
+})
+
+t.test('a filter that two jobs have is evaluated once for each record', async (t) => {
+  const { spool } = await filled(t, 30)
+  const filter = status(300)
+  const jobs = [filter, filter, status(500)].map((each) => compileJob(settings(FIELDS, each), 'seed'))
+  const sharing = new SharedFilters()
+  const filters = jobs.map((job) => sharing.join('spool', job)!)
+  const frame = (await spool.frame(0))!
+  let reads = 0
+  const counted = (first: number): Frame => ({
+    first,
+    count: frame.count,
+    acceptedAt: 0,
+    record(at, places) {
+      reads++
+      return frame.record(at, places)
+    },
+    line: (at) => frame.line(at),
+    release() {},
+  })
+  const kept = filters.map((each) => [...each.kept(counted(0))!])
+  t.equal(reads, 60)
+  t.strictSame(
+    kept[0],
+    Array.from({ length: 30 }, (_, i) => Number(i % 3 === 0)),
+  )
+  t.strictSame(kept[1], kept[0])
+  t.strictSame(
+    kept[2],
+    Array.from({ length: 30 }, (_, i) => Number(i % 3 !== 2)),
+  )
+  for (let first = 1; first < 200; first++) filters[0]!.kept(counted(first))
+  t.strictSame([...filters[1]!.kept(counted(0))!], kept[0], 'after it was forgotten')
+  t.equal(sharing.join('spool', compileJob({ dataset: 'any' }, 'seed')), undefined)
 })
