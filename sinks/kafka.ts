@@ -4,7 +4,7 @@ import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/egress/egress.js'
 import { unreachable } from './failure.js'
-import { choice, flag, pathOf, reject, secret, text } from './params.js'
+import { choice, flag, pathOf, reject, secret, shown, text } from './params.js'
 import type { SinkDeps } from './sink-type.js'
 import { FixedPartitions } from './streams/fixed-partitions.js'
 import { LateSocket } from './streams/late-socket.js'
@@ -26,7 +26,7 @@ const PARAMS = Type.Object(
       false,
     ),
     key: Type.Optional(
-      text(
+      shown(
         'Field of the line, or JSON pointer such as /user/id, whose value is the key of its message; lines without it have no ' +
           'key. Default: RayID, else ClientIP.',
       ),

@@ -22,6 +22,9 @@ export const text = (description: string, rules: { pattern?: string; maxLength?:
 /** A parameter whose value is never shown or logged. */
 export const secret = (description: string) => Type.String({ description, 'x-secret': true })
 
+/** A parameter whose name looks like that of a secret, but whose value is shown. */
+export const shown = (description: string) => Type.String({ description, 'x-shown': true })
+
 /** A parameter that is `true` or `false`. */
 export const flag = (description: string, otherwise: boolean) =>
   Type.Optional(Type.Boolean({ description, 'x-default': otherwise, 'x-message': 'must be true or false' }))
@@ -44,6 +47,10 @@ export const choice = <const T extends string[]>(description: string, values: T)
 /** Names of the parameters in a schema whose values are secret. */
 export const secretsOf = ({ properties }: ParamSchema): string[] =>
   Object.entries(properties).flatMap(([name, schema]) => ('x-secret' in schema ? [name] : []))
+
+/** Names of the parameters in a schema whose values are shown, whatever they are called. */
+export const shownOf = ({ properties }: ParamSchema): string[] =>
+  Object.entries(properties).flatMap(([name, schema]) => ('x-shown' in schema ? [name] : []))
 
 /** A parameter in the form that the query has. */
 type Written = readonly [name: string, value: string]

@@ -1,4 +1,4 @@
-import { secretsOf } from './params.js'
+import { secretsOf, shownOf } from './params.js'
 import type { SinkType } from './sink-type.js'
 
 const HIDDEN = '***'
@@ -13,6 +13,7 @@ export function redacted(text: string, type: SinkType | undefined): string {
   const parts = /^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(text)
   if (type === undefined || parts === null) return HIDDEN
   const secrets = secretsOf(type.params)
+  const shown = shownOf(type.params)
   const [, scheme = '', authority = '', path = '', query] = parts
   const place = authority.replace(/^\/\/.*@/, `//${HIDDEN}@`)
   const shownPath = type.secretPath && path.length > 1 ? `/${HIDDEN}` : path
@@ -26,6 +27,7 @@ export function redacted(text: string, type: SinkType | undefined): string {
   }
 
   function hidden(name: string): boolean {
+    if (shown.includes(name)) return false
     if (SECRET.test(name) || secrets.includes(name)) return true
     return type?.shown !== undefined && !type.shown.includes(name)
   }

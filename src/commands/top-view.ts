@@ -31,13 +31,20 @@ export interface Top {
     readonly read: number
     readonly delivered: number
     readonly dropped: number
+    /** Times that records may have been lost before they were read, and records known to be lost. */
+    readonly losses: number
+    readonly lost: number
     readonly lag_records: number
     readonly lag_seconds: number
   }[]
+  /** Records of the log spool that do not reach every job, by reason. */
+  readonly spool_lost: Readonly<Record<string, number>>
   readonly deliveries: { readonly pending: number; readonly in_flight: number; readonly attempts: number }
   /** Calls of Workers by outcome, if scripts run. */
   readonly workers: readonly { readonly metric: string; readonly value: number }[]
 }
+
+const SPOOL_LOST = 'edged_logpush_records_lost_total'
 
 /** Returns what `edged top` shows, from the status and the metrics of a daemon. */
 export function topOf(status: DaemonStatus, metrics: string, at: number): Top {
@@ -80,10 +87,15 @@ export function topOf(status: DaemonStatus, metrics: string, at: number): Top {
           read: sum('edged_pipeline_records_read_total', of),
           delivered: sum('edged_pipeline_records_delivered_total', of),
           dropped: sum('edged_pipeline_records_dropped_total', of),
+          losses: sum('edged_pipeline_losses_total', of),
+          lost: sum('edged_pipeline_records_lost_total', of),
           lag_records: sum('edged_pipeline_lag_records', of),
           lag_seconds: sum('edged_pipeline_lag_seconds', of),
         }
       }),
+    ),
+    spool_lost: Object.fromEntries(
+      valuesOf(samples, SPOOL_LOST, 'reason').map((reason) => [reason, sum(SPOOL_LOST, { reason })]),
     ),
     deliveries: {
       pending: sum('edged_webhook_deliveries_pending'),
@@ -131,6 +143,7 @@ export function topText(now: Top, before?: Top): string {
       ...now.origins.map(({ url, up, in_flight: count, zone }) => [url, up ? 'up' : 'down', String(count), zone]),
     ]),
     ...(now.pipelines.length === 0 ? [] : ['', ...columns([PIPELINE_TITLES, ...now.pipelines.map(pipelineRow)])]),
+    ...spoolLines(now.spool_lost),
     ...(now.workers.length === 0
       ? []
       : ['', ...columns([['WORKERS', 'COUNT'], ...now.workers.map(({ metric, value }) => [metric, String(value)])])]),
@@ -138,13 +151,26 @@ export function topText(now: Top, before?: Top): string {
   ].join('\n')
 }
 
-const PIPELINE_TITLES = ['JOB OR PIPELINE', 'READ', 'DELIVERED', 'DROPPED', 'LAG', 'SECONDS']
+/** Says what the log spool has lost, if anything. */
+function spoolLines(lost: Top['spool_lost']): string[] {
+  const reasons = Object.entries(lost).filter(([, records]) => records > 0)
+  if (reasons.length === 0) return []
+  const total = reasons.reduce((sum, [, records]) => sum + records, 0)
+  return [
+    '',
+    `log spool: ${total} records lost (${reasons.map(([reason, records]) => `${reason} ${records}`).join(', ')})`,
+  ]
+}
+
+const PIPELINE_TITLES = ['JOB OR PIPELINE', 'READ', 'DELIVERED', 'DROPPED', 'LOSSES', 'LOST', 'LAG', 'SECONDS']
 
 const pipelineRow = (one: Top['pipelines'][number]): string[] => [
   one.name,
   String(one.read),
   String(one.delivered),
   String(one.dropped),
+  String(one.losses),
+  String(one.lost),
   String(one.lag_records),
   one.lag_seconds.toFixed(0),
 ]

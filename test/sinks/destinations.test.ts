@@ -136,6 +136,8 @@ const REDACTED: [conf: string, shown: string][] = [
     'ibmcl://a.test/logs/v1/singles?ibm_api_key=***&iam_endpoint=b.test',
   ],
   ['s3://b/p?access_key_id=a', 's3://b/p?access_key_id=***'],
+  ['kafka://a.test/t?key=/user/id&password=p', 'kafka://a.test/t?key=/user/id&password=***'],
+  ['redis://a.test/t?key=a', 'redis://a.test/t?key=***'],
   ['gopher://user:pass@a.test/', '***'],
   ['secret', '***'],
   ['', '***'],

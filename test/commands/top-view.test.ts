@@ -1,0 +1,32 @@
+import t from 'tap'
+import { topOf, topText } from '../../src/commands/top-view.js'
+import type { DaemonStatus } from '../../src/daemon/status.js'
+
+const METRICS = `
+edged_pipeline_records_read_total{pipeline="web"} 10
+edged_pipeline_records_dropped_total{pipeline="web",route="a"} 2
+edged_pipeline_losses_total{pipeline="web"} 3
+edged_pipeline_records_lost_total{pipeline="web"} 40
+edged_pipeline_records_read_total{job="7"} 5
+edged_logpush_records_lost_total{dataset="http_requests",scope="zone/a",reason="limit"} 6
+edged_logpush_records_lost_total{dataset="http_requests",scope="zone/b",reason="limit"} 1
+edged_logpush_records_lost_total{dataset="http_requests",scope="zone/b",reason="damage"} 2
+`
+const status = { version: '1', uptime_seconds: 1, ready: true, memory_bytes: 1, zones: [] } as unknown as DaemonStatus
+
+t.test('records that were lost are shown for pipelines and for the spool', async (t) => {
+  const top = topOf(status, METRICS, 0)
+  t.match(top.pipelines, [
+    { name: 'pipeline web', read: 10, dropped: 2, losses: 3, lost: 40 },
+    { name: 'job 7', read: 5, losses: 0, lost: 0 },
+  ])
+  t.strictSame(top.spool_lost, { limit: 7, damage: 2 })
+  const text = topText(top)
+  t.match(text, /^JOB OR PIPELINE +READ +DELIVERED +DROPPED +LOSSES +LOST +LAG +SECONDS$/m)
+  t.match(text, /^pipeline web +10 +0 +2 +3 +40 +0 +0$/m)
+  t.match(text, /^log spool: 9 records lost \(limit 7, damage 2\)$/m)
+})
+
+t.test('a spool without losses is not mentioned', async (t) => {
+  t.notMatch(topText(topOf(status, '', 0)), 'spool')
+})
