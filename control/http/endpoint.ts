@@ -107,6 +107,8 @@ export interface Endpoint extends EndpointInfo {
   /** All statuses of success, if there is more than one. */
   readonly statuses?: readonly number[]
   readonly raw?: RawBody
+  /** If-Match and If-None-Match are compared with the ETag of the resource. */
+  readonly conditional?: true
   /** Members at the top of the envelope besides the usual ones. */
   readonly top?: TSchema
   /** The envelope has no `result`. */

@@ -61,6 +61,7 @@ export const ERRORS = {
 
   // Rulesets
   noEntryPoint: [10003, 404, 'could not find entrypoint ruleset'],
+  rulesetChanged: [20017, 412, 'If-Match does not name the current ETag of the ruleset; read the ruleset again'],
   rulesetNotFound: [20001, 404, 'could not find the ruleset'],
   ruleNotFound: [20002, 404, 'could not find the rule'],
   versionNotFound: [20003, 404, 'could not find that version of the ruleset'],

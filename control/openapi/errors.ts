@@ -41,7 +41,17 @@ function codes(status: number): string {
 }
 
 /** Returns the possible errors of requests to the endpoint, by status. */
-export function failures({ method, path, scopes, permissions, body, raw, verifies, open }: Endpoint): Json {
+export function failures({
+  method,
+  path,
+  scopes,
+  permissions,
+  body,
+  raw,
+  conditional,
+  verifies,
+  open,
+}: Endpoint): Json {
   const changes = method !== 'get'
   const statuses = [
     400,
@@ -49,7 +59,7 @@ export function failures({ method, path, scopes, permissions, body, raw, verifie
     ...(open ? [] : [403, 429]),
     ...(path.includes(':') || scopes.some((scope) => scope !== 'daemon') ? [404] : []),
     ...(changes && permissions.length > 0 ? [409, 503, 507] : []),
-    ...(raw ? [412] : []),
+    ...(raw || conditional ? [412] : []),
     ...(body || raw ? [413, 415] : []),
     500,
   ]

@@ -4,13 +4,12 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
-import type { Actor } from '../resources/audit.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
-import { levelOf, type Decided, type RulesetRepository } from './ruleset-repository.js'
+import { levelOf, withEtag, type Decided, type RulesetRepository, type Writer } from './ruleset-repository.js'
 import { versionList } from './versions.js'
 import { changedFixed } from './rulesets.js'
 
@@ -35,7 +34,7 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
   }
 
   /** A new name is ignored, not rejected: clients put an entry point without knowing its name. */
-  const put = async (actor: Actor, phase: Phase, body: RulesetChange): Promise<Decided> => {
+  const put = async (actor: Writer, phase: Phase, body: RulesetChange): Promise<Decided> => {
     const level = levelOf(actor.scope)
     if (!phase.levels.includes(level))
       throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
@@ -66,7 +65,7 @@ function readEntrypoint({ existing }: Context): Endpoint {
     permissions: ACCESS.rulesets.read,
     summary: 'Read the entry point of a phase',
     result: RulesetResult,
-    handle: ({ scope, params }) => existing(scope, params.ruleset_phase).value.ruleset,
+    handle: ({ scope, params }) => withEtag(existing(scope, params.ruleset_phase).value.ruleset),
   })
 }
 
@@ -78,6 +77,7 @@ function replaceEntrypoint({ repository, check, put }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Replace the entry point of a phase, or create it',
     query: DryRun,
+    conditional: true,
     body: RulesetChange,
     maxBytes: 5_000_000,
     result: WrittenRuleset,

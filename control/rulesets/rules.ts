@@ -9,7 +9,7 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, WrittenRuleset } from './schemas.js'
-import type { RulesetRepository } from './ruleset-repository.js'
+import { assertCurrent, type RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/rules'
@@ -35,6 +35,7 @@ function createRule({ repository, check }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Add a rule to a ruleset, at its end or at a position',
     query: DryRun,
+    conditional: true,
     body: PlacedRule,
     maxBytes: 1_000_000,
     result: WrittenRuleset,
@@ -65,6 +66,7 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Change or move a rule of a ruleset; members that are not sent stay',
     query: DryRun,
+    conditional: true,
     body: RulePatch,
     maxBytes: 1_000_000,
     result: WrittenRuleset,
@@ -82,9 +84,9 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
         const input = checked(position, () => check.rule(call, old, patched(rule, members)))
         const next = changeRule(old, rule.id, input, position.value, repository.making())
         const hints = repository.ruleHints(call.scope, next, rule.id)
-        return next === old
-          ? { ...UNCHANGED, result: old, hints }
-          : { ...(await repository.changed(call, stored, next)), hints }
+        if (next !== old) return { ...(await repository.changed(call, stored, next)), hints }
+        assertCurrent(call, old)
+        return { ...UNCHANGED, result: old, hints }
       }),
   })
 }
@@ -97,6 +99,7 @@ function removeRulesetRule({ repository }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Delete a rule of a ruleset',
     query: DryRun,
+    conditional: true,
     result: WrittenRuleset,
     handle: async (call) =>
       await repository.write(call, call.query.dry_run, async () => {

@@ -17,13 +17,17 @@ import { timestamp, type Making } from '../../src/rules/rulesets/edit.js'
 import { forgetExpressions } from '../../src/rules/parsed.js'
 import { ruleHints, rulesHints, type Hint } from '../../src/rules/rulesets/hints.js'
 import { entryOf, type Actor } from '../resources/audit.js'
-import { ApiResponse } from '../http/endpoint.js'
+import { checkConditions } from '../http/conditions.js'
+import { ApiResponse, type Call } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { listNamed } from '../lists/list-by-name.js'
 import { useWrites } from './list-references.js'
 import { digests, serialized, withOlder, type Serialized } from './serialized.js'
+
+/** The author, scope and conditions of a write. */
+export type Writer = Actor & { readonly request: Pick<Call['request'], 'headers'> }
 
 /** A decided write: its records and its response. */
 export interface Decided {
@@ -119,8 +123,9 @@ export class RulesetRepository {
   }
 
   /** Creates a ruleset. Throws `tooManyRulesets`. */
-  async created(actor: Actor, ruleset: Ruleset): Promise<Decided> {
+  async created(actor: Writer, ruleset: Ruleset): Promise<Decided> {
     const { scope } = actor
+    assertCurrent(actor, undefined)
     const max = this.#deps.config().control.quotas.rulesets_per_scope
     if (this.#deps.store.count(RULESETS, scope) >= max)
       throw new ApiError(
@@ -139,9 +144,10 @@ export class RulesetRepository {
   }
 
   /** Replaces a ruleset with its next version; the previous one becomes an older version. */
-  async changed(actor: Actor, stored: Stored<StoredRuleset>, ruleset: Ruleset): Promise<Decided> {
+  async changed(actor: Writer, stored: Stored<StoredRuleset>, ruleset: Ruleset): Promise<Decided> {
     const { scope, id, version: ifVersion, value } = stored
     const before = value.ruleset
+    assertCurrent(actor, before)
     const { version, last_updated, description } = before
     const kept = this.#deps.config().control.quotas.ruleset_versions
     const all = [...value.older, { version, last_updated, description }]
@@ -157,8 +163,9 @@ export class RulesetRepository {
   }
 
   /** Deletes a ruleset with all of its versions. Throws `rulesetInUse` while execute rules run it. */
-  async removed(actor: Actor, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Promise<Decided> {
+  async removed(actor: Writer, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Promise<Decided> {
     const { ruleset, older } = value
+    assertCurrent(actor, ruleset)
     const uses = this.#deps.store.get(RULESET_USES, scope, id)
     if (uses && uses.value.rules > 0)
       throw new ApiError('rulesetInUse', undefined, `the ruleset is run by ${uses.value.rules} execute rules`)
@@ -173,9 +180,10 @@ export class RulesetRepository {
   }
 
   /** Deletes one older version. Throws `versionNotFound` and `latestVersion`. */
-  async versionRemoved(actor: Actor, stored: Stored<StoredRuleset>, version: string): Promise<Decided> {
+  async versionRemoved(actor: Writer, stored: Stored<StoredRuleset>, version: string): Promise<Decided> {
     const { scope, id, version: ifVersion, value } = stored
     const before = this.version(stored, version)
+    assertCurrent(actor, value.ruleset)
     if (before === value.ruleset) throw new ApiError('latestVersion')
     const older = value.older.filter((kept) => kept.version !== version)
     const current = await serialized(value.ruleset, this.pause)
@@ -202,8 +210,20 @@ export class RulesetRepository {
   }
 }
 
+/** Returns the ETag of a ruleset: another one after each change, and after it was deleted and created again. */
+export const etagOf = ({ id, version }: Ruleset): string => `${id}-${version}`
+
+/** Throws `rulesetChanged` if the request is for another state than the current one. */
+export const assertCurrent = ({ request }: Pick<Writer, 'request'>, current: Ruleset | undefined): void =>
+  checkConditions(request, current && etagOf(current), 'rulesetChanged')
+
+/** Returns the response with a ruleset and its ETag. */
+export const withEtag = (ruleset: Ruleset): ApiResponse<Ruleset> =>
+  new ApiResponse(ruleset, { headers: { etag: `"${etagOf(ruleset)}"` } })
+
 const written = (result: Ruleset | null, { hints = [] }: Decided): Written =>
   new ApiResponse(result, {
+    ...(result && withEtag(result).options),
     messages: hints.map(({ code, pointer, message }) => ({ code, message, source: { pointer } })),
   })
 

@@ -17,7 +17,7 @@ import {
   summaryOf,
   WrittenRuleset,
 } from './schemas.js'
-import { levelOf, type RulesetRepository } from './ruleset-repository.js'
+import { levelOf, withEtag, type RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 
@@ -71,6 +71,7 @@ function postRuleset({ repository, check }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Create a ruleset',
     query: DryRun,
+    conditional: true,
     body: NewRuleset,
     maxBytes: 5_000_000,
     result: WrittenRuleset,
@@ -102,7 +103,7 @@ function readRuleset({ repository }: Context): Endpoint {
     permissions: ACCESS.rulesets.read,
     summary: 'Read a ruleset with its rules',
     result: RulesetResult,
-    handle: ({ scope, params }) => repository.get(scope, params.ruleset_id).value.ruleset,
+    handle: ({ scope, params }) => withEtag(repository.get(scope, params.ruleset_id).value.ruleset),
   })
 }
 
@@ -114,6 +115,7 @@ function putRuleset({ repository, check }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Replace the description and the rules of a ruleset; what is not sent stays',
     query: DryRun,
+    conditional: true,
     body: RulesetChange,
     maxBytes: 5_000_000,
     result: WrittenRuleset,
@@ -145,6 +147,7 @@ function removeRuleset({ repository }: Context): Endpoint {
     permissions: ACCESS.rulesets.write,
     summary: 'Delete a ruleset with all of its versions; refused while execute rules run it',
     query: DryRun,
+    conditional: true,
     status: 204,
     handle: async (call) =>
       await repository.write(

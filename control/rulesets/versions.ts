@@ -39,6 +39,7 @@ export function versions(repository: RulesetRepository): Endpoint[] {
       permissions: ACCESS.rulesets.write,
       summary: 'Delete an older version of a ruleset',
       query: DryRun,
+      conditional: true,
       status: 204,
       handle: async (call) =>
         await repository.write(

@@ -13,7 +13,7 @@ import { withForm } from './services/multipart.js'
 import { partIssues } from './services/part-bindings.js'
 import { codeOf, prepareCode, validated } from './services/prepared-code.js'
 import { withApiErrors } from './services/api-errors.js'
-import { checkConditions } from './request.js'
+import { checkConditions } from '../http/conditions.js'
 import { ScriptResult } from './schemas.js'
 import { runsNow } from './services/running.js'
 import { saveNextVersion } from './services/next-version.js'
@@ -66,7 +66,7 @@ function contextOf(deps: WorkersDeps) {
       deploy: true,
       annotations: { 'workers/triggered_by': 'upload' },
       async make({ before, latest, draft: old }) {
-        checkConditions(call.request, latest.etag)
+        checkConditions(call.request, latest.etag, 'scriptChanged')
         const { main: _main, ...kept } = old
         const { report } = await validated(engine.runtime, { code, bindings: old.bindings, metadata: old })
         const draft = { ...kept, ...codeOf({ ...code, report }), modules }

@@ -11,7 +11,7 @@ import {
   type Message,
 } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { whole } from '../http/paging.js'
+import { page, whole } from '../http/paging.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import { covers } from '../zones/hostname-match.js'
 import { DomainRepository } from './services/domain-repository.js'
@@ -111,12 +111,16 @@ function listDomains({ book, row }: Context): Endpoint {
       service: Type.Optional(Type.String()),
       hostname: Type.Optional(Type.String()),
       environment: Type.Optional(Type.String({ deprecated: true })),
+      page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Default: 1.' })),
+      per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Default: all.' })),
     }),
     result: Type.Array(Domain),
     handle({ scope, query }) {
       const fits = (domain: StoredDomain) =>
         filters.every((name) => query[name] === undefined || query[name] === domain[name])
-      return whole(book.all(scope).filter(fits).map(shown))
+      const found = book.all(scope).filter(fits)
+      if (query.page === undefined && query.per_page === undefined) return whole(found.map(shown))
+      return page(found, { page: query.page ?? 1, per_page: query.per_page ?? Math.max(found.length, 1) }, shown)
     },
   })
 }

@@ -21,7 +21,8 @@ import { withForm } from './multipart.js'
 import { partIssues } from './part-bindings.js'
 import { codeOf, prepareCode, validated, type PreparedCode } from './prepared-code.js'
 import { withApiErrors } from './api-errors.js'
-import { checkConditions, clientOf, scriptName } from '../request.js'
+import { checkConditions } from '../../http/conditions.js'
+import { clientOf, scriptName } from '../request.js'
 
 export interface UploadOptions {
   /** Serves all requests from then on; else the version is only kept. */
@@ -95,7 +96,7 @@ export class UploadService {
       const before = repository.script(call.scope, name)
       if (!before) assertScriptQuota(this.#deps, call.scope)
       const latest = before && repository.readVersion(call.scope, before.value, 'latest')
-      checkConditions(call.request, latest?.etag)
+      checkConditions(call.request, latest?.etag, 'scriptChanged')
       const bindings = resolveBindings({
         bindings: metadata.bindings ?? [],
         keep: metadata.keep_bindings ?? keptUnasked(clientOf(call.request)),

@@ -47,6 +47,7 @@ t.test(
       accountId: ACCOUNT,
       caller: { type: 'token', id: 'i', name: 'n', grants: [] },
       requestId: 'r',
+      request: { headers: {} },
     } as const
     const repository = new RulesetRepository(deps)
     const [before, after] = [counted('1', serialized), counted('2', serialized)]

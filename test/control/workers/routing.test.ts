@@ -134,6 +134,9 @@ t.test('the official client attaches, lists, moves and detaches domains', async 
     ['environment=staging', 0],
   ] as const)
     t.equal((await call('GET', `${WORKERS}/domains?${filter}`)).body.result_info.total_count, count, filter)
+  const second = await call('GET', `${WORKERS}/domains?page=2&per_page=1`)
+  t.match(second.body, { result: [{ hostname: 'free.test' }], result_info: { page: 2, per_page: 1, total_pages: 2 } })
+  t.match(await call('GET', `${WORKERS}/domains?page=2`), { body: { result: [], result_info: { total_count: 2 } } })
   const moved = await domains.update({ ...inAccount, hostname: 'app.example.test', service: 'other' })
   t.match(moved, { id: made.id, service: 'other' })
   t.match(await domains.get(made.id, inAccount), { service: 'other' })
