@@ -112,6 +112,7 @@ export const ERRORS = {
   ],
   queueFull: [10611, 503, 'the maximum number of deliveries is waiting (webhooks.quotas.pending); try again later'],
   badPolicy: [10612, 400, 'the policy does not fit'],
+  findingTypeNotFound: [10615, 404, 'no finding of the account has this type'],
   policyNotFound: [10613, 404, 'the policy was not found'],
   tooManyPolicies: [10614, 403, 'the maximum number of policies is reached (webhooks.quotas.policies)'],
 

@@ -211,7 +211,7 @@ export class RulesetRepository {
 }
 
 /** Returns the ETag of a ruleset: another one after each change, and after it was deleted and created again. */
-export const etagOf = ({ id, version }: Ruleset): string => `${id}-${version}`
+const etagOf = ({ id, version }: Ruleset): string => `${id}-${version}`
 
 /** Throws `rulesetChanged` if the request is for another state than the current one. */
 export const assertCurrent = ({ request }: Pick<Writer, 'request'>, current: Ruleset | undefined): void =>

@@ -3,6 +3,7 @@ import type { Endpoint } from '../http/endpoint.js'
 import { WebhookRepository } from './webhook-repository.js'
 import type { PostureDeps } from './services.js'
 import { FindingBatches } from './finding-batches.js'
+import { findingTypes } from './finding-types.js'
 import { findings } from './findings.js'
 import { ingest } from './ingest.js'
 import { jobs } from './jobs.js'
@@ -18,6 +19,7 @@ export function posture(deps: PostureDeps): Endpoint[] {
     ...jobs(deps, repository),
     ...ingest(deps, new FindingBatches(deps, edits)),
     ...findings(deps, repository, edits),
+    ...findingTypes(deps),
     ...policies(deps, repository),
   ]
 }
