@@ -17,6 +17,9 @@ export const IS_FINAL = 5
 
 const HASH = 0x23
 
+/** Maximum characters of a heading that are compared with titles. */
+const MAX_TITLE = 64
+
 /** Blocks of a page that are not chosen yet. */
 export class Blocks {
   readonly rows = new Rows()
@@ -75,9 +78,9 @@ export class Blocks {
 
   /** Returns the text of a heading without its marks. */
   titleOf(row: number): string {
+    const start = (this.rows.values[row + LEVEL] as number) + 1
     return this.markdownOf(row)
-      .slice(0, 200)
-      .replace(/^#+ */, '')
+      .slice(start, start + MAX_TITLE)
       .replace(/[[\]*_\\]/g, '')
   }
 }

@@ -2,7 +2,7 @@ import type { Tag } from '../events.js'
 import { KNOWN_NAMES } from '../names.js'
 import { isLong } from './blocks.js'
 import { Rows, WIDTH } from './rows.js'
-import { endsAt, IS_SURE, traitsOf } from './traits.js'
+import { IS_SURE, traitsOf } from './traits.js'
 
 /** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
 const MAX_DEPTH = 64
@@ -38,23 +38,21 @@ const OPEN_TRAITS = (1 << OPEN_BITS) - 1
 export class Containers {
   readonly rows = new Rows()
   /** The open ones, from the outside, the page first: the position of the name in its table, and the traits. */
-  readonly #open = new Int32Array(MAX_DEPTH + 2)
+  readonly #open: number[] = [KNOWN_NAMES << OPEN_BITS]
   /** Their rows, as far as they have one. */
-  readonly #rowOf = new Int32Array(MAX_DEPTH + 2)
+  readonly #rowOf: number[] = [0]
   /** The innermost one, and the innermost one that has a row. */
   #last = 0
   #lastRow = 0
 
   constructor() {
-    this.#open[0] = KNOWN_NAMES << OPEN_BITS
     this.rows.values.fill(0, 0, WIDTH)
     this.rows.add()
   }
 
   /** Follows the start tag of an element. */
   open(tag: Tag): void {
-    let last = this.#last
-    if (endsAt((this.#open[last] as number) >> OPEN_BITS, tag.id)) last--
+    const last = this.#last
     if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traitsOf(tag))
     else this.#endAfter(last)
   }

@@ -12,6 +12,13 @@ export class MainPage extends Page {
     return new MainWriter()
   }
 
+  /** Creates a page whose content is all written. One of another class would make each use of a page slower. */
+  protected override newPage(): MainPage {
+    const page = new MainPage(this)
+    page.#writer.writeAll()
+    return page
+  }
+
   override open(tag: Tag): Skip | void {
     const isSkipped = super.open(tag)
     if (isSkipped === undefined && isFollowed(tag.id) && this.#followsContainers) this.#containers.open(tag)
@@ -19,9 +26,9 @@ export class MainPage extends Page {
   }
 
   override close(name: string, id: number, isStray = false): void {
-    const follows = this.#followsContainers
+    const follows = isFollowed(id) && this.#followsContainers
     super.close(name, id, isStray)
-    if (follows && isFollowed(id)) this.#containers.close(id)
+    if (follows) this.#containers.close(id)
   }
 
   protected override takeLine(): string {

@@ -82,7 +82,13 @@ export class MainWriter extends Writer {
 
   override end(): void {
     super.end()
+    if (this.#isDirect) return
     this.#decide()
+    this.writeAll()
+  }
+
+  /** Ends the choice: blocks are written as they come. */
+  writeAll(): void {
     this.#isDirect = true
     this.#blocks.rows.release()
     this.containers.rows.release()

@@ -11,31 +11,16 @@ export const IS_LIST = 128
 /** It is content anywhere in the page. */
 export const IS_SURE = 256
 
-/** Elements that are followed as containers, by their position in the table of names: 0 for others. */
+/**
+ * Elements that are followed as containers, by their position in the table of names: those that group blocks. Names of
+ * paragraphs, items, cells and headings decide nothing, and they are half of all.
+ */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
-for (const name of (
-  'address article aside blockquote center dd details dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 ' +
-  'h5 h6 header hgroup li main menu ol p section table td th ul'
-).split(' '))
+for (const name of 'article aside details div fieldset figure footer form header main ol section table ul'.split(' '))
   FOLLOWED[elementNamed(name).id] = 1
 
-/** Groups of them whose end tag may be omitted before another one. */
-const PARAGRAPH = 2
-const ITEM = 3
-const HEADING = 4
-FOLLOWED[elementNamed('p').id] = PARAGRAPH
-FOLLOWED[elementNamed('li').id] = ITEM
-for (let level = 1; level <= 6; level++) FOLLOWED[elementNamed(`h${level}`).id] = HEADING
-
 /** Returns whether the element at a position in the table of names is followed. */
-export const isFollowed = (id: number): boolean => FOLLOWED[id] !== 0
-
-/** Returns whether the start tag of a followed element ends the container `open`, by their positions in the table of names. */
-export function endsAt(open: number, id: number): boolean {
-  const group = FOLLOWED[open] as number
-  if (group === PARAGRAPH) return true
-  return group > PARAGRAPH && group === FOLLOWED[id]
-}
+export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
 
 const bitOf = (name: string): number => attributeBit(name.charCodeAt(0), name.length)
 
@@ -71,8 +56,6 @@ export function traitsOf(tag: Tag): number {
   if ((bits & ROLE) !== 0 && isMain(tag)) named |= IS_MAIN
   if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE
   if ((named & IS_BODY) !== 0) named &= ~(IS_REPLIES | IS_FURNITURE)
-  // The name of a heading says what its text is about.
-  if (FOLLOWED[tag.id] === HEADING) named &= ~IS_FURNITURE
   return traits | named
 }
 

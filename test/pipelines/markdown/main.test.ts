@@ -70,6 +70,12 @@ const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
     /Cushioning[^]*Maximum[^]*or\n\ngit/,
   ],
   [
+    'items and paragraphs of any name',
+    `<main>${prose(4)}<ul><li class=tags>Of an item</ul><p class=share>Of a paragraph</p><h2 class=nav>Head</h2><p>Below</main>`,
+    /never/,
+    /item[^]*paragraph[^]*Head[^]*Below/,
+  ],
+  [
     'tables for layout',
     `<table><tr><td>${links(8)}<tr><td><h2>Mill</h2>${prose(4)}<tr><td><a href=/b>Go back</a></table>`,
     /Another|Go back/,
