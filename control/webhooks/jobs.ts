@@ -1,16 +1,15 @@
-import { setImmediate } from 'node:timers/promises'
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
-import type { Delivery, Job } from '../../src/core/model/delivery.js'
+import type { Job } from '../../src/core/model/delivery.js'
 import { FINDINGS, INSTANCES } from '../../src/core/model/finding.js'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
 import type { Scope } from '../../src/core/scope.js'
-import { StoreUnavailable } from '../../src/core/store.js'
 import { assetOf, deliveryOf, type Sender } from '../../src/webhooks/payload.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/auth/permissions.js'
 import type { Caller } from '../http/context.js'
+import { JobBatches } from './job-batches.js'
 import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import {
@@ -26,11 +25,6 @@ import {
 } from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks/jobs`
-
-/** Maximum payload bytes of one batch. */
-const BATCH_BYTES = 4 * 1024 * 1024
-
-type Failed = Static<typeof JobsResult>['failed'][number]
 
 /** Endpoints that send finding instances to webhooks and show the deliveries. */
 export function jobs(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
@@ -70,7 +64,7 @@ function createJob({ deps, repository }: Context): Endpoint {
         throw new InvalidInput([
           { pointer: '/finding_instance_ids', message: `more than ${MAX_PAIRS} pairs with these webhooks` },
         ])
-      return await send(deps, repository, scope, senderOf(caller), instances, hooks)
+      return await send(deps, repository, { scope, caller }, { instanceIds: instances, webhookIds: hooks })
     },
   })
 }
@@ -146,38 +140,21 @@ export const senderOf = ({ type, id }: Caller): Sender => ({
   triggered_by_id: id,
 })
 
-/** Creates jobs in batches and returns the reason for each pair that has none. */
+/** Finding instances and webhooks, each to be sent to each. */
+interface Pairs {
+  readonly instanceIds: readonly string[]
+  readonly webhookIds: readonly string[]
+}
+
+/** Creates a job for each pair, and returns the reason for each pair that has none. */
 async function send(
   { store, clock, posture }: PostureDeps,
   repository: WebhookRepository,
-  scope: Scope,
-  sender: Sender,
-  instanceIds: readonly string[],
-  webhookIds: readonly string[],
+  { scope, caller }: { readonly scope: Scope; readonly caller: Caller },
+  { instanceIds, webhookIds }: Pairs,
 ): Promise<Static<typeof JobsResult>> {
-  const { deliveries } = posture()
-  const created: Job[] = []
-  const failed: Failed[] = []
-  let batch: Delivery[] = []
-  let bytes = 0
-  let room = deliveries.room(scope)
-
-  const flush = async (): Promise<void> => {
-    try {
-      await deliveries.accept(scope, batch)
-      created.push(...batch.flatMap(({ id }) => deliveries.get(scope, id) ?? []))
-    } catch (error) {
-      // Earlier batches are stored; an error would make the client send them again.
-      if (!(error instanceof StoreUnavailable) || created.length === 0) throw error
-      failed.push(...batch.map((delivery) => unable(delivery.finding_instance_id, delivery.webhook_id, error.message)))
-    }
-    batch = []
-    bytes = 0
-    // Payload bytes count too, and other requests use the same limit.
-    room = deliveries.room(scope)
-    await setImmediate()
-  }
-
+  const batches = new JobBatches(posture().deliveries, scope)
+  const sender = senderOf(caller)
   for (const instanceId of instanceIds) {
     const instance = store.get(INSTANCES, scope, instanceId)?.value
     const finding = instance && store.get(FINDINGS, scope, instance.finding_id)?.value
@@ -187,30 +164,17 @@ async function send(
         webhookFault(webhook) ??
         (finding === undefined ? 'unknown finding instance' : undefined) ??
         (finding?.category.type === 'Content' ? 'content findings are never sent, only posture findings' : undefined) ??
-        (room <= 0 ? 'the limit of waiting jobs is reached (webhooks.quotas.pending); try again later' : undefined)
-      if (issue !== undefined || !webhook || !instance || !finding) {
-        failed.push(unable(instanceId, webhookId, issue ?? ''))
-        continue
-      }
-      const delivery = deliveryOf(clock.now(), sender, webhook, finding, instance)
-      batch.push(delivery)
-      bytes += delivery.payload.length
-      room -= 1
-      if (bytes >= BATCH_BYTES) await flush()
+        (batches.isFull ? 'the limit of waiting jobs is reached (webhooks.quotas.pending); try again later' : undefined)
+      if (issue !== undefined || !webhook || !instance || !finding) batches.fail(instanceId, webhookId, issue ?? '')
+      else await batches.add(deliveryOf(clock.now(), sender, webhook, finding, instance))
     }
   }
-  if (batch.length > 0) await flush()
-  return { created: created.map(shown), failed }
+  await batches.flush()
+  return { created: batches.created.map(shown), failed: batches.failed }
 }
 
 const webhookFault = (webhook: StoredWebhook | undefined): string | undefined =>
   webhook === undefined ? 'unknown webhook' : webhook.status === 'disabled' ? 'the webhook is disabled' : undefined
-
-const unable = (finding_instance_id: string, webhook_id: string, error: string): Failed => ({
-  error,
-  finding_instance_id,
-  webhook_id,
-})
 
 function shown({ delivery, state }: Job): Static<typeof JobResult> {
   const { finding_instance_id, payload: _payload, ...members } = delivery

@@ -10,11 +10,8 @@ import type { Store } from '../core/store.js'
  */
 export async function disableWebhook(
   store: Store,
-  scope: Scope,
-  id: string,
-  reason: string,
-  now: number,
-  url?: string,
+  { scope, id }: { readonly scope: Scope; readonly id: string },
+  { reason, now, url }: { readonly reason: string; readonly now: number; readonly url?: string | undefined },
 ): Promise<boolean> {
   const at = new Date(now).toISOString()
   let disabled = false

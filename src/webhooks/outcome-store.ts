@@ -109,7 +109,7 @@ export class OutcomeStore {
     const { store, clock, log } = this.#deps
     health.succeeded()
     await this.#writes.write([{ kind: WEBHOOK_HEALTH, scope, id: webhookId, value: undefined }])
-    if (await disableWebhook(store, scope, webhookId, reason, clock.now(), url))
+    if (await disableWebhook(store, { scope, id: webhookId }, { reason, now: clock.now(), url }))
       log.warn({ event: 'webhook_disabled', webhook: webhookId, account: scope.id, reason }, 'a webhook was disabled')
   }
 }

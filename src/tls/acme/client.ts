@@ -66,6 +66,13 @@ export interface Authority {
   readonly eab: { readonly key_id: string; readonly hmac_key: string } | undefined
 }
 
+/** Key of an account, with its private JWK and the thumbprint of that (RFC 7638). */
+interface AccountKey {
+  readonly key: CryptoKey
+  readonly jwk: JWK
+  readonly thumbprint: string
+}
+
 /** The authority or the connection to it refused an order. `retryAfter`: milliseconds that the authority asks to wait. */
 export class AcmeError extends Error {
   override readonly name = 'AcmeError'
@@ -99,14 +106,7 @@ export class AcmeClient {
   /** URL of the account. */
   account: string | undefined
 
-  private constructor(
-    authority: Authority,
-    key: CryptoKey,
-    jwk: JWK,
-    thumbprint: string,
-    clock: Clock,
-    signal: AbortSignal,
-  ) {
+  private constructor(authority: Authority, { key, jwk, thumbprint }: AccountKey, clock: Clock, signal: AbortSignal) {
     this.#authority = authority
     this.#key = key
     const { kty, crv, x, y } = jwk
@@ -129,7 +129,7 @@ export class AcmeClient {
   /** Creates the client of an account from the private JWK of its key. `signal` ends its requests and waits. */
   static async open(authority: Authority, jwk: JWK, clock: Clock, signal: AbortSignal): Promise<AcmeClient> {
     const key = (await importJWK(jwk, 'ES256')) as CryptoKey
-    return new AcmeClient(authority, key, jwk, await calculateJwkThumbprint(jwk), clock, signal)
+    return new AcmeClient(authority, { key, jwk, thumbprint: await calculateJwkThumbprint(jwk) }, clock, signal)
   }
 
   /** Creates the account, or finds the one that the key has already, and returns its URL (RFC 8555, 7.3). */

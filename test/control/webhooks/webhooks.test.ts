@@ -298,7 +298,7 @@ t.test('a webhook that the daemon disabled shows when and why, until it is enabl
   const api = await postureClient(t)
   const { call, store, clock } = api
   const id = await hook(api)
-  await disableWebhook(store, scope, id, 'the destination responded with 410 Gone', clock.now())
+  await disableWebhook(store, { scope, id }, { reason: 'the destination responded with 410 Gone', now: clock.now() })
   const shown = {
     status: 'disabled',
     disabled_at: '2026-11-21T12:00:00.000Z',
