@@ -4,12 +4,14 @@ import * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { writeDurably } from '../../src/disk/durable-write.js'
+import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import { UnfitRecord } from '../records/index.js'
 import type { Input } from './input.js'
 import { MessageIntake } from './message-intake.js'
 import { NotStored, orAborted, reconnecting } from './reconnect.js'
 import { StreamGroup, type Entry } from './redis-group.js'
+import { NO_ID } from './redis-place.js'
 import { SourceLosses } from './source-losses.js'
 import { spoolInput, type TakingDeps } from './spool-input.js'
 
@@ -65,87 +67,128 @@ export async function redisStreamInput(options: RedisStreamOptions, deps: Taking
   }
   // Only now, so that a run without a server leaves nothing behind.
   names.consumer ||= `${hostname()}-${await ownId(deps.folder)}`
-  const wanted = Buffer.from(field)
   return await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
-      const intake = new MessageIntake(open(), stats)
-      /** Ids of the last entries that are in the spool: they come again if their acknowledgement failed. */
-      let stored = new Set<string>()
-
-      async function session(working: () => void): Promise<void> {
-        await stream.make()
-        // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
-        let from = '0'
-        let claimAt = clock.monotonic()
-        let start = '0-0'
-        while (!signal.aborted) {
-          let entries: readonly Entry[] = []
-          if (from === '>' && clock.monotonic() >= claimAt) {
-            const claimed = await stream.claim(idleMs, start)
-            entries = claimed.entries
-            start = claimed.next
-            // At the end of the list of pending entries there is nothing to do for a while.
-            if (start === '0-0') claimAt = clock.monotonic() + Math.min(CLAIM_MS, idleMs)
-            if (entries.length === 0 && start !== '0-0') continue
-          }
-          if (entries.length === 0) entries = await (from === '>' ? stream.fresh(signal) : stream.pending(from))
-          working()
-          if (entries.length === 0) {
-            from = '>'
-            continue
-          }
-          await store(entries)
-          if (from !== '>') from = entries.at(-1)![0].toString()
-        }
-      }
-
-      async function store(entries: readonly Entry[]): Promise<void> {
-        let deleted = 0
-        for (const [id, fields] of entries) {
-          if (stored.has(id.toString())) continue
-          if (fields === null) {
-            deleted++
-            continue
-          }
-          intake.add(
-            () => `${key} ${id.toString()}`,
-            () => recordOf(fields, wanted, field),
-          )
-        }
+      const reader = new EntryReader(
+        { ...deps, stream, losses },
+        new MessageIntake(open(), stats),
+        { key, field, idleMs },
+        signal,
+      )
+      const session = async (working: () => void) => {
+        const reading = reader.read(working)
         try {
-          await intake.commit(clock, signal)
+          await orAborted(reading, signal)
         } catch (error) {
-          throw signal.aborted ? error : new NotStored(error)
+          // A new connection, in case that the old one is half open.
+          redis.disconnect(true)
+          throw error
         }
-        const ids = entries.map(([id]) => id)
-        stored = new Set(ids.map((id) => id.toString()))
-        await stream.acknowledge(ids)
-        // They were delivered, and trimmed or deleted before they were stored.
-        if (deleted > 0) losses.add(deleted)
+        await Promise.race([reading, clock.sleep(CLOSE_MS)]).catch(() => {})
       }
-
       try {
-        await reconnecting(
-          async (working) => {
-            const reading = session(working)
-            try {
-              await orAborted(reading, signal)
-            } catch (error) {
-              // A new connection, in case that the old one is half open.
-              redis.disconnect(true)
-              throw error
-            }
-            await Promise.race([reading, clock.sleep(CLOSE_MS)]).catch(() => {})
-          },
-          { place, tell, clock, signal },
-        )
+        await reconnecting(session, { place, tell, clock, signal })
       } finally {
         losses.flush()
         redis.disconnect()
       }
     },
   })
+}
+
+interface ReaderDeps {
+  readonly stream: StreamGroup
+  readonly losses: SourceLosses
+  readonly clock: Clock
+}
+
+interface ReaderOptions {
+  readonly key: string
+  /** The field of an entry that is the record. */
+  readonly field: string
+  readonly idleMs: number
+}
+
+/** Reads the entries of a consumer into the spool. */
+class EntryReader {
+  readonly #deps: ReaderDeps
+  readonly #intake: MessageIntake
+  readonly #options: ReaderOptions
+  readonly #wanted: Buffer
+  readonly #signal: AbortSignal
+  /** Ids of the last entries that are in the spool: they arrive again if their acknowledgement failed. */
+  #stored = new Set<string>()
+  /** Time at which entries of other consumers are looked for. */
+  #claimAt = 0
+  /** Where that look continues. */
+  #claimFrom = NO_ID
+
+  constructor(deps: ReaderDeps, intake: MessageIntake, options: ReaderOptions, signal: AbortSignal) {
+    this.#deps = deps
+    this.#intake = intake
+    this.#options = options
+    this.#wanted = Buffer.from(options.field)
+    this.#signal = signal
+  }
+
+  /** Reads on one connection, until the signal aborts. */
+  async read(working: () => void): Promise<void> {
+    const { stream, clock } = this.#deps
+    await stream.make()
+    this.#claimAt = clock.monotonic()
+    this.#claimFrom = NO_ID
+    // First the entries that this consumer has not acknowledged, then new ones and those of consumers that are gone.
+    for (let from = '0'; !this.#signal.aborted;) {
+      const entries = await (from === '>' ? this.#next() : stream.pending(from))
+      working()
+      if (entries.length > 0) await this.#store(entries)
+      else from = '>'
+      if (from !== '>') from = entries.at(-1)![0].toString()
+    }
+  }
+
+  /** Returns entries of other consumers, if it is time to look for them and there are some, else new ones. */
+  async #next(): Promise<readonly Entry[]> {
+    const { stream, clock } = this.#deps
+    const { idleMs } = this.#options
+    while (clock.monotonic() >= this.#claimAt && !this.#signal.aborted) {
+      const { entries, next } = await stream.claim(idleMs, this.#claimFrom)
+      this.#claimFrom = next
+      // At the end of the list of pending entries nothing is left to do for a while.
+      if (next === NO_ID) this.#claimAt = clock.monotonic() + Math.min(CLAIM_MS, idleMs)
+      if (entries.length > 0) return entries
+    }
+    return this.#signal.aborted ? [] : await stream.fresh(this.#signal)
+  }
+
+  /** Acknowledges entries after their records are safe on disk. */
+  async #store(entries: readonly Entry[]): Promise<void> {
+    const { stream, losses, clock } = this.#deps
+    const { key, field } = this.#options
+    let deleted = 0
+    for (const [id, fields] of entries) {
+      if (this.#stored.has(id.toString())) continue
+      if (fields === null) {
+        deleted++
+        continue
+      }
+      this.#intake.add(
+        () => `${key} ${id.toString()}`,
+        () => recordOf(fields, this.#wanted, field),
+      )
+    }
+    try {
+      await this.#intake.commit(clock, this.#signal)
+    } catch (error) {
+      throw this.#signal.aborted ? error : new NotStored(error)
+    }
+    const ids = entries.map(([id]) => id)
+    this.#stored = new Set(ids.map((id) => id.toString()))
+    await stream.acknowledge(ids)
+    // They were delivered, and trimmed or deleted before they were stored.
+    if (deleted > 0) losses.add(deleted)
+  }
 }
 
 const ID_FILE = 'consumer'
