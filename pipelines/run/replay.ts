@@ -76,106 +76,140 @@ interface Replayed extends ReplayStats {
 
 /** Sends what is left of a file, up to damage if there is any. */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { path, sink, folder, stop, clock, log } = options
-  const digest = await digestOf(path)
-  const found = await readState(folder)
-  const begin = { digest, offset: 0, failedBytes: 0, read: 0, delivered: 0, failed: 0, batches: 0 }
-  let state: State = found?.digest === digest ? found : begin
-  const failed = failedFile(path)
-  // What was written after the state is written again.
-  if (state.failedBytes > 0) await fs.truncate(failed, state.failedBytes)
-  else await fs.rm(failed, { force: true })
-
-  const control = new JobSignal()
-  const fate = new Fate(options, control)
-  const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
-  let kept = 0
-  const deadLetter: DeadLetter = {
-    keeps: true,
-    async keep({ body, records }) {
-      await appendDurably(failed, plain(await body.bytes(), body.encoding))
-      kept += records
-      return records
-    },
-    close: async () => {},
-  }
-  const metrics = { attempt() {}, delivered() {}, dropped() {} }
-  const of = { id: 'replay', sink, destination: 'destination', status: fate, control, metrics, failed: async () => {} }
-  const delivery = new Delivery(of, { uploads, deadLetter, clock, log, random: Math.random })
-  const end = () => fate.stop('stopped')
+  const { stop } = options
+  const batches = await Batches.open(options)
+  const end = () => batches.fate.stop('stopped')
   if (stop.aborted) end()
   stop.addEventListener('abort', end, { once: true })
-
-  const limit = {
-    records: Math.min(BATCH_RECORDS, sink.limits.records ?? Infinity),
-    bytes: Math.min(BATCH_BYTES, sink.limits.bytes ?? Infinity),
+  let damage: string | undefined
+  try {
+    await sendLines(options, batches, (message) => void (damage = message))
+  } finally {
+    stop.removeEventListener('abort', end)
+    batches.fate.close()
   }
-  /** Sends lines, in halves if they are too large; false if the run ended before. */
-  const send = async (lines: readonly Uint8Array[], offset: number): Promise<boolean> => {
+  const { read, delivered, failed, batches: count } = batches.state
+  const { ended } = batches.fate
+  const outcome = { ...(ended !== undefined && { ended }), ...(damage !== undefined && { damage }) }
+  return { read, delivered, failed, batches: count, ...outcome }
+}
+
+/** Divides the lines that are not done yet into batches and sends them. */
+async function sendLines(
+  { path, isLines, sink }: ReplayOptions,
+  batches: Batches,
+  damaged: (message: string) => void,
+): Promise<void> {
+  const records = Math.min(BATCH_RECORDS, sink.limits.records ?? Infinity)
+  const bytes = Math.min(BATCH_BYTES, sink.limits.bytes ?? Infinity)
+  let batch: Uint8Array[] = []
+  let size = 0
+  let at = 0
+  for await (const line of linesOf(path, isLines, damaged)) {
+    // A part of a batch that was split can be done.
+    if (at >= batches.state.offset) {
+      if (batch.length >= records || (batch.length > 0 && size + line.length > bytes)) {
+        if (!(await batches.send(batch, at - size))) return
+        batch = []
+        size = 0
+      }
+      batch.push(line)
+      size += line.length
+    }
+    at += line.length
+  }
+  if (batch.length > 0 && !batches.fate.over.aborted) await batches.send(batch, at - size)
+}
+
+/** Sends batches, one after the other, and stores how far the file is done. */
+class Batches {
+  readonly fate: Fate
+  readonly #options: ReplayOptions
+  readonly #delivery: Delivery
+  /** Records of the batch in progress that the destination rejected. */
+  #rejected = 0
+  #state: State
+
+  private constructor(options: ReplayOptions, state: State) {
+    const { path, sink, clock, log } = options
+    this.#options = options
+    this.#state = state
+    const control = new JobSignal()
+    this.fate = new Fate(options, control)
+    const deadLetter: DeadLetter = {
+      keeps: true,
+      keep: async ({ body, records }) => {
+        await appendDurably(failedFile(path), plain(await body.bytes(), body.encoding))
+        this.#rejected += records
+        return records
+      },
+      close: async () => {},
+    }
+    const metrics = { attempt() {}, delivered() {}, dropped() {} }
+    const job = { id: 'replay', sink, destination: 'destination', control, metrics, failed: async () => {} }
+    const uploads = new Uploads({ atOnce: 1, perDestination: 1, timeoutMs: ATTEMPT_MS }, { clock, log })
+    this.#delivery = new Delivery(
+      { ...job, status: this.fate },
+      { uploads, deadLetter, clock, log, random: Math.random },
+    )
+  }
+
+  /** Continues where an earlier run of the same content ended. */
+  static async open(options: ReplayOptions): Promise<Batches> {
+    const { path, folder } = options
+    const digest = await digestOf(path)
+    const found = await readState(folder)
+    const begin = { digest, offset: 0, failedBytes: 0, read: 0, delivered: 0, failed: 0, batches: 0 }
+    const state = found?.digest === digest ? found : begin
+    // What was written after the state is written again.
+    if (state.failedBytes > 0) await fs.truncate(failedFile(path), state.failedBytes)
+    else await fs.rm(failedFile(path), { force: true })
+    return new Batches(options, state)
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** Sends the lines at `offset`, in halves if they are too large. Returns false if the run ended before. */
+  async send(lines: readonly Uint8Array[], offset: number): Promise<boolean> {
+    const { sink, clock } = this.#options
     const text = Buffer.concat(lines)
-    const name = `replay_${digest.slice(0, 12)}_${String(offset).padStart(12, '0')}_${lines.length}`
+    const name = `replay_${this.#state.digest.slice(0, 12)}_${String(offset).padStart(12, '0')}_${lines.length}`
     const bytes = sink.encoding === 'gzip' ? await gzipped(text) : text
     const now = new Date(clock.now())
     const range = { from: now, to: now, first: { position: offset, skip: 0 }, end: { position: offset, skip: 0 } }
     const body = { ...bodyOf(bytes, sink.encoding), discard: async () => {} }
-    kept = 0
-    const outcome = await delivery.deliver(
+    this.#rejected = 0
+    const outcome = await this.#delivery.deliver(
       { ...range, name, records: lines.length, size: text.length, body },
-      fate.over,
+      this.fate.over,
     )
     if (outcome === 'interrupted') return false
     if (outcome === 'split') {
       const middle = Math.ceil(lines.length / 2)
       const first = lines.slice(0, middle)
       const through = offset + first.reduce((sum, line) => sum + line.length, 0)
-      return (await send(first, offset)) && (await send(lines.slice(middle), through))
+      return (await this.send(first, offset)) && (await this.send(lines.slice(middle), through))
     }
-    const counts = {
-      read: state.read + lines.length,
-      delivered: state.delivered + lines.length - kept,
-      failed: state.failed + kept,
-      batches: state.batches + 1,
-    }
-    const failedBytes = counts.failed > 0 ? (await fs.stat(failed)).size : 0
-    state = { digest, offset: offset + text.length, failedBytes, ...counts }
-    await writeDurably(fs, join(folder, STATE), JSON.stringify(state))
-    options.progress(state)
+    await this.#done(lines.length, offset + text.length)
     return true
   }
 
-  let damage: string | undefined
-  try {
-    let batch: Uint8Array[] = []
-    let size = 0
-    let at = 0
-    const flush = async () => {
-      const [lines, offset] = [batch, at - size]
-      batch = []
-      size = 0
-      return lines.length === 0 || (await send(lines, offset))
+  async #done(records: number, offset: number): Promise<void> {
+    const { path, folder, progress } = this.#options
+    const { digest, read, delivered, failed, batches } = this.#state
+    const counts = {
+      read: read + records,
+      delivered: delivered + records - this.#rejected,
+      failed: failed + this.#rejected,
+      batches: batches + 1,
     }
-    for await (const line of linesOf(path, options.isLines, (message) => void (damage = message))) {
-      const from = at
-      at += line.length
-      // A part of a batch that was split can be done.
-      if (from < state.offset) continue
-      if (batch.length >= limit.records || (batch.length > 0 && size + line.length > limit.bytes)) {
-        at = from
-        const isSent = await flush()
-        at = from + line.length
-        if (!isSent) break
-      }
-      batch.push(line)
-      size += line.length
-    }
-    if (!fate.over.aborted) await flush()
-  } finally {
-    stop.removeEventListener('abort', end)
-    fate.close()
+    const failedBytes = counts.failed > 0 ? (await fs.stat(failedFile(path))).size : 0
+    this.#state = { digest, offset, failedBytes, ...counts }
+    await writeDurably(fs, join(folder, STATE), JSON.stringify(this.#state))
+    progress(this.#state)
   }
-  const { read, delivered, failed: failures, batches } = state
-  const outcome = { ...(fate.ended !== undefined && { ended: fate.ended }), ...(damage !== undefined && { damage }) }
-  return { read, delivered, failed: failures, batches, ...outcome }
 }
 
 async function readState(folder: string): Promise<State | undefined> {

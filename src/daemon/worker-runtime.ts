@@ -4,7 +4,7 @@ import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { Emitter } from '../core/emit.js'
 import type { Log } from '../core/log.js'
-import { WORKER_SCRIPTS, WORKER_VERSIONS } from '../core/model/worker.js'
+import { WORKER_VERSIONS } from '../core/model/worker.js'
 import type { Scope } from '../core/scope.js'
 import type { Store } from '../core/store.js'
 import type { Vault } from '../core/vault.js'
@@ -14,30 +14,17 @@ import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import { PACKAGE_ROOT, WORKERD_VERSION } from '../package.js'
 import { findWorkerd, howToInstall } from '../workers/runtime/binary.js'
 import { CronScheduler } from '../workers/runtime/cron.js'
-import { isObserved, observe } from '../workers/runtime/observability.js'
-import { ANALYTICS_DATASET, analyticsResource } from '../workers/runtime/resources/analytics.js'
-import { emailResource } from '../workers/runtime/resources/email.js'
-import { tailResource } from '../workers/runtime/resources/tail.js'
-import { ratelimitResource } from '../workers/runtime/resources/ratelimit.js'
-import { kvResource } from '../workers/runtime/resources/kv.js'
-import { r2Resource } from '../workers/runtime/resources/r2.js'
-import type { ResourceHandler } from '../workers/runtime/resource-server.js'
+import { isObserved } from '../workers/runtime/observability.js'
 import { Runtime } from '../workers/runtime/runtime.js'
 import type { ScriptRepository } from '../workers/script-repository.js'
-import { KeyValues, MAX_KEYS } from '../workers/storage/key-values.js'
-import { ObjectUploads } from '../workers/storage/object-uploads.js'
-import { Objects } from '../workers/storage/objects.js'
 import { Queues } from '../workers/storage/queues.js'
 import { QueueConsumers } from '../workers/runtime/queue-consumers.js'
-import { queueResource } from '../workers/runtime/resources/queue.js'
-import { TRACE_DATASET, traceRecord } from '../workers/runtime/trace-record.js'
-import { assetsResource } from './worker-assets.js'
 import type { DataHomes } from '../workers/runtime/data-homes.js'
 import type { RuntimeOfDaemon } from './processes/runtime-slots.js'
-import { cacheResource } from './worker-cache.js'
 import { openMailer } from './worker-mail.js'
 import { outboundServer } from './worker-outbound.js'
 import type { WorkerRegistry } from './worker-registry.js'
+import { workerResources } from './worker-resources.js'
 
 /** Deliveries of queues that take longer are cut at a stop, and made again at the next start. */
 const MAX_CLOSE_MS = 10_000
@@ -76,7 +63,7 @@ export const runtimeBinary = ({ workers }: Pick<Config, 'workers'>): string | un
 
 /** Starts the deployed scripts. Undefined if scripts are switched off or its package is not installed. */
 export async function openRuntime(config: Config, parts: RuntimeParts): Promise<RunningWorkers | undefined> {
-  const { store, repository, vault, blobs, egress, zones, workers, tails, emitter, homes, clock, log } = parts
+  const { store, repository, vault, blobs, egress, zones, workers, tails, homes, clock, log } = parts
   const binary = runtimeBinary(config)
   if (binary === undefined) {
     log.info({
@@ -85,44 +72,9 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     })
     return undefined
   }
-  const values = new KeyValues({ store, blobs: () => blobs, clock }, MAX_KEYS)
   const queues = new Queues({ store, blobs: () => blobs, clock })
-  const objects = new Objects({ store, blobs: () => blobs, clock })
-  const resources = new Map<string, ResourceHandler>([
-    ['kv', kvResource({ store, clock, values })],
-    ['ratelimit', ratelimitResource(clock)],
-    ['assets', assetsResource(workers, blobs)],
-    ['r2', r2Resource(objects, new ObjectUploads({ store, clock, objects }))],
-    ['queue', queueResource(queues)],
-    ['cache', cacheResource({ clock, maxBytes: config.workers.cache_bytes })],
-    [
-      'tail',
-      tailResource({
-        send(scope, script, event) {
-          tails.send(scope, script, event)
-          const stored = store.get(WORKER_SCRIPTS, scope, script)?.value
-          if (stored) observe(log, { scope, script: stored }, event)
-          if (stored?.logpush && emitter.wants(TRACE_DATASET, scope))
-            emitter.emit(TRACE_DATASET, scope, traceRecord(event, stored))
-        },
-        lost(scope, count) {
-          workers.metrics.tracesLost(count)
-          log.warn({ event: 'worker_traces_lost', account: scope.id, count })
-        },
-      }),
-    ],
-  ])
   const mailer = openMailer(config.workers.email, log)
-  resources.set(
-    'email',
-    emailResource(async (call, mail) => await mailer.send(call, mail)),
-  )
-  resources.set(
-    'analytics',
-    analyticsResource((scope, record) => {
-      if (emitter.wants(ANALYTICS_DATASET, scope)) emitter.emit(ANALYTICS_DATASET, scope, record())
-    }),
-  )
+  const resources = workerResources({ ...parts, queues, mailer, cacheBytes: config.workers.cache_bytes })
   const runtime = await Runtime.open({
     binary,
     store,
