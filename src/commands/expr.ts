@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { messageOf } from '../core/errors.js'
+import { nearest } from '../core/nearest.js'
 import {
   check,
   compile,
   compileValue,
   contextOf,
   ExprError,
+  FIELDS,
   formatIp,
+  FUNCTIONS,
   parse,
   parseIp,
   parseValue,
@@ -43,8 +46,19 @@ export function checkExpression(text: string, options: { phase?: string; json?: 
     const output = `${JSON.stringify({ valid: error === undefined, error: details ?? null, hints: lints }, null, 2)}\n`
     return { output, exitCode: error === undefined ? 0 : 2 }
   }
-  if (error !== undefined) return { output: `${error.message}\n`, exitCode: 2 }
+  if (error !== undefined) return { output: `${error.message}\n${suggestion(text, error)}`, exitCode: 2 }
   return { output: ['ok', ...lints.map(({ message }) => `hint: ${message}`), ''].join('\n'), exitCode: 0 }
+}
+
+/** Returns a line with the name that is probably meant by an unknown one; empty if none is similar. */
+function suggestion(text: string, { class: kind, line, column, length }: ExprError): string {
+  if (kind !== 'UnknownIdentifier') return ''
+  const name = text.split('\n')[line - 1]?.slice(column - 1, column - 1 + length) ?? ''
+  const meant = nearest(
+    name,
+    [...FIELDS, ...FUNCTIONS].map((known) => known.name),
+  )
+  return meant === undefined ? '' : `did you mean ${meant}?\n`
 }
 
 /** `edged expr eval`: what a filter or a value expression gives for a request, as JSON; a missing value is null. */

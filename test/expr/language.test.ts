@@ -322,9 +322,11 @@ t.test('doubtful expressions get hints', async (t) => {
 t.test('edged expr shows where an expression is wrong, and its result for a request', async (t) => {
   t.same(checkExpression('ssl'), { output: 'ok\n', exitCode: 0 })
   t.same(checkExpression('http.hoost eq "x"'), {
-    output: 'Filter parsing error (1:1):\nhttp.hoost eq "x"\n^^^^^^^^^^ unknown identifier\n',
+    output: 'Filter parsing error (1:1):\nhttp.hoost eq "x"\n^^^^^^^^^^ unknown identifier\ndid you mean http.host?\n',
     exitCode: 2,
   })
+  t.match(checkExpression('lowr(http.host) eq "a"').output, /\ndid you mean lower\?\n$/)
+  t.match(checkExpression('nothing.like.it eq 1').output, /unknown identifier\n$/)
   t.match(checkExpression('http.request.method eq "get"').output, /^ok\nhint: methods are in upper case/)
   t.equal(checkExpression('http.response.code eq 200', { phase: 'http_request_transform' }).exitCode, 2)
   const reported = JSON.parse(checkExpression('ssl and', { json: true }).output) as unknown
