@@ -43,6 +43,8 @@ export class ObjectLedger {
   #horizon = 0
   #lines = 0
   #listing = 0
+  /** The file has an object that was forgotten. */
+  #isStale = false
   #file: fs.FileHandle
 
   private constructor(path: string, file: fs.FileHandle, max: number) {
@@ -90,6 +92,11 @@ export class ObjectLedger {
     if (this.#lines > 2 * this.#entries.size + SPARE_LINES) await this.#rewrite()
   }
 
+  /** Forgets an object whose rest is lost, so that {@link listed} does not count it again. */
+  forget(object: StoredObject): void {
+    if (this.#entries.delete(idOf(object))) this.#isStale = true
+  }
+
   /**
    * Forgets objects that the last listing did not have, and the oldest ones beyond the limit. Call it after a whole listing.
    * Returns how many of those that it did not have were not read to their end.
@@ -111,7 +118,7 @@ export class ObjectLedger {
         this.#horizon = Math.max(this.#horizon, seconds + 1)
       }
     }
-    if (this.#entries.size < before) await this.#rewrite()
+    if (this.#isStale || this.#entries.size < before) await this.#rewrite()
     return unread
   }
 
@@ -145,6 +152,7 @@ export class ObjectLedger {
     await this.#file.close()
     this.#file = await fs.open(this.#path, 'a')
     this.#lines = lines.length
+    this.#isStale = false
   }
 }
 

@@ -202,15 +202,16 @@ class BucketReader {
     return true
   }
 
-  async #body({ key, etag }: StoredObject): Promise<AsyncIterable<Uint8Array> | 'replaced' | undefined> {
-    const get = new this.#sdk.GetObjectCommand({ Bucket: this.#options.bucket, Key: key, IfMatch: etag })
+  async #body(object: StoredObject): Promise<AsyncIterable<Uint8Array> | 'replaced' | undefined> {
+    const get = new this.#sdk.GetObjectCommand({ Bucket: this.#options.bucket, Key: object.key, IfMatch: object.etag })
     try {
       const { Body } = await this.#client.send(get, { abortSignal: this.#signal })
       return Body as AsyncIterable<Uint8Array> | undefined
     } catch (error) {
       const isReplaced = error instanceof Error && error.name === REPLACED
       if (!isReplaced && !(error instanceof Error && DELETED.test(error.name))) throw error
-      this.#losses.add(undefined, key)
+      this.#losses.add(undefined, object.key)
+      this.#ledger.forget(object)
       // The next listing has its new content.
       return isReplaced ? 'replaced' : undefined
     }

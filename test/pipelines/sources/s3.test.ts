@@ -155,6 +155,21 @@ t.test('a ledger of objects', async (t) => {
     await again.close()
   })
 
+  // A part of it was read: the loss of the rest was counted twice, at the request and at the next listing.
+  t.test('an object that was forgotten is not counted as lost again, also by a later run', async (t) => {
+    const folder = testFolder(t)
+    const ledger = await ObjectLedger.open(folder)
+    await ledger.save(object('a', 1), 5)
+    ledger.progress(object('a', 1))
+    ledger.forget(object('a', 1))
+    t.equal(await ledger.listed(), 0)
+    t.equal(await ledger.listed(), 0)
+    await ledger.close()
+    const again = await ObjectLedger.open(folder)
+    t.equal(await again.listed(), 0)
+    await again.close()
+  })
+
   t.test('forgets deleted objects, and beyond its limit what is oldest counts as read', async (t) => {
     const folder = testFolder(t)
     const ledger = await ObjectLedger.open(folder, 3)
