@@ -123,10 +123,7 @@ export const MUTANTS: readonly Mutant[] = [
     `if ((this.framing.idle || this.framing.inHead) && !this.#beginnings.take()) {`,
     'if (false) {',
   ]),
-  ...of('src/edge/client/http2-connection.ts', 'test/edge/client/beginnings.test.ts', [
-    `if (!turns.open) {`,
-    'if (false) {',
-  ]),
+  ...of('src/edge/client/http2-connection.ts', 'test/edge/client/beginnings.test.ts', [`if (!mayGoOn) break`, '']),
   ...of('src/tls/terminator.ts', 'test/edge/client/beginnings.test.ts', [
     `if (this.#turns.open) handshake()`,
     'if (true) handshake()',
