@@ -150,14 +150,11 @@ export class Table {
     this.#numbers.pop()
   }
 
-  /**
-   * Returns what precedes an item in a cell, `number` if the item has one of its own. A cell contains no lists, so a `-`
-   * in it is text: before a number it would be a minus.
-   */
+  /** Returns what precedes an item in a cell, `number` if the item has one of its own. */
   itemMarker(number?: number): string {
     const last = this.#numbers.length - 1
     const next = this.#numbers[last]
-    if (next === undefined) return '• '
+    if (next === undefined) return '- '
     this.#numbers[last] = (number ?? next) + 1
     return `${number ?? next}. `
   }
