@@ -20,7 +20,7 @@ export function unreachable(host: string, error: unknown): SinkError {
   return new SinkError('transient', `${host} could not be reached: ${reasonOf(error)}`)
 }
 
-/** The code that Node gave an error, or its kind; never its text, which may hold what was sent. */
+/** Returns the code of an error, or its type; never its text, which may contain what was sent. */
 export function reasonOf(error: unknown): string {
   const { code, name } = (typeof error === 'object' && error !== null ? error : {}) as {
     code?: unknown

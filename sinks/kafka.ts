@@ -44,7 +44,7 @@ const PARAMS = Type.Object(
  * is sent again from its beginning, and a consumer recognizes by the two what it has seen.
  *
  * With `idempotent`, requests whose response is lost are repeated under the same numbers before the batch fails. Numbers do
- * not outlive an attempt: a later one cuts its requests and chooses partitions anew.
+ * not outlive an attempt: a later one cuts its requests and chooses partitions again.
  */
 export const kafka = lineSinkType({
   scheme: 'kafka',

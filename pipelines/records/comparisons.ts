@@ -129,7 +129,7 @@ function numeric(operator: string, value: unknown): Made {
   }
 }
 
-/** NaN where no number stands. */
+/** NaN if it is not a number. */
 function numberOrder(bytes: Uint8Array, start: number, end: number, wanted: Decimal): number {
   const small = smallInteger(bytes, start, end)
   // NaN on either side: the long way.

@@ -35,7 +35,7 @@ export interface DatasetInfo {
   readonly attack?: FilterNode
 }
 
-/** A kind of log records: its fields, and where each stands in a scanned record. */
+/** A type of log records: its fields, and the place of each in a scanned record. */
 export interface Dataset extends DatasetInfo {
   readonly names: readonly string[]
   readonly types: readonly FieldType[]

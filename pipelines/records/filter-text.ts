@@ -22,7 +22,7 @@ export function readFilter(filter: unknown): unknown {
   const next = () => tokens[at++] ?? ''
   return value(next())
 
-  /** The text is known to be well-formed, so tokens alone tell what stands where. */
+  /** The text is known to be well-formed, so its tokens are enough to find the parts. */
   function value(token: string): unknown {
     if (token === '{') {
       const members: [string, unknown][] = []

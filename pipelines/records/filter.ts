@@ -43,7 +43,7 @@ export function compileFilter(dataset: Dataset, filter: unknown, limits: FilterL
   return compiler.finish(compiler.node(root['where'], '/where'))
 }
 
-/** Compiles a condition that stands in a dataset's own file, where also fields count that filters cannot name. */
+/** Compiles a condition of a dataset's own file, which can also name fields that filters cannot name. */
 export function compileCondition(dataset: Dataset, condition: FilterNode): Filter {
   const compiler = new Compiler({ ...dataset, unfilterable: [] }, Infinity)
   return compiler.finish(compiler.node(condition, ''))

@@ -78,7 +78,7 @@ export class SubrequestMerger {
     return ready
   }
 
-  /** Gives the subrequests that have waited long enough. */
+  /** Returns the subrequests that have waited long enough. */
   expired(nowMs: number): Uint8Array[] {
     const ready: Uint8Array[] = []
     for (const held of this.#held) {
@@ -89,7 +89,7 @@ export class SubrequestMerger {
     return ready
   }
 
-  /** Gives all that wait, as when the input ends. */
+  /** Returns all subrequests that wait, at the end of the input. */
   rest(): Uint8Array[] {
     return this.expired(Infinity)
   }

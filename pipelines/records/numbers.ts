@@ -9,7 +9,7 @@ export interface Decimal {
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** Reads a number as it stands in JSON; undefined for other text. */
+/** Reads a JSON number; undefined for other text. */
 export function decimal(text: string): Decimal | undefined {
   const match = DECIMAL.exec(text)
   if (match === null) return undefined
@@ -55,7 +55,7 @@ export function smallInteger(bytes: Uint8Array, start: number, end: number): num
   return negative ? -value : value
 }
 
-/** The number in a slice of JSON text; undefined if another value stands. */
+/** Returns the number in a slice of JSON text; undefined for another value. */
 export function decimalAt(bytes: Uint8Array, start: number, end: number): Decimal | undefined {
   const first = bytes[start]!
   if (first !== 0x2d && (first < 0x30 || first > 0x39)) return undefined

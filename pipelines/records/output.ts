@@ -1,11 +1,11 @@
 import { viewOf } from './copy.js'
 
-/** What becomes of a text that stands only during the call. */
+/** Uses a text that is valid only during the call. */
 export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
 
 export const copied: Use<Uint8Array<ArrayBuffer>> = (text) => new Uint8Array(text)
 
-/** Gives memory of at least so many bytes. */
+/** Returns memory of at least this many bytes. */
 export type ReserveBytes = (bytes: number) => Uint8Array<ArrayBuffer>
 
 /** Bytes that grow at the end. */
@@ -37,7 +37,7 @@ export class Output {
     this.length += text.length
   }
 
-  /** Removes the first `count` bytes and gives what `use` makes of them; they stand only while it runs. */
+  /** Removes the first `count` bytes and returns the result of `use` for them; they are valid only while it runs. */
   take<T>(count: number, use: Use<T>): T {
     const made = use(this.bytes.subarray(0, count))
     this.bytes.copyWithin(0, count, this.length)

@@ -42,7 +42,7 @@ const FITTING: Readonly<Record<FieldType, readonly [kinds: number, asked: string
 
 /**
  * Makes the check that records from outside go through: each value is null or of its field's type, and what should be a
- * time can be read as one (an empty text stands for none). Members of lists and objects are not looked at. The check throws
+ * time can be read as one (an empty text represents none). Members of lists and objects are not looked at. The check throws
  * {@link UnfitRecord} for the first field that does not fit.
  */
 export function recordCheck({ names, types }: Dataset): (record: ScannedRecord) => void {

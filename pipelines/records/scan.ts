@@ -56,7 +56,7 @@ function mayStop(word: number): boolean {
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39
 const isHexDigit = (byte: number) => (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
 
-/** Reads records of one dataset. Gives the same object for each record, with new contents. */
+/** Reads records of one dataset. Returns the same object for each record, with new contents. */
 export class Scanner {
   readonly record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; marks: Uint8Array }
   readonly #keys: KeyTable
@@ -343,7 +343,7 @@ class KeyTable {
     return this.#starts[place + 1]! - this.#starts[place]!
   }
 
-  /** Where the colon is if the key of a field stands at `at`, with quote and colon behind it; -1 if not, or if the bytes end near there. */
+  /** Returns the place of the colon if the key of a field is at `at`, with quote and colon behind it; -1 if not, or if the bytes end near there. */
   colonBehind(place: number, bytes: DataView, at: number): number {
     const from = this.#wordStarts[place]!
     const last = this.#wordStarts[place + 1]! - 1
@@ -354,7 +354,7 @@ class KeyTable {
     return (differ & this.#lastBits[place]!) === 0 ? at + this.lengthOf(place) + 1 : -1
   }
 
-  /** Whether the key of a field stands at `at`, with the closing quote behind it. */
+  /** Returns whether the key of a field is at `at`, with the closing quote behind it. */
   isAt(place: number, bytes: Uint8Array, at: number): boolean {
     const start = this.#starts[place]!
     const length = this.#starts[place + 1]! - start

@@ -1,7 +1,7 @@
 import { BACKSLASH, hexDigit, QUOTE } from '../../src/core/bytes.js'
 import { copyPlain, viewOf } from './copy.js'
 
-/** What an escape of one character stands for. */
+/** The character that an escape of one character represents. */
 const SIMPLE = Uint8Array.from({ length: 128 }, (_, byte) => byte)
 for (const [letter, byte] of Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9 })) SIMPLE[letter.charCodeAt(0)] = byte
 
@@ -11,7 +11,7 @@ function hex(bytes: Uint8Array, at: number): number {
   return code
 }
 
-/** Writes a code point as UTF-8; half of a surrogate pair as U+FFFD, as `TextEncoder` does. Gives where it ends. */
+/** Writes a code point as UTF-8; half of a surrogate pair as U+FFFD, as `TextEncoder` does. Returns its end. */
 function writeCodePoint(code: number, out: Uint8Array, at: number): number {
   if (code < 0x80) {
     out[at] = code
@@ -44,7 +44,7 @@ export interface Bytes {
 
 /**
  * Writes the text of a well-formed JSON string, given with its quotes, as UTF-8; with `doubling` each `"` twice. Needs at
- * most twice the room of the string. Gives where it ends.
+ * most twice the room of the string. Returns its end.
  */
 export function writeText(
   { bytes, view }: Bytes,
@@ -79,7 +79,7 @@ export function writeText(
   }
 }
 
-/** What one `\u` stands for, or two that make a surrogate pair. */
+/** Returns the code point of one `\u`, or of two that make a surrogate pair. */
 function codePoint(bytes: Uint8Array, at: number): number {
   const code = hex(bytes, at + 2)
   if (code < 0xd800 || code >= 0xdc00 || bytes[at + 6] !== BACKSLASH || bytes[at + 7] !== 0x75) return code

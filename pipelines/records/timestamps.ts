@@ -117,7 +117,7 @@ const FIRST = -62_167_219_200
 const LAST = 253_402_300_799
 
 /**
- * Writes JSON text: cut off, never rounded. Gives where it ends; -1 for a time that the format cannot write, which is one
+ * Writes JSON text: cut off, never rounded. Returns its end; -1 for a time that the format cannot write, which is one
  * before year 0 or after year 9999 in RFC 3339.
  */
 export function writeInstant(

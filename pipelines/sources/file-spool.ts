@@ -1,6 +1,6 @@
 /**
  * Input files in the place of a spool: what can be read again needs no copy. Positions count the valid records of the
- * whole input; the cursor is a file that also says where in the input they stand.
+ * whole input; the cursor is a file that also has their place in the input.
  */
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
@@ -32,7 +32,7 @@ import type { RunStats } from './run-stats.js'
 const POLL_MS = 250
 const STATE = 'cursor.json'
 
-/** What stands in the file of a cursor. */
+/** Contents of the file of a cursor. */
 interface State {
   /** Names this run of the input, over all its resumptions. */
   readonly id: string

@@ -1,6 +1,6 @@
 /**
  * Lines of an input, a block of them at a time, in memory that is used again: a line is never copied, but for the one
- * that stands across two blocks.
+ * that is divided between two blocks.
  */
 import type { ByteSource } from './byte-source.js'
 

@@ -150,7 +150,7 @@ export class CompressedResponse implements ResponseSink {
 const mediaType = (headers: RawHeaders): string =>
   (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase()
 
-/** Returns whether a response with this head may be compressed at all. */
+/** Returns whether a response with this head may be compressed. */
 function changeable(status: number, headers: RawHeaders): boolean {
   const length = headerOf(headers, 'content-length')
   const coded = headerValues(headers, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity')

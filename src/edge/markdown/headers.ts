@@ -31,7 +31,7 @@ export function pageOf(status: number, headers: RawHeaders, xml = false): Page |
   return { contentType: contentType[0]!, xhtml, codings, length: length === undefined ? undefined : Number(length) }
 }
 
-/** Returns whether a media type is XHTML; undefined if it is not HTML at all. */
+/** Returns whether a media type is XHTML; undefined if it is not HTML. */
 function isXhtml(contentType: string, xml = false): boolean | undefined {
   if (contentType === 'text/html') return false
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()

@@ -2,7 +2,7 @@ import { mediaRanges, members } from '../../http/accept.js'
 import { CONDITIONAL_FIELDS } from '../../http/headers.js'
 import { CODINGS } from '../content-coding.js'
 
-/** `listed`: Markdown if it is listed at all. `preferred`: only if HTML does not have a higher quality. */
+/** `listed`: Markdown if it is listed. `preferred`: only if HTML does not have a higher quality. */
 export type Negotiation = 'listed' | 'preferred'
 
 /**

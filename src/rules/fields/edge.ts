@@ -57,7 +57,7 @@ export const EDGE_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'cf.timings.edge_msec': ({ elapsed, originTime }) => Math.max(0, Math.round(elapsed - originTime)),
   'cf.timings.origin_ttfb_msec': ({ originTime }) => Math.max(0, Math.round(originTime)),
   ...CERTIFICATE_TEXTS,
-  // There is no list of revoked certificates.
+  // Revoked certificates are not listed here.
   'cf.tls_client_auth.cert_revoked': () => false,
   'cf.tls_client_auth.cert_verified': ({ exchange }) => exchange.clientCertificate?.status === 'ok',
   'cf.tls_client_auth.cert_presented': ({ exchange }) => exchange.clientCertificate !== undefined,
