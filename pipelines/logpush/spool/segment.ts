@@ -6,8 +6,8 @@ import { readAt } from '../../../src/disk/positioned-io.js'
 import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'
 import type { OpenFiles } from './open-files.js'
 
-/** So much is read at once, unless a frame is larger. */
-export const BLOCK_BYTES = 512 * 1024
+/** Bytes that are read at once, unless a frame is larger: two full frames, which are as much larger than 256 KiB as one record. */
+export const BLOCK_BYTES = 576 * 1024
 /** Less than this is read into memory of its own: at the end of a spool there are many such blocks. */
 const SMALL_BLOCK = 64 * 1024
 /** How far apart the places are that a segment remembers. */

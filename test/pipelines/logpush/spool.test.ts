@@ -1,3 +1,4 @@
+import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import t from 'tap'
@@ -13,6 +14,7 @@ import {
 } from '../../../pipelines/records/index.js'
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
+import type { Disk } from '../../../src/disk/durable-write.js'
 import { BlockCache } from '../../../pipelines/logpush/spool/block-cache.js'
 import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
 import { DurableSpool } from '../../../pipelines/logpush/spool/durable-spool.js'
@@ -372,4 +374,34 @@ t.test('many commits at once are all there, in the order of each writer', async 
       Array.from({ length: 20 }, (_, n) => i * 1000 + n),
     )
   }
+})
+
+t.test('full frames are read from the disk once', async (t) => {
+  const folder = testFolder(t)
+  let read = 0
+  const open: Disk['open'] = async (...args) => {
+    const file = await fs.open(...args)
+    const { read: original } = file
+    file.read = async (...of: Parameters<typeof original>) => {
+      const result = await original.apply(file, of)
+      read += result.bytesRead
+      return result
+    }
+    return file
+  }
+  const { spool } = await spoolsIn(t, folder, { disk: { ...fs, open } })
+  await spool.cursor('job')
+  await append(
+    spool,
+    Array.from({ length: 4000 }, (_, i) => ({ RayID: String(i), ClientRequestURI: '/'.repeat(400 + (i % 90)) })),
+  )
+  const before = read
+  let frames = 0
+  for (let at = 0; at < spool.end; frames++) {
+    const frame = (await spool.frame(at))!
+    at = frame.first + frame.count
+    frame.release()
+  }
+  t.ok(frames > 6)
+  t.ok(read - before < frames * 256 * 1024 * 1.2, `${read - before} bytes for ${frames} frames`)
 })
