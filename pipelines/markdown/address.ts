@@ -1,4 +1,4 @@
-import { codeAt, trimControls } from './characters.js'
+import { codeAt, lengthOf, trimControls } from './characters.js'
 
 /** Maximum length of a base. A longer one is ignored. */
 const MAX_BASE = 2048
@@ -42,7 +42,7 @@ const parse = (url: string, base: string | URL): URL | undefined =>
 
 /** Returns whether a link to it leads anywhere outside of a browser. */
 export function isReachable(url: string): boolean {
-  if (url.length > MAX_ADDRESS) return false
+  if (lengthOf(url) > MAX_ADDRESS) return false
   // Most addresses begin with none of these.
   switch (url === '' ? 0 : codeAt(url, 0) | 0x20) {
     case 0x61: // a

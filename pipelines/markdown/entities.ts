@@ -1,5 +1,6 @@
 import { decodeHTML, decodeHTMLAttribute } from 'entities/decode'
-import { codeAt, indexIn, lengthOf, part } from './characters.js'
+import { lengthOf, part } from './characters.js'
+import { CodeUnits } from './code-units.js'
 
 /** Maximum length of the name of a character reference, without `&` and `;`. */
 const MAX_NAME_LENGTH = 31
@@ -46,46 +47,61 @@ const COMMON: ReadonlyMap<number, string> = new Map(
     reg: '\u00ae',
     para: '\u00b6',
     rarr: '\u2192',
-  }).map(([name, char]) => [keyAt(name, 0, name.length), char]),
+  }).map(([name, char]) => [
+    keyAt(
+      Uint16Array.from(name, (letter) => letter.charCodeAt(0)),
+      0,
+      name.length,
+    ),
+    char,
+  ]),
 )
 
+/** The code units of a text that is not part of a page that is being read. */
+const CODE_UNITS = new CodeUnits()
+
 /** Decodes the character references in a text: all of HTML's, with and without `;`. */
-export const decodeText = (text: string): string => decode(text, false)
+export const decodeText = (text: string): string => decode(text, CODE_UNITS.fill(text), 0, lengthOf(text), false)
+
+/** Decodes the part between two positions of a text with these code units. */
+export const decodePart = (text: string, units: Uint16Array, start: number, end: number): string =>
+  decode(text, units, start, end, false)
 
 /** Decodes the value of an attribute, where `&` and a name may be part of an address: `?a=1&copy=2`. */
-export const decodeAttribute = (text: string): string => decode(text, true)
+export const decodeAttribute = (text: string): string => decode(text, CODE_UNITS.fill(text), 0, lengthOf(text), true)
 
 /** Decodes short references with `;` here. From the first other one on, the table of all references is needed. */
-function decode(text: string, inAttribute: boolean): string {
-  const length = lengthOf(text)
+function decode(text: string, units: Uint16Array, start: number, length: number, inAttribute: boolean): string {
   let decoded = ''
-  let from = 0
-  for (let at = indexIn(text, '&', 0); at >= 0; at = indexIn(text, '&', at + 1)) {
-    const isNumber = at + 1 < length && codeAt(text, at + 1) === NUMBER_SIGN
-    const end = endOfName(text, isNumber ? at + 2 : at + 1, length)
-    const after = end < length ? codeAt(text, end) : 0
+  let from = start
+  for (let at = start | 0; at < length; at++) {
+    if (units[at] !== AMPERSAND) continue
+    const isNumber = at + 1 < length && units[at + 1] === NUMBER_SIGN
+    const end = endOfName(units, isNumber ? at + 2 : at + 1, length)
+    const after = end < length ? units[end] : 0
     // WHATWG HTML, 13.2.5.72 and 13.2.5.73: text that is not a name is unchanged, as is a name before `=`.
     if (!isNumber && (end === at + 1 || (inAttribute && after === EQUALS))) continue
     const char =
       after !== SEMICOLON
         ? undefined
         : isNumber
-          ? decodeNumber(text, at + 2, end)
-          : COMMON.get(keyAt(text, at + 1, end))
+          ? decodeNumber(units, at + 2, end)
+          : COMMON.get(keyAt(units, at + 1, end))
     if (char === undefined) {
-      const rest = text.slice(from)
+      const rest = part(text, from, length)
       return decoded + (inAttribute ? decodeHTMLAttribute(rest) : decodeHTML(rest))
     }
     decoded += part(text, from, at) + char
     from = end + 1
+    at = end
   }
-  return from === 0 ? text : decoded + part(text, from, length)
+  return from === start ? part(text, start, length) : decoded + part(text, from, length)
 }
 
 /** Returns the end of the letters and digits from `start` on. */
-function endOfName(text: string, start: number, length: number): number {
-  for (let end = start; end < length; end++) {
-    const char = codeAt(text, end)
+function endOfName(units: Uint16Array, start: number, length: number): number {
+  for (let end = start | 0; end < length; end++) {
+    const char = units[end] as number
     const isName = (char >= 0x61 && char <= 0x7a) || (char >= 0x30 && char <= 0x39) || (char >= 0x41 && char <= 0x5a)
     if (!isName) return end
   }
@@ -93,11 +109,11 @@ function endOfName(text: string, start: number, length: number): number {
 }
 
 /** Returns the key of a name, 0 for a long one or one with other characters than lower-case letters. */
-function keyAt(text: string, start: number, end: number): number {
+function keyAt(units: Uint16Array, start: number, end: number): number {
   if (end - start > MAX_COMMON) return 0
   let key = 0
-  for (let at = start; at < end; at++) {
-    const char = codeAt(text, at)
+  for (let at = start | 0; at < end; at++) {
+    const char = units[at] as number
     if (char < 0x61 || char > 0x7a) return 0
     key = mix(key, char)
   }
@@ -105,14 +121,14 @@ function keyAt(text: string, start: number, end: number): number {
 }
 
 /** Returns a character by its number, decimal or after an `x`, except for those that HTML replaces or rejects. */
-function decodeNumber(text: string, start: number, end: number): string | undefined {
-  const isHex = start < end && (codeAt(text, start) | 0x20) === LETTER_X
+function decodeNumber(units: Uint16Array, start: number, end: number): string | undefined {
+  const isHex = start < end && ((units[start] as number) | 0x20) === LETTER_X
   const first = isHex ? start + 1 : start
   if (end === first || end - first > 5) return undefined
   const base = isHex ? 16 : 10
   let number = 0
-  for (let at = first; at < end; at++) {
-    const digit = digitOf(codeAt(text, at))
+  for (let at = first | 0; at < end; at++) {
+    const digit = digitOf(units[at] as number)
     if (digit >= base) return undefined
     number = number * base + digit
   }

@@ -88,7 +88,7 @@ export function escapeInline(text: string, context: EscapeContext, length = leng
       }
 
       case 0x5c: {
-        const next = at + 1 < text.length ? text.charCodeAt(at + 1) : context.spaceAfter ? 0x20 : char
+        const next = at + 1 < lengthOf(text) ? codeAt(text, at + 1) : context.spaceAfter ? 0x20 : char
         if (!isAsciiPunctuation(next)) break
         escape(at)
         break
@@ -96,7 +96,7 @@ export function escapeInline(text: string, context: EscapeContext, length = leng
 
       case 0x3c: // <
         MAIL.lastIndex = at
-        if (at + 1 === text.length ? !context.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text))
+        if (at + 1 === lengthOf(text) ? !context.spaceAfter : TAG_START.test(text.charAt(at + 1)) || MAIL.test(text))
           escape(at)
         break
 
@@ -123,11 +123,11 @@ export function escapeInline(text: string, context: EscapeContext, length = leng
 
 /** Returns whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */
 function delimits(text: string, char: number, at: number, end: number, context: EscapeContext): boolean {
-  if (end === text.length && !context.spaceAfter) return true
+  if (end === lengthOf(text) && !context.spaceAfter) return true
   if (at === 0 && context.before === 'mark') return true
   const before =
     at === 0 ? (context.before as CharacterClass) : classOf(lastCodePoint(text.slice(Math.max(0, at - 2), at)))
-  const after = end === text.length ? 'space' : classOf(text.codePointAt(end) ?? 0x20)
+  const after = end === lengthOf(text) ? 'space' : classOf(text.codePointAt(end) ?? 0x20)
   if (char === 0x7e && end - at === 1) return before !== 'space' || context.inStrike
 
   const opens = after !== 'space' && (after === 'other' || before !== 'other')

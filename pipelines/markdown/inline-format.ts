@@ -73,7 +73,7 @@ export function sealed(text: string): string {
 /** Returns whether `<text>` is read as a link to `url`. CommonMark 0.31.2, 6.5. */
 export function isAutolink(url: string, text: string): boolean {
   if (text === url) return /^[A-Za-z][A-Za-z\d+.-]{1,31}:[^\s<>]*$/.test(url)
-  if (url.length !== text.length + 'mailto:'.length) return false
+  if (lengthOf(url) !== lengthOf(text) + 'mailto:'.length) return false
   return url === `mailto:${text}` && /^[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z\d](?:[A-Za-z\d.-]*[A-Za-z\d])?$/.test(text)
 }
 

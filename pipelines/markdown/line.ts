@@ -312,12 +312,12 @@ export class Line extends Pieces {
     if ((traits & SPACE_BEFORE) !== 0 && this.gap === '') this.gap = ' '
     if ((traits & OUTER_SPACE) !== 0) {
       let start = 0
-      let end = raw.length
+      let end = lengthOf(raw)
       while (start < end && isSpace(codeAt(raw, start))) start++
       if (start > 0 && this.gap === '') this.gap = ' '
       if (start === end) return
       while (isSpace(codeAt(raw, end - 1))) end--
-      if (end < raw.length) spaceAfter = true
+      if (end < lengthOf(raw)) spaceAfter = true
       text = part(raw, start, end)
     }
     if ((traits & INNER_SPACE) !== 0) text = collapse(text)
@@ -391,11 +391,10 @@ export class Line extends Pieces {
       const format = this.#formats[this.#written] as Format
       if (format.kind === 'link') format.mark = format === this.#link ? '[' : ''
       else if (format.kind !== 'plain') chooseMark(this.#formats, this.#written, marks, this.markBefore(marks))
+      if (format === this.#link) this.linkAt = this.writtenLength + marks.length
       marks += format.kind === 'markup' && format.mark !== '' ? `<${format.mark}>` : format.mark
     }
     if (marks === '') return piece
-    const bracket = marks.indexOf('[')
-    if (bracket >= 0) this.linkAt = this.writtenLength + bracket
     const rest = this.separateMarks(marks, piece, marked)
     this.append(marks)
     this.marked = true

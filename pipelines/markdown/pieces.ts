@@ -1,4 +1,4 @@
-import { classOf, codeAt, lastCode, lastCodePoint } from './characters.js'
+import { classOf, codeAt, lastCode, lastCodePoint, lengthOf } from './characters.js'
 import { isLineStart } from './escape.js'
 import { firstPunctuation, lastPunctuation } from './inline-format.js'
 
@@ -38,7 +38,7 @@ export class Pieces {
   lastUnit = -1
 
   protected get writtenLength(): number {
-    return this.#done.length + this.previous.length + this.last.length
+    return lengthOf(this.#done) + lengthOf(this.previous) + lengthOf(this.last)
   }
 
   protected append(piece: string): void {

@@ -121,7 +121,7 @@ export class Table {
 
   /** Adds a block to the cell that is open, or outside of one, to the caption. */
   add(markdown: string): void {
-    this.#characters += markdown.length
+    this.#characters += lengthOf(markdown)
     if (this.inCell) this.#cell += this.#cell === '' ? markdown : '\n\n' + markdown
     else this.#caption += this.#caption === '' ? markdown : '\n\n' + markdown
   }

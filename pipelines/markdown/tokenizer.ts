@@ -1,7 +1,7 @@
 import { part } from './characters.js'
 import { CodeUnits, indexOfUnit } from './code-units.js'
 import { readDoctype } from './doctype.js'
-import { decodeText, maySpace, unfinishedReference } from './entities.js'
+import { decodePart, decodeText, maySpace, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
 import { LineEnds, withLineFeeds } from './line-ends.js'
 import { elementNamed, matches, type Content } from './names.js'
@@ -391,7 +391,6 @@ export class HtmlTokenizer implements Tokenizer {
     if (this.#elements.skipping) return
     const scan = this.#scan
     if (scan.start !== start || scan.end !== end) scan.read(this.#units, start, end)
-    const html = this.#html
     const hasReferences = (scan.traits & AMPERSAND) !== 0
     if ((scan.traits & NUL) !== 0 || (hasReferences && maySpace(this.#units, scan.from, scan.to))) {
       const text = decodeText(withLineFeeds(this.#slice(start, end)))
@@ -400,26 +399,37 @@ export class HtmlTokenizer implements Tokenizer {
     }
     const events = this.#events
     if (events.collapses !== true) {
-      const raw = part(html, start, end)
-      const text = scan.hasReturns ? withLineFeeds(raw) : raw
-      events.text(this.#decoded(text), (scan.traits & ~FOREIGN) | scan.outerSpace)
+      events.text(this.#decoded(start, end), (scan.traits & ~FOREIGN) | scan.outerSpace)
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)
     } else {
       const { traits } = scan
-      const collapsed =
-        scan.collapsed(html, this.#units, this.#isUtf8 ? FOREIGN : NOTHING) ??
-        decodeUtf8Text(scan.collapsed(html, this.#units, NOTHING) as string)
-      const text = (traits & AMPERSAND) === 0 ? collapsed : decodeText(collapsed)
-      events.text(text, (traits & ~(INNER_SPACE | FOREIGN)) | scan.spaces)
+      events.text(this.#collapsed(), (traits & ~(INNER_SPACE | FOREIGN)) | scan.spaces)
     }
   }
 
-  /** Returns a text that was scanned, with its characters of UTF-8 and its character references decoded. */
-  #decoded(text: string): string {
-    const { traits } = this.#scan
-    const decoded = (traits & FOREIGN) !== 0 && this.#isUtf8 ? decodeUtf8Text(text) : text
-    return (traits & AMPERSAND) !== 0 ? decodeText(decoded) : decoded
+  /** Returns the text that was scanned, decoded and without extra white space. */
+  #collapsed(): string {
+    const html = this.#html
+    const units = this.#units
+    const scan = this.#scan
+    const foreign = this.#isUtf8 ? FOREIGN : NOTHING
+    const hasReferences = (scan.traits & AMPERSAND) !== 0
+    if (hasReferences && (scan.traits & (INNER_SPACE | foreign)) === 0)
+      return decodePart(html, units, scan.from, scan.to)
+    const text = scan.collapsed(html, units, foreign) ?? decodeUtf8Text(scan.collapsed(html, units, NOTHING) as string)
+    return hasReferences ? decodeText(text) : text
+  }
+
+  /** Returns the text between two positions, which was scanned, with its characters of UTF-8 and its references decoded. */
+  #decoded(start: number, end: number): string {
+    const { traits, hasReturns } = this.#scan
+    const isForeign = (traits & FOREIGN) !== 0 && this.#isUtf8
+    if (!hasReturns && !isForeign && (traits & AMPERSAND) !== 0) return decodePart(this.#html, this.#units, start, end)
+    const raw = part(this.#html, start, end)
+    const text = hasReturns ? withLineFeeds(raw) : raw
+    const decoded = isForeign ? decodeUtf8Text(text) : text
+    return (traits & AMPERSAND) === 0 ? decoded : decodeText(decoded)
   }
 
   /** Returns the part between two positions, decoded. */

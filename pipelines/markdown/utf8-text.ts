@@ -50,7 +50,7 @@ export function startOfCharacter(text: string, at: number): number {
 }
 
 /** Distance in bytes between the samples from which the share of bytes that are not ASCII is estimated. */
-const STEP = 251
+const STEP = 61
 /** Minimum number of such bytes that are not ASCII, and their minimum share, in a page that is decoded as a whole. */
 const MIN_FOREIGN = 8
 const MIN_FOREIGN_SHARE = 0.04

@@ -1,3 +1,4 @@
+import { codeAt, holds } from '../characters.js'
 import type { Skip, Tag } from '../events.js'
 
 /** Characters that generators of documentation write as a link to the heading beside it, and invisible ones. */
@@ -30,7 +31,7 @@ const UNSEEN = /(?:^|\s)(?:screen-reader-text|sr-only|visually-?hidden)(?:-focus
  * links to a place on the page are such.
  */
 export function markOf(tag: Tag, url: string, inHeading: boolean): Skip | RegExp | undefined {
-  if (url.charCodeAt(0) !== 0x23) return inHeading && url.includes('#') ? PERMALINK : undefined
+  if (url === '' || codeAt(url, 0) !== 0x23) return inHeading && holds(url, '#') ? PERMALINK : undefined
   const classes = tag.attribute('class') ?? ''
   if (CLASS.test(classes) || LABEL.test(tag.attribute('aria-label') ?? '')) return 'skip'
   if (inHeading) return PERMALINK
