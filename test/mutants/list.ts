@@ -23,6 +23,14 @@ export const MUTANTS: readonly Mutant[] = [
     `if (issue !== undefined) return`,
     'if (false) return',
   ]),
+  ...of('src/egress/fetch-page.ts', 'test/control/rulesets/error-pages.test.ts', [
+    `if (size > maxBytes) throw`,
+    'if (false) throw',
+  ]),
+  ...of('control/rulesets/ruleset-repository.ts', 'test/control/rulesets/conditions.test.ts', [
+    `    assertCurrent(actor, before)\n`,
+    '',
+  ]),
   // Who may do what.
   ...of('src/rules/engine/run.ts', 'test/rules/action-effects.test.ts', [
     `if (this.exchange.settle()) this.context`,

@@ -1,9 +1,14 @@
 import { createServer } from 'node:http'
+import { Readable } from 'node:stream'
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import { fetchPage } from '../../../src/egress/fetch-page.js'
 import { openEgress } from '../../helpers/egress.js'
 import { ACCOUNT, ADMIN, client, OTHER_ACCOUNT, ZONE } from '../client.js'
+
+function* endless(): Generator<Buffer> {
+  for (;;) yield Buffer.alloc(65_536, 'a')
+}
 
 const ASSETS = `/zones/${ZONE}/custom_pages/assets`
 
@@ -14,6 +19,10 @@ async function pages(t: Test) {
     served.asked += 1
     if (req.url === '/moved') res.writeHead(301, { location: '/sorry.html' }).end()
     else if (req.url === '/large') res.end(Buffer.alloc(1_500_001, 'a'))
+    else if (req.url === '/endless')
+      Readable.from(endless())
+        .on('error', () => undefined)
+        .pipe(res)
     else if (req.url === '/empty') res.end()
     else if (req.url === '/image') res.writeHead(200, { 'content-type': 'image/png' }).end('x')
     else if (req.url === '/broken') req.socket.destroy()
@@ -91,6 +100,7 @@ t.test('what cannot be stored is rejected with a pointer, and stores nothing', a
     [{ name: 'a', url: 'http://169.254.169.254/latest' }, '/url', /not allowed/],
     [{ name: 'a', url: `${origin}/moved` }, '/url', /redirect/],
     [{ name: 'a', url: `${origin}/large` }, '/url', /1500000/],
+    [{ name: 'a', url: `${origin}/endless` }, '/url', /1500000/],
     [{ name: 'a', url: `${origin}/empty` }, '/url', /empty/],
     [{ name: 'a', url: `${origin}/image` }, '/url', /text/],
     [{ name: 'a', url: `${origin}/broken` }, '/url', /could not be fetched/],
