@@ -39,7 +39,7 @@ async function pages(t: Test) {
   const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
   const api = await client(t, {
     fetchPage: async (url, maxBytes) =>
-      await fetchPage(egress, url, { maxBytes, timeoutMs: 2000, userAgent: 'edged/test' }),
+      await fetchPage(egress, url, { maxBytes, timeoutMs: 10_000, userAgent: 'edged/test' }),
   })
   return { ...api, origin, served }
 }
