@@ -1,9 +1,11 @@
 import type { TSchema } from 'typebox'
+import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Endpoint } from '../http/endpoint.js'
 import { ERROR_RESPONSES, failures } from './errors.js'
 import { OPENAPI_WEBHOOKS } from './webhooks.js'
 import { ResultInfo } from '../http/paging.js'
+import { jsonBytes } from '../http/json-text.js'
 import { bySpecificity, endpointPath } from '../http/paths.js'
 import { PREFIX } from '../http/prefix.js'
 import type { ApiMiddleware } from '../http/context.js'
@@ -185,14 +187,17 @@ function success({ result, file, top, query, bare }: Endpoint, status: number): 
 /** Returns whether requests can ask for a check only; the response is then null. */
 const dryRun = (query: TSchema | undefined): boolean => shape(query).properties?.['dry_run'] !== undefined
 
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
+
 /** Serves `GET /openapi.json`, the only path besides the API that needs no credentials. */
 export function manual(endpoints: readonly Endpoint[]): ApiMiddleware {
-  let text: string | undefined
+  let bytes: Promise<Buffer> | undefined
   return async (ctx, next) => {
     const asked = ctx.path === '/openapi.json' || ctx.path === `${PREFIX}/openapi.json`
     if (!asked || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return await next()
-    text ??= JSON.stringify(openapiDocument(endpoints))
+    bytes ??= jsonBytes(openapiDocument(endpoints), pause)
+    ctx.body = await bytes
     ctx.type = 'application/json'
-    ctx.body = text
   }
 }

@@ -44,8 +44,8 @@ export interface OverviewServices {
     /** Returns the rules that have matched or failed. */
     rules(): Promise<readonly RuleCount[]>
   }
-  /** Returns the origins of each zone that the proxy serves. */
-  zones(): readonly { readonly id: string; readonly origins: readonly OriginState[] }[]
+  /** Returns the origins of each zone that the proxy serves, read while it is iterated. */
+  zones(): Iterable<{ readonly id: string; readonly origins: readonly OriginState[] }>
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly version: string

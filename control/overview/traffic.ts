@@ -2,7 +2,11 @@ import { Type, type Static } from 'typebox'
 import { mayUse } from '../http/auth/access.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import type { Scope } from '../../src/core/scope.js'
-import type { OverviewDeps, TrafficPoint, ZoneTraffic } from './services.js'
+import { EventLoopYield, inSlices, type Pause } from '../../src/core/event-loop-yield.js'
+import type { OriginState, OverviewDeps, TrafficPoint, ZoneTraffic } from './services.js'
+
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
@@ -43,6 +47,7 @@ const Overview = Type.Object({
   ),
 })
 
+const COUNTS = ['requests', 'clientErrors', 'serverErrors', 'markdown', 'cacheHits', 'bytes'] as const
 const NONE: ZoneTraffic = { requests: 0, clientErrors: 0, serverErrors: 0, markdown: 0, cacheHits: 0, bytes: 0 }
 
 /** Requests, errors, Markdown and cache hits by zone, and the state of origins. */
@@ -62,21 +67,20 @@ export function traffic({ config, overview }: OverviewDeps): Endpoint[] {
           (zone) => isIn(scope, zone) && mayUse(caller, [], { account: zone.account, zone: zone.id }),
         )
         const now = await traffic.now()
-        const states = new Map(services.zones().map(({ id, origins }) => [id, origins]))
-        return {
-          version,
-          started_at: new Date(startedAt).toISOString(),
-          zones: visible.map(({ id, name }) => ({
-            id,
-            name,
-            ...shown(now.zones.get(name) ?? NONE),
-            origins: [...(states.get(id) ?? [])],
-          })),
-          points: [...traffic.points, now].map((point) => ({
-            at: new Date(point.at).toISOString(),
-            ...shown(sum(point, visible)),
-          })),
+        const states = new Map<string, readonly OriginState[]>()
+        for await (const slice of inSlices(services.zones(), pause))
+          for (const { id, origins } of slice) states.set(id, origins)
+        const zones: Static<typeof Overview>['zones'] = []
+        for await (const slice of inSlices(visible, pause))
+          for (const { id, name } of slice)
+            zones.push({ id, name, ...shown(now.zones.get(name) ?? NONE), origins: [...(states.get(id) ?? [])] })
+        const names = new Set(visible.map(({ name }) => name))
+        const points: Static<typeof Overview>['points'] = []
+        for (const point of [...traffic.points, now]) {
+          await pause()
+          points.push({ at: new Date(point.at).toISOString(), ...shown(sum(point, names)) })
         }
+        return { version, started_at: new Date(startedAt).toISOString(), zones, points }
       },
     }),
   ]
@@ -94,16 +98,8 @@ const shown = ({ requests, clientErrors, serverErrors, markdown, cacheHits, byte
   bytes,
 })
 
-const sum = ({ zones }: TrafficPoint, visible: readonly { readonly name: string }[]): ZoneTraffic =>
-  visible.reduce((total, { name }) => {
-    const one = zones.get(name)
-    if (!one) return total
-    return {
-      requests: total.requests + one.requests,
-      clientErrors: total.clientErrors + one.clientErrors,
-      serverErrors: total.serverErrors + one.serverErrors,
-      markdown: total.markdown + one.markdown,
-      cacheHits: total.cacheHits + one.cacheHits,
-      bytes: total.bytes + one.bytes,
-    }
-  }, NONE)
+function sum({ zones }: TrafficPoint, visible: ReadonlySet<string>): ZoneTraffic {
+  const total = { ...NONE }
+  for (const [name, one] of zones) if (visible.has(name)) for (const count of COUNTS) total[count] += one[count]
+  return total
+}

@@ -38,3 +38,18 @@ export class EventLoopYield {
     })
   }
 }
+
+/** Items that are read between two pauses. */
+const SLICE_ITEMS = 500
+
+/** Yields the items of a long list in slices, with a pause after each. */
+export async function* inSlices<T>(items: Iterable<T>, pause: Pause): AsyncGenerator<readonly T[]> {
+  let slice: T[] = []
+  for (const item of items) {
+    if (slice.push(item) < SLICE_ITEMS) continue
+    yield slice
+    slice = []
+    await pause()
+  }
+  yield slice
+}

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { jsonBytes } from '../../control/http/json-text.js'
+import { EventLoopYield, type Pause } from '../core/event-loop-yield.js'
 import { messageOf } from '../core/errors.js'
 import { listen, type Listening } from '../http/listen.js'
 import { hostIssue } from './admin-hosts.js'
@@ -8,6 +10,8 @@ import type { BackupResponse } from './backup.js'
 import type { DaemonStatus, ReloadResponse } from './status.js'
 
 const PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz'])
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
 
 /** The metrics as Prometheus text. */
 export interface Scrape {
@@ -46,7 +50,7 @@ async function respond(
   listen: string,
   deps: AdminDeps,
 ): Promise<void> {
-  const send = (status: number, text: string, type = 'text/plain; charset=utf-8') =>
+  const send = (status: number, text: string | Buffer, type = 'text/plain; charset=utf-8') =>
     response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
   const { url, method } = request
 
@@ -80,7 +84,11 @@ async function respond(
     if (reasons.length > 0) return void send(503, `${reasons.join('\n')}\n`)
     return void send(200, `${['ok', ...deps.limited()].join('\n')}\n`)
   }
-  if (url === '/status') return void send(200, `${JSON.stringify(await deps.status())}\n`, 'application/json')
+  if (url === '/status') {
+    const status = await deps.status()
+    await pause()
+    return void send(200, Buffer.concat([await jsonBytes(status, pause), Buffer.from('\n')]), 'application/json')
+  }
   if (url === '/metrics') {
     try {
       return void send(200, await deps.metrics.metrics(), deps.metrics.contentType)

@@ -143,7 +143,7 @@ export class Serving {
   }
 
   /** Returns the zones and the state of their origins, as the processes that serve them know it. */
-  zoneStatus(): ZoneStatus[] {
+  zoneStatus(): Iterable<ZoneStatus> {
     return zoneStatus(this.edge.zones.current.zones, this.#deps.clock.monotonic(), this.#processes?.origins)
   }
 

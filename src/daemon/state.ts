@@ -35,7 +35,7 @@ export class DaemonState {
   #phase: 'starting' | 'running' | 'draining' = 'starting'
   readonly #parts: { part: Part; whileStarting: boolean }[] = []
   readonly #optional: Part[] = []
-  #running: { urls: DaemonUrls; zones: () => ZoneStatus[] } | undefined
+  #running: { urls: DaemonUrls; zones: () => Iterable<ZoneStatus> } | undefined
   /** Name of this machine among those with the same store; null without others. */
   machine: string | null = null
   /** State of the encrypted secrets; undefined before the store is open. */
@@ -58,7 +58,7 @@ export class DaemonState {
     this.#optional.push(part)
   }
 
-  started(running: { urls: DaemonUrls; zones: () => ZoneStatus[] }): void {
+  started(running: { urls: DaemonUrls; zones: () => Iterable<ZoneStatus> }): void {
     this.#running = running
     this.#phase = 'running'
   }
@@ -86,7 +86,7 @@ export class DaemonState {
   }
 
   /** Returns the zones and the state of their origins; none before the start is complete. */
-  zones(): ZoneStatus[] {
+  zones(): Iterable<ZoneStatus> {
     return this.#running?.zones() ?? []
   }
 
@@ -110,7 +110,7 @@ export class DaemonState {
       secrets: secrets === undefined ? null : secretsStatus(secrets),
       memory_bytes: process.memoryUsage.rss(),
       listeners: this.#running?.urls ?? {},
-      zones: this.zones(),
+      zones: [...this.zones()],
       pipelines: config.pipelines.map(({ name }) => name),
     }
   }

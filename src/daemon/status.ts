@@ -86,25 +86,27 @@ export type SeenOrigin = Pick<OriginStatus, 'up' | 'requests_in_flight'>
 export const originKey = (zone: string, url: string): string => `${zone} ${url}`
 
 /**
- * Returns the zones and the state of their origins. `now` is on the clock's `monotonic` scale. `seen`: what other
+ * Yields the zones and the state of their origins. `now` is on the clock's `monotonic` scale. `seen`: what other
  * processes know of the origins, by {@link originKey}; undefined if this process serves the zones.
  */
-export const zoneStatus = (
+export function* zoneStatus(
   zones: readonly Zone[],
   now: number,
   seen: ReadonlyMap<string, SeenOrigin> | undefined,
-): ZoneStatus[] =>
-  zones.map(({ id, name, hostnames, balancer }) => ({
-    id,
-    name,
-    hostnames,
-    origins: balancer.peers.map((peer) => ({
-      url: peer.url,
-      backup: peer.options.backup,
-      weight: peer.options.weight,
-      ...(seen?.get(originKey(name, peer.url)) ?? { up: peer.isUp(now), requests_in_flight: peer.active }),
-    })),
-  }))
+): Generator<ZoneStatus> {
+  for (const { id, name, hostnames, balancer } of zones)
+    yield {
+      id,
+      name,
+      hostnames,
+      origins: balancer.peers.map((peer) => ({
+        url: peer.url,
+        backup: peer.options.backup,
+        weight: peer.options.weight,
+        ...(seen?.get(originKey(name, peer.url)) ?? { up: peer.isUp(now), requests_in_flight: peer.active }),
+      })),
+    }
+}
 
 /** Outcome of the last reload of the configuration file. */
 export interface LastReload {

@@ -1,8 +1,12 @@
 import type { RuleCount, TrafficPoint, ZoneTraffic } from '../../control/overview/services.js'
 import type { Clock } from '../core/clock.js'
+import { EventLoopYield, inSlices, type Pause } from '../core/event-loop-yield.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Sample } from '../telemetry/samples.js'
+
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
 
 const INTERVAL_MS = 15_000
 /** One hour. */
@@ -42,7 +46,7 @@ export class TrafficHistory {
 
   /** Returns the totals of this moment. */
   async now(): Promise<TrafficPoint> {
-    return { at: this.#clock.now(), zones: trafficOf(await this.#read('edged_zone_')) }
+    return { at: this.#clock.now(), zones: await trafficOf(await this.#read('edged_zone_')) }
   }
 
   async rules(): Promise<readonly RuleCount[]> {
@@ -60,13 +64,14 @@ export class TrafficHistory {
 }
 
 /** Returns the totals by zone. */
-function trafficOf(samples: readonly Sample[]): Map<string, ZoneTraffic> {
+async function trafficOf(samples: readonly Sample[]): Promise<Map<string, ZoneTraffic>> {
   const zones = new Map<string, ZoneTraffic>()
-  for (const { name, labels, value } of samples) {
-    const { zone = '', class: status } = labels
-    const old = zones.get(zone) ?? NONE
-    zones.set(zone, add(old, name, status, value))
-  }
+  for await (const slice of inSlices(samples, pause))
+    for (const { name, labels, value } of slice) {
+      const { zone = '', class: status } = labels
+      const old = zones.get(zone) ?? NONE
+      zones.set(zone, add(old, name, status, value))
+    }
   return zones
 }
 

@@ -98,6 +98,8 @@ export class AssetUploads {
 
   /** Opens a session. Throws InvalidInput if the files cannot be served. */
   async open(scope: Scope, script: string, files: AnnouncedFiles): Promise<OpenedSession> {
+    // The manifest was parsed and checked against its schema before.
+    await this.#pause()
     await checkAnnounced(files, this.#deps.limits(), this.#pause)
     await this.#makeRoom(scope)
     const announced = await this.#deps.blobs.put(Buffer.from(JSON.stringify(files)))
