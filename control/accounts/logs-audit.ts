@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { auditFacts, type AuditFacts } from '../../src/core/audit-facts.js'
 import type { AuditEntry } from '../../src/core/store.js'
+import { configIndex } from '../http/auth/config-index.js'
 import type { ControlDeps } from '../http/context.js'
 import { ACCOUNT_ONLY, ApiResponse, endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -138,13 +139,13 @@ class AuditLogs {
   }
 
   #subjectOf(entry: AuditEntry, accountId: string): Subject {
-    const { accounts, zones } = this.#deps.config()
+    const { accounts, zones } = configIndex(this.#deps.config())
     const { scope } = entry.resource
-    const zone = scope.type === 'zone' ? zones.find(({ id }) => id === scope.id) : undefined
+    const zone = scope.type === 'zone' ? zones.get(scope.id) : undefined
     return {
       entry,
       facts: auditFacts(entry),
-      account: { id: accountId, name: accounts.find(({ id }) => id === accountId)?.name ?? '' },
+      account: { id: accountId, name: accounts.get(accountId)?.name ?? '' },
       zone: zone && { id: zone.id, name: zone.name },
     }
   }
