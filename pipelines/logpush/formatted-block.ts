@@ -13,7 +13,7 @@ export interface FormattedBlock {
   readonly ends: Int32Array
 }
 
-/** Writes a page, whose text stands until `output` is used again; `shared`: rows of the job. */
+/** Writes a page, whose text is valid until `output` is used again; `shared`: rows of the job. */
 export function formattedBlock(
   frame: Frame,
   { keeps, looks, writes, format }: CompiledJob,

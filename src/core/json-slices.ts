@@ -117,7 +117,7 @@ class SliceParser {
   async value(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes
     const isObject = bytes[start] === OPEN_OBJECT
-    if (this.#large.get(start) !== end) throw new SyntaxError('there is more behind the value')
+    if (this.#large.get(start) !== end) throw new SyntaxError('the text goes on behind the value')
     if (bytes[end] !== (isObject ? CLOSE_OBJECT : CLOSE_LIST)) throw new SyntaxError('the brackets do not match')
     const members = new Members(bytes, isObject, start + 1, this.#isKept)
     let depth = 0

@@ -19,7 +19,7 @@ const VALUES: Readonly<Record<string, (values: PageValues) => string>> = {
 }
 const TOKEN = new RegExp(`(${Object.keys(VALUES).join('|')})`)
 
-/** Tokens of one page that are replaced; the text behind them stays as it is. */
+/** Tokens of one page that are replaced; the text behind them is sent unchanged. */
 const MAX_TOKENS = 100
 
 /** A page with tokens. Requests share the bytes between the tokens. */

@@ -173,7 +173,7 @@ t.test('rules of an account with many zones are in force in all of them together
   t.equal(registered.current.zones.length, 100, 'and is not replaced by the zones of the old one')
 })
 
-t.test('a zone that is created, changed or deleted leaves the others and their replacement as they are', async (t) => {
+t.test('a zone that is created, changed or deleted changes neither the others nor their replacement', async (t) => {
   const { zones, store, registered, inForce, entry } = await zonesOfAccount(t, 300)
   const scope = account(zones[0]!.account)
   const value = { account: scope.id, name: 'new.test', plan: 'free', created_on: '2026-01-01T00:00:00Z' }

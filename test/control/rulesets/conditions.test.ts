@@ -63,7 +63,7 @@ t.test('a write for the current state is made', async (t) => {
   t.match(await call('PUT', ENTRY, { rules: [] }, { 'if-match': `"other", W/${now}` }), { status: 200 })
   t.match(await call('PUT', ENTRY, { rules: [] }, { 'if-match': '*', 'if-none-match': etag }), { status: 200 })
   t.match(await call('DELETE', path, undefined, { 'if-match': '*' }), { status: 204 })
-  t.match(await call('PUT', ENTRY, { rules: [] }, { 'if-match': '*' }), { status: 412 }, 'there is nothing to replace')
+  t.match(await call('PUT', ENTRY, { rules: [] }, { 'if-match': '*' }), { status: 412 }, 'without a ruleset to replace')
   t.match(await call('PUT', ENTRY, { rules: [] }, { 'if-match': etag }), { status: 412 })
   t.match(await call('PUT', ENTRY, { rules: [] }, { 'if-none-match': '*' }), { status: 200 })
   const body = { name: 'n', kind: 'custom', phase: 'http_request_firewall_custom' }
