@@ -10,6 +10,7 @@ COPY pipelines pipelines
 COPY sinks sinks
 COPY control control
 COPY ui ui
+COPY packages packages
 COPY docs docs
 RUN npm run build && npm prune --omit=dev
 

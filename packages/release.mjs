@@ -34,7 +34,7 @@ let packages = []
 const tarball = await pack(to, async (folder) => {
   // In one folder, so that modules find each other, the compiled part of the store and the files of the package.
   const entryPoints = Object.fromEntries(
-    Object.entries(MODULES).map(([name, path]) => [name, join(DIST, `${path}.js`)]),
+    Object.entries(MODULES).map(([name, path]) => [name, join(ROOT, `${path}.ts`)]),
   )
   const bundled = await bundle({ entryPoints, outdir: join(folder, 'dist/src'), splitting: true })
   packages = packagesOf([...bundled, ...JSON.parse(readFileSync(join(DIST, 'ui-modules.json'), 'utf8'))])

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { Agent, createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -87,6 +87,16 @@ async function start(t: Test, more: object = {}, folder = testFolder(t)): Promis
   })
   return await startDaemon(t, configuration(url, { processes: 2, ...more }), folder)
 }
+
+t.test('the build joins the code of a process to one file', options, async (t) => {
+  const code = await readFile(new URL('../../dist/src/daemon/processes/main.js', import.meta.url), 'utf8')
+  const sources = [...code.matchAll(/^(?:import|export) .*?from ["']([^"']+)["'];?$/gm)].map(([, source]) => source)
+  t.ok(sources.length > 10)
+  t.strictSame(
+    sources.filter((source) => source!.startsWith('.') || source!.startsWith('typebox')),
+    [],
+  )
+})
 
 t.test('a change by the API is in force in all processes when the API responds', options, async (t) => {
   const daemon = await start(t)

@@ -246,8 +246,6 @@ export class ProxyProcesses {
     const process = this.#spares.shift() ?? this.#fork()
     process.number = number
     this.#processes.add(process)
-    // The next spare loads its code meanwhile: a process may end again within a second.
-    if (this.#checking !== undefined) this.#prepareSpares()
     try {
       await this.#prepare(process)
       // From here on changes wait for this process: it listens after those that were sent before.
@@ -255,6 +253,7 @@ export class ProxyProcesses {
       this.#listening = await process.channel.call('listen', undefined, { timeoutMs: START_TIMEOUT_MS })
       this.#delays.served(number)
       this.#deps.log.info({ event: 'proxy_process_started', process: number, pid: process.pid })
+      if (this.#checking !== undefined) this.#prepareSpares()
     } catch (error) {
       process.kill()
       throw error
