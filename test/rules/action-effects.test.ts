@@ -1,5 +1,4 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { request } from 'undici'
 import t from 'tap'
 import { metric, sendRaw } from '../helpers/proxy.js'
 import type { TestRule } from '../helpers/rules.js'
