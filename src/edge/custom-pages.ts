@@ -12,8 +12,8 @@ export type FindCustomPage = (
   id: ErrorPageId,
 ) => StoredPage | undefined
 
-/** Pages of APIs are often sent with these, so they are never replaced. */
-const NOT_REPLACED = new Set([500, 501, 503, 505])
+/** APIs often respond with these, and with 500, so they are never replaced. */
+const NOT_REPLACED = new Set([501, 503, 505])
 
 function pageOf({ reason, status }: Pick<ErrorFacts, 'reason' | 'status'>): ErrorPageId | undefined {
   if (reason === 'access_denied') return 'waf_block'
