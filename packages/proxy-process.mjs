@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle, ROOT } from './pack.mjs'
 
-/** Other packages have few files, or code that must stay where it is. */
+/** Has 373 files. Other packages have few, or load files by their own path. */
 const JOINED = 'typebox'
 const PROGRAM = 'src/daemon/processes/main'
 

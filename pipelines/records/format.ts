@@ -156,7 +156,7 @@ export class Format {
     output.length = copyBytes(texts, this.#endFrom, texts.byteLength, output.view, output.length)
   }
 
-  /** Adds the fields of a record. Stores where they begin at `at` of `cells`, and behind it where each of them ends. */
+  /** Adds the fields of a record. Stores their start at `at` of `cells`, and behind it the end of each field. */
   writeRow(record: ScannedRecord, output: Output, cells: Int32Array, at: number): void {
     this.#read(record)
     let cell = at

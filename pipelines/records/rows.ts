@@ -8,7 +8,7 @@ const MIN_CELLS = 8192
 /** Fields of records, written once for several formats of one style: each copies the runs of fields that it wants. */
 export class Rows {
   readonly output = new Output()
-  /** Of each row where it begins in `output`, then where each field ends. A row that is not written begins at 0. */
+  /** For each row its start in `output`, then the end of each field. The start of a row that is not written is 0. */
   cells = new Int32Array(MIN_CELLS)
   /** Cells of a row. */
   width = 1
@@ -43,7 +43,7 @@ export class RowCopier {
   readonly #texts: DataView
   readonly #suffixFrom: number
   readonly #delimiter: number
-  /** Of each run of adjacent fields the cell where it begins and the one where it ends. */
+  /** For each run of adjacent fields the cell with its start and the cell with its end. */
   readonly #runs: Int16Array
 
   /** `columns`: the fields of the rows, among them all of the format. */

@@ -24,7 +24,7 @@ interface OpenList {
 }
 
 /** Changed buckets that are applied in one turn of the event loop, with 40 items each in a list of 10,000. */
-const MAX_AT_ONCE = 16
+const MAX_BUCKETS_PER_TURN = 16
 
 type Named = Pick<OpenList, 'kind' | 'table'>
 
@@ -100,7 +100,8 @@ export class ListRegistry {
     // Lists before their items: a new list and its first items can be in one batch.
     for (const change of changes) if (change.kind === LISTS.name) this.#list(change as Stored<StoredList | undefined>)
     const buckets = changes.filter(({ kind }) => kind === LIST_ITEMS.name) as Stored<ListBucket | undefined>[]
-    if (this.#waiting.size === 0 && buckets.length <= MAX_AT_ONCE) return buckets.forEach((one) => this.#bucket(one))
+    if (this.#waiting.size === 0 && buckets.length <= MAX_BUCKETS_PER_TURN)
+      return buckets.forEach((one) => this.#bucket(one))
     for (const bucket of buckets) this.#waiting.set(bucket.id, bucket)
     this.#applying ??= this.#applyInSlices()
     // The write that waits for it fails.

@@ -24,7 +24,7 @@ t.test('serve_error replaces errors only', async (t) => {
     text: '',
     headers: { 'content-length': '7' },
   })
-  t.match(await ask({ path: '/broken' }), { status: 502, text: '{"e":1}' }, 'also where the origin gave no answer')
+  t.match(await ask({ path: '/broken' }), { status: 502, text: '{"e":1}' }, 'also if the origin sent no response')
 })
 
 t.test('serve_error sends the stored page of its name, with the tokens in it replaced', async (t) => {

@@ -16,7 +16,7 @@ export class Rows {
   /** Where the next row begins. */
   end = 0
 
-  /** Adds a row, whose numbers may be those of another one. Returns where it begins. */
+  /** Adds a row, which may have the numbers of an earlier one. Returns its position. */
   add(): number {
     const start = this.end
     this.end += WIDTH

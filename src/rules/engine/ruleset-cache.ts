@@ -26,7 +26,7 @@ export interface RulesetCacheOptions {
 }
 
 /** Changes of fewer steps are compiled immediately; others with pauses, while the previous rules stay in force. */
-const MAX_AT_ONCE = 16
+const MAX_IMMEDIATE_STEPS = 16
 
 /** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
 export class RulesetCache {
@@ -82,7 +82,7 @@ export class RulesetCache {
     this.#outdated.push(...relevant)
     // A build in progress finds these changes too.
     if (this.#applying) return
-    if (this.#unprepared().reduce((sum, { steps }) => sum + steps, 0) < MAX_AT_ONCE) return this.#apply(refresh)
+    if (this.#unprepared().reduce((sum, { steps }) => sum + steps, 0) < MAX_IMMEDIATE_STEPS) return this.#apply(refresh)
     this.#applying = this.#buildAndApply(refresh)
   }
 
@@ -132,7 +132,7 @@ export class RulesetCache {
       if (stored === undefined) return level === 'zone' ? visit(account(accountId), id) : undefined
       const known = this.#prepared.get(id)
       if (known?.version === stored.version) return
-      found.set(id, { ruleset: stored, level, accountId, steps: stepsToPrepare(stored, known, MAX_AT_ONCE) })
+      found.set(id, { ruleset: stored, level, accountId, steps: stepsToPrepare(stored, known, MAX_IMMEDIATE_STEPS) })
       for (const { action, action_parameters: params } of stored.rules)
         if (action === 'execute') visit(scope, String(params?.['id']))
     }
