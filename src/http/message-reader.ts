@@ -41,6 +41,7 @@ const DATA_LF = 28
 const COMPLETE = 29
 const REFUSED = 30
 
+const NO_LINE_FEED = 'a carriage return is not followed by a line feed'
 const LENGTH = Buffer.from('content-length')
 const CODING = Buffer.from('transfer-encoding')
 
@@ -87,6 +88,8 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   #extensions = 0
   #bodyFrom = -1
   #bodyTo = 0
+  /** Position in the chunk of the first byte of a head or trailers that is not in the text yet; -1 outside of both. */
+  #headFrom = -1
 
   constructor(what: string, limits: Limits) {
     this.#what = what
@@ -157,142 +160,197 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   }
 
   #scan(chunk: Buffer, end: number): number {
-    let i = 0
-    let headFrom = this.state < BODY || this.#trailers ? 0 : -1
+    this.#headFrom = this.state < BODY || this.#trailers ? 0 : -1
     this.shift = this.#text.length
+    let i = 0
+    while (i < end && this.state < COMPLETE) {
+      if (this.state < FIELD) i = this.firstLine(chunk, i, end)
+      else if (this.state < BODY) i = this.#readFields(chunk, i, end)
+      else if (this.state < SIZE) i = this.#readBody(chunk, i, end)
+      else i = this.#readChunks(chunk, i, end)
+    }
+    if (this.state >= COMPLETE) return i
+    const from = this.#headFrom
+    if (from >= 0 && this.#headFits(end - from) && !this.#trailers) this.#text += chunk.toString('latin1', from, end)
+    return end
+  }
+
+  /** Reads header fields or trailers, up to the empty line behind them. */
+  #readFields(chunk: Buffer, from: number, end: number): number {
+    let i = from
     while (i < end) {
       switch (this.state) {
         case FIELD: {
           const byte = chunk[i]!
-          if (byte === CR) this.state = END_LF
-          else if (KINDS[byte]! & IN_TOKEN) {
-            if (++this.#fields > this.limits.header_count)
-              return this.reject(`the ${this.#what} has too many header fields`, 431)
-            this.state = NAME
-            this.#mark(i)
-            this.at = 0
-            const letter = byte | 32
-            this.#word = letter === 99 ? LENGTH : letter === 116 ? CODING : undefined
-            continue
-          } else return this.reject('a header field does not begin with its name')
+          if (byte === CR) {
+            this.state = END_LF
+            i++
+          } else if (!this.#beginField(byte, i)) return i
           break
         }
-        case NAME: {
-          const before = this.at - i
-          let word = this.#word
-          for (; i < end && KINDS[chunk[i]!]! & IN_TOKEN; i++) {
-            // Of all token characters only the two cases of a letter become that letter.
-            if (word && (chunk[i]! | 32) !== word[before + i]) word = undefined
-          }
-          this.at = before + i
-          this.#word = word
-          if (i === end) continue
-          if (chunk[i] !== COLON) return this.reject('a header name has a character that is not allowed')
-          if (word && this.at !== word.length) this.#word = undefined
-          this.state = VALUE
-          this.#mark(i)
-          this.#value = ''
+        case NAME:
+          i = this.#readName(chunk, i, end)
           break
-        }
-        case VALUE: {
-          const from = i
-          while (i < end && KINDS[chunk[i]!]! & IN_VALUE) i++
-          if (this.#word) {
-            if (this.#value.length + i - from > MAX_FRAMING_VALUE) return this.reject('the body has no clear length')
-            this.#value += chunk.toString('latin1', from, i)
-          }
-          if (i === end) continue
-          if (chunk[i] !== CR) return this.reject('a header value has a control character')
-          if (this.#word && !this.#framed(this.#word)) return i
-          this.state = LINE_LF
-          this.#mark(i)
+        case VALUE:
+          i = this.#readValue(chunk, i, end)
           break
-        }
         case LINE_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
+          if (chunk[i++] !== LF) return this.reject(NO_LINE_FEED)
           this.state = FIELD
           break
         case END_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
-          i++
-          if (!this.#headFits(i - headFrom)) return i
-          if (this.#trailers) this.state = COMPLETE
-          else this.headRead(this.#text + chunk.toString('latin1', headFrom, i))
-          this.#text = ''
-          // Another head may follow this one.
-          headFrom = this.state < BODY ? i : -1
-          this.shift = -i
-          if (this.state >= COMPLETE) return i
-          continue
-        case BODY:
-        case DATA: {
-          const taken = Math.min(end - i, this.#left)
-          this.#left -= taken
-          if (taken > 0) this.#take(chunk, i, i + taken)
-          i += taken
-          if (this.#left > 0) continue
-          if (this.state === BODY) {
-            this.state = COMPLETE
-            return i
-          }
-          this.state = DATA_CR
-          continue
-        }
-        case UNTIL_CLOSE:
-          this.#take(chunk, i, end)
-          return end
-        case SIZE: {
-          const byte = chunk[i]!
-          const digit = hexDigit(byte)
-          if (digit >= 0) {
-            if (++this.at > MAX_SIZE_DIGITS) return this.reject('a chunk size is too large', 413)
-            this.#left = this.#left * 16 + digit
-          } else if (this.at === 0) return this.reject('a chunk has no proper size')
-          else if (byte === CR) this.state = SIZE_LF
-          else if (byte === SEMICOLON) this.state = EXTENSION
-          else return this.reject('a chunk has no proper size')
+          if (chunk[i++] !== LF) return this.reject(NO_LINE_FEED)
+          this.#endFields(chunk, i)
+          return i
+        default:
+          return i
+      }
+    }
+    return i
+  }
+
+  #beginField(letter: number, at: number): boolean {
+    if (!(KINDS[letter]! & IN_TOKEN)) return this.fails('a header field does not begin with its name')
+    if (++this.#fields > this.limits.header_count)
+      return this.fails(`the ${this.#what} has too many header fields`, 431)
+    this.state = NAME
+    this.#mark(at)
+    this.at = 0
+    const small = letter | 32
+    this.#word = small === 99 ? LENGTH : small === 116 ? CODING : undefined
+    return true
+  }
+
+  /** Reads the rest of a name and its colon. */
+  #readName(chunk: Buffer, from: number, end: number): number {
+    let i = from
+    const before = this.at - i
+    let word = this.#word
+    for (; i < end && KINDS[chunk[i]!]! & IN_TOKEN; i++) {
+      // Of all token characters only the two cases of a letter become that letter.
+      if (word && (chunk[i]! | 32) !== word[before + i]) word = undefined
+    }
+    this.at = before + i
+    this.#word = word
+    if (i === end) return end
+    if (chunk[i] !== COLON) return this.reject('a header name has a character that is not allowed')
+    if (word && this.at !== word.length) this.#word = undefined
+    this.state = VALUE
+    this.#mark(i)
+    this.#value = ''
+    return i + 1
+  }
+
+  /** Reads the rest of a value and its carriage return. Only values that frame the body are retained. */
+  #readValue(chunk: Buffer, from: number, end: number): number {
+    let i = from
+    while (i < end && KINDS[chunk[i]!]! & IN_VALUE) i++
+    if (this.#word) {
+      if (this.#value.length + i - from > MAX_FRAMING_VALUE) return this.reject('the body has no clear length')
+      this.#value += chunk.toString('latin1', from, i)
+    }
+    if (i === end) return end
+    if (chunk[i] !== CR) return this.reject('a header value has a control character')
+    if (this.#word && !this.#framed(this.#word)) return i
+    this.state = LINE_LF
+    this.#mark(i)
+    return i + 1
+  }
+
+  /** Ends the head or the trailers, whose last byte is before `end`. */
+  #endFields(chunk: Buffer, end: number): void {
+    const from = this.#headFrom
+    if (!this.#headFits(end - from)) return
+    if (this.#trailers) this.state = COMPLETE
+    else this.headRead(this.#text + chunk.toString('latin1', from, end))
+    this.#text = ''
+    // Another head may follow this one.
+    this.#headFrom = this.state < BODY ? end : -1
+    this.shift = -end
+  }
+
+  /** Reads bytes of a body that has no framing of its own. */
+  #readBody(chunk: Buffer, from: number, end: number): number {
+    if (this.state === UNTIL_CLOSE) {
+      this.#take(chunk, from, end)
+      return end
+    }
+    const i = this.#takeCounted(chunk, from, end)
+    if (this.#left === 0) this.state = COMPLETE
+    return i
+  }
+
+  /** Reads the chunks of a chunked body and their sizes, up to the trailers. */
+  #readChunks(chunk: Buffer, from: number, end: number): number {
+    let i = from
+    while (i < end) {
+      switch (this.state) {
+        case SIZE:
+          if (!this.#readSize(chunk[i++]!)) return i
           break
-        }
         case EXTENSION: {
-          const byte = chunk[i]!
+          const byte = chunk[i++]!
           if (byte === CR) this.state = SIZE_LF
           else if (!(KINDS[byte]! & IN_VALUE)) return this.reject('a chunk extension has a control character')
           else if (++this.#extensions > MAX_EXTENSIONS) return this.reject('the chunk extensions are too long', 413)
           break
         }
         case SIZE_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
-          if (this.#left === 0) {
-            this.#trailers = true
-            headFrom = i + 1
-            this.state = FIELD
-          } else {
-            this.#bodyBytes += this.#left
-            if (!this.#bodyFits(this.#bodyBytes)) return i
-            this.state = DATA
-          }
+          if (chunk[i++] !== LF) return this.reject(NO_LINE_FEED)
+          this.#endSize(i)
+          break
+        case DATA:
+          i = this.#takeCounted(chunk, i, end)
+          if (this.#left === 0) this.state = DATA_CR
           break
         case DATA_CR:
-          if (chunk[i] !== CR) return this.reject('a chunk is longer than its size')
+          if (chunk[i++] !== CR) return this.reject('a chunk is longer than its size')
           this.state = DATA_LF
           break
         case DATA_LF:
-          if (chunk[i] !== LF) return this.reject('a carriage return is not followed by a line feed')
+          if (chunk[i++] !== LF) return this.reject(NO_LINE_FEED)
           this.state = SIZE
           this.at = 0
           this.#left = 0
           break
         default:
-          if (this.state > FIELD) return i
-          i = this.firstLine(chunk, i, end)
-          if (this.issue) return i
-          continue
+          return i
       }
-      i++
     }
-    if (headFrom >= 0 && this.#headFits(end - headFrom) && !this.#trailers)
-      this.#text += chunk.toString('latin1', headFrom, end)
-    return end
+    return i
+  }
+
+  /** Reads one byte of a chunk size, or the byte that ends it. */
+  #readSize(byte: number): boolean {
+    const digit = hexDigit(byte)
+    if (digit >= 0) {
+      if (++this.at > MAX_SIZE_DIGITS) return this.fails('a chunk size is too large', 413)
+      this.#left = this.#left * 16 + digit
+    } else if (this.at === 0) return this.fails('a chunk has no proper size')
+    else if (byte === CR) this.state = SIZE_LF
+    else if (byte === SEMICOLON) this.state = EXTENSION
+    else return this.fails('a chunk has no proper size')
+    return true
+  }
+
+  /** Begins a chunk, or the trailers behind the last one. `next` is the position of their first byte. */
+  #endSize(next: number): void {
+    if (this.#left === 0) {
+      this.#trailers = true
+      this.#headFrom = next
+      this.state = FIELD
+      return
+    }
+    this.#bodyBytes += this.#left
+    if (this.#bodyFits(this.#bodyBytes)) this.state = DATA
+  }
+
+  /** Takes body bytes, at most as many as remain of the body or of its current chunk. Returns the position after them. */
+  #takeCounted(chunk: Buffer, from: number, end: number): number {
+    const taken = Math.min(end - from, this.#left)
+    this.#left -= taken
+    if (taken > 0) this.#take(chunk, from, from + taken)
+    return from + taken
   }
 
   /** Expects the body that the fields announce, if any. */
