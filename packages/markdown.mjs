@@ -11,7 +11,7 @@ import { licenceTexts } from './third-party.mjs'
 const LIBRARY = join(ROOT, 'dist/pipelines/markdown')
 
 await pack(resolve(process.argv[2] ?? join(ROOT, 'dist-release')), async (folder) => {
-  const packages = await bundle({ entryPoints: [join(LIBRARY, 'index.js')], outdir: folder })
+  const packages = await bundle({ index: 'pipelines/markdown/index' }, { outdir: folder, splitting: false })
   copyDeclarations(['index'], LIBRARY, folder)
   writeFileSync(join(folder, 'README.md'), readme())
   writeFileSync(join(folder, 'LICENSE'), `${readFileSync(join(ROOT, 'LICENSE'), 'utf8')}\n${licenceTexts(packages)}`)

@@ -7,14 +7,29 @@ import { build } from 'esbuild'
 /** The top folder of the sources. */
 export const ROOT = join(import.meta.dirname, '..')
 
+/**
+ * What starts on its own, by its name beside the other modules: the command, a proxy process, the thread that reads uploads.
+ * They are in one folder, so that they find each other.
+ */
+export const PROGRAMS = {
+  cli: 'src/cli',
+  main: 'src/daemon/processes/main',
+  thread: 'src/workers/code/thread',
+}
+
 /** Modules of others may be CommonJS modules, which expect these two names. */
 const COMMONJS = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url), __dirname = import.meta.dirname`
 
-/** Bundles modules of the build with everything that they import. Returns the folders of the packages in it, sorted. */
-export async function bundle(options) {
+/**
+ * Bundles modules, by their names in `outdir`, with everything that they import; what several of them need is in modules that
+ * they share. Returns the folders of the packages in it, sorted.
+ */
+export async function bundle(modules, options) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
+    entryPoints: Object.fromEntries(Object.entries(modules).map(([name, path]) => [name, `${path}.ts`])),
+    splitting: true,
     bundle: true,
     format: 'esm',
     platform: 'node',

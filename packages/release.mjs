@@ -5,21 +5,17 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { copyDeclarations } from './declarations.mjs'
-import { bundle, pack, packagesOf, ROOT } from './pack.mjs'
+import { bundle, pack, packagesOf, PROGRAMS, ROOT } from './pack.mjs'
 import { licenceTexts, materials } from './third-party.mjs'
 
 const DIST = join(ROOT, 'dist')
 
-/** Modules by the name that they have in the package: the command, a proxy process, the thread that reads uploads, libraries. */
-const MODULES = {
-  cli: 'src/cli',
-  main: 'src/daemon/processes/main',
-  thread: 'src/workers/code/thread',
+/** Modules that others import, by the name that they have in the package. */
+const LIBRARIES = {
   markdown: 'pipelines/markdown/index',
   expr: 'src/expr/index',
   records: 'pipelines/records/index',
 }
-const LIBRARIES = ['markdown', 'expr', 'records']
 
 /** Read while the daemon runs, or by people. */
 const FILES = ['config', 'demo', 'docs', 'dist/ui', 'dist/docs', 'dist/commit']
@@ -32,18 +28,11 @@ const to = resolve(process.argv[2] ?? join(ROOT, 'dist-release'))
 const ours = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 let packages = []
 const tarball = await pack(to, async (folder) => {
-  // In one folder, so that modules find each other, the compiled part of the store and the files of the package.
-  const entryPoints = Object.fromEntries(
-    Object.entries(MODULES).map(([name, path]) => [name, join(ROOT, `${path}.ts`)]),
-  )
-  const bundled = await bundle({ entryPoints, outdir: join(folder, 'dist/src'), splitting: true })
+  // In one folder, so that modules find the compiled part of the store and the files of the package too.
+  const bundled = await bundle({ ...PROGRAMS, ...LIBRARIES }, { outdir: join(folder, 'dist/src') })
   packages = packagesOf([...bundled, ...JSON.parse(readFileSync(join(DIST, 'ui-modules.json'), 'utf8'))])
   copyPrebuilt(join(folder, 'dist/src/prebuilds'))
-  copyDeclarations(
-    LIBRARIES.map((name) => MODULES[name]),
-    DIST,
-    join(folder, 'dist'),
-  )
+  copyDeclarations(Object.values(LIBRARIES), DIST, join(folder, 'dist'))
   for (const path of FILES) cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isShipped })
   for (const name of TEXTS) copyFileSync(join(ROOT, name), join(folder, name))
   writeFileSync(join(folder, 'THIRD-PARTY.txt'), licenceTexts(packages))
@@ -75,9 +64,9 @@ function manifest() {
     engines,
     bin,
     exports: Object.fromEntries(
-      LIBRARIES.map((library) => [
-        `./${library}`,
-        { types: `./dist/${MODULES[library]}.d.ts`, default: `./dist/src/${library}.js` },
+      Object.entries(LIBRARIES).map(([name, path]) => [
+        `./${name}`,
+        { types: `./dist/${path}.d.ts`, default: `./dist/src/${name}.js` },
       ]),
     ),
     // The runtime of Workers is 30 times as large as all the rest: whoever runs Workers installs it too.

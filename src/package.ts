@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-// From `src`, from `dist/src`, and from the one file of a proxy process in `dist/src/daemon/processes`.
-const candidates = ['../', '../../', '../../../../'].map((path) => new URL(path, import.meta.url))
+// From `src`, and from `dist/src`.
+const candidates = ['../', '../../'].map((path) => new URL(path, import.meta.url))
 const root = candidates.find((url) => existsSync(new URL('package.json', url)))
 if (!root) throw new Error('package.json of edged is missing beside its code; install the package again')
 

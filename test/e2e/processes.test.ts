@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { mkdir, readFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { Agent, createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -88,14 +89,27 @@ async function start(t: Test, more: object = {}, folder = testFolder(t)): Promis
   return await startDaemon(t, configuration(url, { processes: 2, ...more }), folder)
 }
 
-t.test('the build joins the code of a process to one file', options, async (t) => {
-  const code = await readFile(new URL('../../dist/src/daemon/processes/main.js', import.meta.url), 'utf8')
-  const sources = [...code.matchAll(/^(?:import|export) .*?from ["']([^"']+)["'];?$/gm)].map(([, source]) => source)
-  t.ok(sources.length > 10)
-  t.strictSame(
-    sources.filter((source) => source!.startsWith('.') || source!.startsWith('typebox')),
-    [],
-  )
+/** Modules that a module imports, and those that it loads later. */
+const IMPORTS = /^(?:import|export)\b[^'"]*?["']([^"'\n]+)["'];?$|\bimport\("(\.\/[\w-]+\.js)"\)/gm
+
+t.test('the build joins the code of the programs to a few modules', options, (t) => {
+  const folder = new URL('../../dist/src/', import.meta.url)
+  const manifest = readFileSync('package.json', 'utf8')
+  const { dependencies } = JSON.parse(manifest) as { dependencies: object }
+  for (const program of ['cli.js', 'main.js', 'thread.js']) {
+    const modules = new Set([program])
+    const others = new Set<string>()
+    for (const module of modules) {
+      const code = readFileSync(new URL(module, folder), 'utf8')
+      t.ok(existsSync(new URL(`${module}.map`, folder)), `stack traces name the sources of ${module}`)
+      for (const [, source = '', name = source] of code.matchAll(IMPORTS))
+        if (name.startsWith('./')) modules.add(name.slice(2))
+        else if (name in dependencies) others.add(name)
+    }
+    t.ok(modules.size < 150, `${program}: ${modules.size} modules`)
+    t.strictSame([...others], program === 'cli.js' ? ['classic-level'] : [], 'packages are joined too')
+  }
+  t.end()
 })
 
 t.test('a change by the API is in force in all processes when the API responds', options, async (t) => {
