@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { Counter } from 'prom-client'
-import type { LogpushServices } from '../../control/logpush/services.js'
+import type { Destinations, LogpushServices } from '../../control/logpush/services.js'
 import { liveRecords } from '../../control/logpush/live-elsewhere.js'
 import { LiveSessions } from '../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../pipelines/logpush/emitter.js'
-import { startLogpush, type JobTarget } from '../../pipelines/logpush/job-manager.js'
+import { startLogpush, type JobTarget, type Logpush } from '../../pipelines/logpush/job-manager.js'
 import { PipelineMonitor } from '../../pipelines/logpush/monitor.js'
 import { RetainedRecords } from '../../pipelines/logpush/retained.js'
+import type { Spools } from '../../pipelines/logpush/spool/types.js'
 import { checkDestination, destinationKey, needsOwnership, openSink, redact } from '../../sinks/index.js'
 import type { SinkDeps } from '../../sinks/sink-type.js'
 import type { Config } from '../config/schema.js'
@@ -55,54 +56,23 @@ export interface LogPush {
 
 /** Opens the spools below the data folder and starts the jobs of the store and of the configuration. */
 export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<LogPush> {
-  const { data, logpush } = whole
-  const { store, keys, egress, clock, log, metrics } = deps
-  let config = logpush
+  const { store, clock, log, metrics } = deps
+  const inForce: InForce = { config: whole.logpush, spans: undefined }
   const stack = new ClosingStack(log)
   try {
     const { spools, events, machine } = await openDaemonSpools(whole, stack, { store, clock, log, metrics })
     const emitter = stack.use(new SpoolEmitter({ spools: events, clock, log, metrics }))
-    const targets = new WantedRecords(emitter)
-    const sinkDeps = (): SinkDeps => ({
-      egress,
-      allowPlainHttp: config.destinations.allow_plain_http,
-      allowFileUnder: config.destinations.allow_file_under,
-      allowStdout: false,
-      clock,
-      log,
-    })
-    const open = (destination: string) => openSink(destination, sinkDeps())
-    const monitor = new PipelineMonitor([metrics])
-    let ofJobs: readonly JobTarget[] = []
-    let spans: OutgoingTraces | undefined
-    const replace = async (): Promise<void> => await targets.replace([...ofJobs, ...retained.targets])
-    const retained: RetainedRecords = stack.use(new RetainedRecords({ store, spools, changed: replace, clock, log }))
+    const targets: WantedRecords = new WantedRecords(emitter, () => retained.targets)
+    const changed = async (): Promise<void> => await targets.replace()
+    const retained = stack.use(new RetainedRecords({ store, spools, changed, clock, log }))
     await retained.start()
-    const runner = stack.use(
-      await startLogpush({
-        store,
-        vault: keys,
-        spools,
-        open,
-        destinationKey,
-        want: async (wanted) => {
-          ofJobs = wanted
-          await replace()
-        },
-        options: () => config,
-        standing: configuredJobs(whole, { clock, log }),
-        monitor,
-        redact,
-        traces: { outgoing: (name, attributes) => spans?.outgoing(name, attributes) },
-        folder: join(data, 'batches'),
-        clock,
-        log,
-        metrics,
-      }),
-    )
-    const lines = (...[scope, job, signal]: Parameters<typeof runner.live>) => runner.live(scope, job, signal)
+    const destinations = destinationsOf(deps, inForce)
+    const monitor = new PipelineMonitor([metrics])
+    const jobs = stack.use(await startJobs(whole, deps, { spools, targets, destinations, monitor, inForce }))
+    const lines = (...[scope, job, signal]: Parameters<typeof jobs.live>) => jobs.live(scope, job, signal)
     const live = stack.use(new LiveSessions({ lines, clock, log }))
     countLive(live, metrics)
+    const running = () => monitor.list()
     return {
       emitter,
       machine,
@@ -111,30 +81,13 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
       },
       follow: async (want) => await targets.follow(want),
       monitor,
-      liveSource: liveRecords({
-        lines,
-        running: () => monitor.list(),
-        isSpoolShared: logpush.spool !== 'embedded',
-        log,
-      }),
-      engine: {
-        running: () => monitor.list(),
-        vault: keys,
-        challengeKeys: keys.derivedKeys('logpush ownership'),
-        destinations: { check: (destination) => checkDestination(destination, sinkDeps()), open, needsOwnership },
-        spools,
-        live,
-        retentionSettled: async (scope) => await retained.settled(scope),
-        settled: async (id) => await runner.settled(id),
-        settledFor: async (scope, dataset) => await runner.settledFor(scope, dataset),
-        limits: () => config,
-        observeIngest: ingestCounter(metrics),
-      },
+      liveSource: liveRecords({ lines, running, isSpoolShared: whole.logpush.spool !== 'embedded', log }),
+      engine: servicesOf(deps, { spools, destinations, retained, jobs, live, running, inForce }),
       traced(traces) {
-        spans = traces
+        inForce.spans = traces
       },
-      configure(next) {
-        config = next
+      configure(config) {
+        inForce.config = config
       },
       close: async () => await stack.close(),
     }
@@ -144,14 +97,97 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
   }
 }
 
-/** The records that jobs read now, in this process and in others that create records. */
+/** What changes while log push runs. */
+interface InForce {
+  config: Config['logpush']
+  spans: OutgoingTraces | undefined
+}
+
+function destinationsOf({ egress, clock, log }: LogPushDeps, inForce: InForce): Destinations {
+  const sinkDeps = (): SinkDeps => ({
+    egress,
+    allowPlainHttp: inForce.config.destinations.allow_plain_http,
+    allowFileUnder: inForce.config.destinations.allow_file_under,
+    allowStdout: false,
+    clock,
+    log,
+  })
+  return {
+    check: (destination) => checkDestination(destination, sinkDeps()),
+    open: (destination) => openSink(destination, sinkDeps()),
+    needsOwnership,
+  }
+}
+
+interface JobParts {
+  readonly spools: Spools
+  readonly targets: WantedRecords
+  readonly destinations: Destinations
+  readonly monitor: PipelineMonitor
+  readonly inForce: InForce
+}
+
+async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Promise<Logpush> {
+  const { store, keys, clock, log, metrics } = deps
+  const { spools, targets, destinations, monitor, inForce } = parts
+  return await startLogpush({
+    store,
+    vault: keys,
+    spools,
+    open: (destination) => destinations.open(destination),
+    destinationKey,
+    want: async (wanted) => await targets.replace(wanted),
+    options: () => inForce.config,
+    standing: configuredJobs(whole, { clock, log }),
+    monitor,
+    redact,
+    traces: { outgoing: (name, attributes) => inForce.spans?.outgoing(name, attributes) },
+    folder: join(whole.data, 'batches'),
+    clock,
+    log,
+    metrics,
+  })
+}
+
+interface ServiceParts {
+  readonly spools: Spools
+  readonly destinations: Destinations
+  readonly retained: RetainedRecords
+  readonly jobs: Logpush
+  readonly live: LiveSessions
+  readonly running: NonNullable<LogpushServices['running']>
+  readonly inForce: InForce
+}
+
+/** Returns what the API needs of log push. */
+function servicesOf({ keys, metrics }: LogPushDeps, parts: ServiceParts): LogpushServices {
+  const { spools, destinations, retained, jobs, live, running, inForce } = parts
+  return {
+    running,
+    vault: keys,
+    challengeKeys: keys.derivedKeys('logpush ownership'),
+    destinations,
+    spools,
+    live,
+    retentionSettled: async (scope) => await retained.settled(scope),
+    settled: async (id) => await jobs.settled(id),
+    settledFor: async (scope, dataset) => await jobs.settledFor(scope, dataset),
+    limits: () => inForce.config,
+    observeIngest: ingestCounter(metrics),
+  }
+}
+
+/** The records that jobs read and zones retain now, in this process and in others that create records. */
 class WantedRecords {
   readonly #emitter: SpoolEmitter
+  readonly #retained: () => readonly JobTarget[]
+  #ofJobs: readonly JobTarget[] = []
   #current: readonly JobTarget[] = []
   #elsewhere: ((wanted: readonly JobTarget[]) => Promise<void>) | undefined
 
-  constructor(emitter: SpoolEmitter) {
+  constructor(emitter: SpoolEmitter, retained: () => readonly JobTarget[]) {
     this.#emitter = emitter
+    this.#retained = retained
   }
 
   async follow(want: (wanted: readonly JobTarget[]) => Promise<void>): Promise<void> {
@@ -159,8 +195,10 @@ class WantedRecords {
     await want(this.#current)
   }
 
-  async replace(wanted: readonly JobTarget[]): Promise<void> {
-    const next = wanted.map(({ dataset, scope }) => ({ dataset, scope }))
+  /** Applies the records that jobs read now; without `ofJobs`, those that zones retain have changed. */
+  async replace(ofJobs = this.#ofJobs): Promise<void> {
+    this.#ofJobs = ofJobs
+    const next = [...ofJobs, ...this.#retained()].map(({ dataset, scope }) => ({ dataset, scope }))
     if (this.#elsewhere) {
       // Until the other processes have stopped, their records are accepted here.
       await this.#emitter.want([...this.#current, ...next])
