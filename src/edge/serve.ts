@@ -1,26 +1,17 @@
 import { newRayId } from '../core/ids.js'
-import type { OriginTarget } from '../http/connector.js'
-import type { Origin } from '../http/origin.js'
-import type { SendToOrigin } from './cache/shared.js'
-import type { ResponseSink } from './response.js'
 import { shareOf, visitorAddress } from './client/client-address.js'
 import { respondToSolution } from './challenge/endpoint.js'
 import { ClientResponse } from './client/client-response.js'
-import { CompressedResponse } from './compressed-response.js'
 import type { ClientStream } from './client/client-stream.js'
 import { Exchange } from './exchange.js'
 import { httpsAddress } from './https-settings.js'
-import { Forward, type Switch } from './forward.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
 import { expectationIssue, hostIssue, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { beginTrace } from './request-traces.js'
-import { applyRules, respondAsRule } from './rules/apply.js'
-import { OriginRoute } from './origins/route.js'
-import { originTarget } from './rules/origin-target.js'
-import { RuledResponse } from './rules/response-phases.js'
+import { applyRules } from './rules/apply.js'
 import type { ProxyContext } from './proxy-context.js'
 import { RequestBody } from './client/request-body.js'
-import { asksForWebSocket, openTunnel } from './client/websocket.js'
+import { toOrigin } from './to-origin.js'
 import type { Served } from './zones.js'
 
 const ALLOW = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
@@ -221,91 +212,6 @@ function forward(client: ClientResponse, exchange: Exchange, fields: RequestFiel
   if (rules) applyRules(rules, exchange, client, body, context, () => toOrigin(client, exchange, fields, body, context))
   else toOrigin(client, exchange, fields, body, context)
 }
-
-function toOrigin(
-  client: ClientResponse,
-  exchange: Exchange,
-  fields: RequestFields,
-  body: RequestBody | null,
-  context: ProxyContext,
-): void {
-  const { transforms, isPaused } = exchange.zone
-  if (transforms?.request)
-    exchange.headers = transforms.request(exchange.headers, exchange, (address) => context.fields.geo.find(address))
-  let sink: ResponseSink = exchange.zone.rules?.compresses ? new CompressedResponse(client, exchange) : client
-  for (const stage of context.stages) sink = stage(exchange, sink)
-  if (exchange.run?.awaitsResponse) sink = new RuledResponse(sink, exchange, exchange.run, context)
-
-  const switched =
-    exchange.zone.websockets && asksForWebSocket(exchange, fields)
-      ? (...[status, fields, origin]: Parameters<Switch>) =>
-          openTunnel(client, exchange, context, { status, fields, origin })
-      : undefined
-  /** Whether a rate limit of requests to the origin ends the request here. */
-  const isLimited = (): boolean => {
-    const { run } = exchange
-    const ending = run?.beforeOriginIsAsked()
-    if (!run || !ending) return false
-    exchange.cacheStatus = undefined
-    respondAsRule(client, exchange, run, ending)
-    return true
-  }
-  const worker = isPaused ? undefined : context.workers?.find(exchange)
-  if (worker) {
-    if (isLimited()) return
-    exchange.run?.toOrigin()
-    client.cancel = worker.serve(exchange, sink, (url, to, events) => {
-      const tunnel: Switch | undefined =
-        switched &&
-        ((...args) => {
-          events?.switched()
-          switched(...args)
-        })
-      const runtime = context.origins.get(exchange.zone.id, { url })
-      const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel, bare: true })
-      forward.send()
-      return () => forward.cancel()
-    })
-    return
-  }
-  exchange.restoreTarget()
-  // The key of cached responses does not depend on the origin that happens to be chosen.
-  let target: OriginTarget
-  try {
-    target = originTarget(exchange, exchange.zone.balancer.peers[0]!.url)
-  } catch (error) {
-    sink.fail(error)
-    return
-  }
-  const send: SendToOrigin = (request, to) => {
-    exchange.run?.toOrigin()
-    const route = new OriginRoute(exchange, context)
-    let origin: Origin
-    try {
-      origin = route.first()
-    } catch (error) {
-      to.fail(error)
-      return () => undefined
-    }
-    const forward = new Forward(request, origin, to, context, {
-      body,
-      switched,
-      route,
-      interim: (status, fields) => client.interim(status, fields),
-    })
-    forward.send()
-    return () => forward.cancel()
-  }
-  const hasBody = body !== null || switched !== undefined
-  const { cache, turns } = context
-  if (cache)
-    client.cancel = cache.serve(exchange, sink, send, { hasBody, isLimited, origin: originName(target), turns })
-  else if (!isLimited()) client.cancel = send(exchange, sink)
-}
-
-/** Name of an origin in the keys of cached responses. */
-const originName = ({ url, serverName }: OriginTarget): string =>
-  serverName === undefined ? url : `${url} ${serverName}`
 
 /**
  * Returns the request's body, if any. The client is asked to send it when it is first read, unless it already sends.
