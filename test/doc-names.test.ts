@@ -7,7 +7,7 @@ import { schema } from '../src/commands/schema.js'
 import { ConfigFile } from '../src/config/schema.js'
 import { BLOCKS } from './helpers/doc-blocks.js'
 
-const PAGES = ['README.md', ...globSync('docs/*.md')].filter((page) => page !== 'docs/plain-english.md')
+const PAGES = ['README.md', ...globSync('docs/*.md')]
 const TEXTS = PAGES.map((page) => [page, readFileSync(page, 'utf8').replaceAll('\\|', '|')] as const)
 
 /** Code inside sentences and tables, with its page. */

@@ -2,9 +2,6 @@ import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, wri
 import { extname, join } from 'node:path'
 import { Marked } from 'marked'
 
-/** Pages for contributors, which are not part of the manual. */
-const LEFT_OUT = new Set(['plain-english.md'])
-
 /** Pages in the order of the navigation; all others follow by name. */
 const ORDER = ['getting-started', 'front', 'configuration', 'api', 'rules', 'markdown', 'cache', 'logpush', 'pipelines']
 
@@ -21,7 +18,7 @@ export function buildDocs({ from, to, style }) {
   mkdirSync(to, { recursive: true })
   const names = readdirSync(from)
   const pages = names
-    .filter((name) => name.endsWith('.md') && !LEFT_OUT.has(name))
+    .filter((name) => name.endsWith('.md'))
     .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .map((name) => page(name, readFileSync(join(from, name), 'utf8')))
   const guides = pages.map(({ file, title }) => [file, title])
