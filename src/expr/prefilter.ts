@@ -1,5 +1,6 @@
 import type { Arg, Comparison, Logical, Path } from './ast.js'
 import type { IpRange } from './ip.js'
+import { BOOL } from './types.js'
 import type { Bytes, Value } from './value.js'
 import { lowerAscii } from './wildcard.js'
 
@@ -87,7 +88,9 @@ function ofComparison({ left, test }: Comparison): Gates | undefined {
   const { path, folded } = unfolded(left)
   switch (test.op) {
     case 'true':
-      return base.kind === 'call' ? ofCall(left) : equal(path, [true], false)
+      if (base.kind === 'call') return ofCall(left)
+      // A field of type Array<Bool> without `[*]` is not equal to a Bool.
+      return path.type === BOOL ? equal(path, [true], false) : undefined
     case '==':
       if (test.type === 'Ip') return inRanges(path, [{ first: test.value, last: test.value }])
       return equal(path, [typeof test.value === 'bigint' ? Number(test.value) : test.value], folded)

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
+  arrayOf,
+  BOOL,
   compile,
   contextOf,
   ipList,
@@ -8,6 +10,7 @@ import {
   parseIp,
   indexedRule,
   RuleIndex,
+  Scheme,
   SCHEME,
   type Context,
   type Value,
@@ -196,4 +199,11 @@ t.test('rules that do not fit into the tables are always evaluated, with correct
   for (const n of [0, 999, 1999]) {
     t.same(many.matching(contextFor({ 'http.host': `-${`${n}`.padStart(30, 'abcdefghij')}-` })), [n])
   }
+})
+
+t.test('a rule that tests an array of Bool without [*] is found', async (t) => {
+  const scheme = new Scheme([{ name: 'flags', type: arrayOf(BOOL) }], [])
+  const rules = Array.from({ length: 20 }, () => indexedRule(parse('any((flags or flags))', { scheme })))
+  const found = new RuleIndex(rules).matching(contextOf(scheme, new Map([['flags', [false, true]]])))
+  t.equal(found.length, 20)
 })
