@@ -1,6 +1,6 @@
 import type { RawHeaders } from '../http/headers.js'
 import type { HttpVersion } from '../rules/types.js'
-import type { HttpParseError } from './client/framing.js'
+import type { HttpParseError, RequestHead } from './client/framing.js'
 
 /** The request fields that the proxy itself uses, and the fields that are forwarded to the origin. */
 export class RequestFields {
@@ -15,6 +15,7 @@ export class RequestFields {
   accept: string | undefined
   expect: string | undefined
   via: string | undefined
+  maxForwards: string | undefined
   forwardedFor: string | undefined
   forwardedProto: string | undefined
 
@@ -59,6 +60,9 @@ export class RequestFields {
         if (lower === 'connection') this.connection = joined(this.connection || undefined, value.toLowerCase())
         return lower !== 'connection' && lower !== 'keep-alive'
       }
+      case 12:
+        if (name.toLowerCase() === 'max-forwards') this.maxForwards = value
+        return true
       case 14:
         return name.toLowerCase() !== 'http2-settings'
       case 15:
@@ -130,16 +134,34 @@ export function hostIssue({ host, hosts }: RequestFields): HttpParseError | unde
 }
 
 /**
- * Returns the target in origin form (RFC 9112, 3.2). An absolute one must name the host of the Host field, since the
- * origin sees only one of them; `*` is for OPTIONS.
+ * Returns the target in origin form; `*` is for OPTIONS. The host of an absolute target replaces that of the Host field
+ * (RFC 9112, 3.2.2), in the received fields too: zone, rules and origin see the same host.
  */
-export function originForm(target: string, method: string, host: string): string | HttpParseError {
+export function originForm({ target, method, rawHeaders }: RequestHead, fields: RequestFields): string | HttpParseError {
   if (target.charCodeAt(0) === 47) return target
   if (target === '*' && method === 'OPTIONS') return target
   const [, authority, rest] = ABSOLUTE.exec(target) ?? []
   if (authority === undefined || rest === undefined) return { status: 400, detail: 'the target is not a path' }
-  if (authority.toLowerCase() !== host.toLowerCase())
-    return { status: 400, detail: 'the target and the Host field name different hosts' }
+  if (!HOST.test(authority)) return { status: 400, detail: 'the host in the target is not a host name' }
+  fields.host = authority
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() === 'host') rawHeaders[i + 1] = authority
+  }
   if (rest === '' && method === 'OPTIONS') return '*'
   return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+const HOPS = /^\d{1,9}$/
+
+/**
+ * Counts this hop of an OPTIONS request (RFC 9110, 7.6.2). Returns true if it may not go further. Other methods have no
+ * hops to count.
+ */
+export function isLastHop(method: string, { maxForwards, kept }: RequestFields): boolean {
+  if (maxForwards === undefined || method !== 'OPTIONS' || !HOPS.test(maxForwards)) return false
+  const left = Number(maxForwards) - 1
+  for (let i = 0; i + 1 < kept.length; i += 2) {
+    if (kept[i]!.toLowerCase() === 'max-forwards') kept[i + 1] = `${left}`
+  }
+  return left < 0
 }

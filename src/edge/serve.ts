@@ -6,7 +6,7 @@ import type { ClientStream } from './client/client-stream.js'
 import { Exchange } from './exchange.js'
 import { httpsAddress } from './https-settings.js'
 import type { HttpParseError, RequestHead } from './client/framing.js'
-import { expectationIssue, hostIssue, keepsAlive, originForm, RequestFields } from './request-fields.js'
+import { expectationIssue, hostIssue, isLastHop, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { beginTrace } from './request-traces.js'
 import { applyRules } from './rules/apply.js'
 import type { ProxyContext } from './proxy-context.js'
@@ -24,14 +24,14 @@ const MAX_HOPS = 8
 export function serve(request: RequestHead, connection: ClientStream, context: ProxyContext): void {
   const { method, httpVersion } = request
   const fields = new RequestFields(request.rawHeaders)
-  const target = originForm(request.target, method, fields.host ?? '')
-  const issue =
+  const target =
     (method === 'TRACE' || method === 'CONNECT' ? NOT_ALLOWED : undefined) ??
     hostIssue(fields) ??
     expectationIssue(httpVersion, fields) ??
-    (typeof target === 'string' ? loopIssue(fields) : target)
-  if (issue || typeof target !== 'string') {
-    if (issue) rejectRequest(connection, issue, context, { accept: fields.accept, request, host: fields.host })
+    loopIssue(fields) ??
+    originForm(request, fields)
+  if (typeof target !== 'string') {
+    rejectRequest(connection, target, context, { accept: fields.accept, request, host: fields.host })
     return
   }
 
@@ -45,6 +45,7 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
     })
     return
   }
+  const lastHop = isLastHop(method, fields)
   const exchange = arrival(request, connection, fields, { method, target, served, context })
   if (context.tracer?.enabled) beginTrace(exchange, context.tracer, () => context.trusted(connection.address))
   const client = new ClientResponse(
@@ -57,7 +58,7 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
   if (proof !== undefined) provesControl(client, proof)
   else if (isMisdirected(exchange)) client.page({ status: 421 })
   else if (served.zone.https.always && exchange.scheme === 'http') redirectToHttps(client, exchange, fields, context)
-  else if (target === '*') serverOptions(client)
+  else if (target === '*' || lastHop) serverOptions(client)
   else if (context.challenges?.takes(exchange))
     respondToSolution(client, exchange, context.challenges, requestBody(connection, exchange, fields))
   else forward(client, exchange, fields, context)
@@ -192,7 +193,6 @@ function schemeOf({ secure }: ClientStream, forwarded: string | undefined): 'htt
   return secure ? 'https' : 'http'
 }
 
-/** Responds to `OPTIONS *`, which asks for the capabilities of this server (RFC 9110, 9.3.7) and not of an origin. */
 /** Answers a validation of a certificate authority, ahead of all rules (RFC 8555, 8.3). */
 function provesControl(client: ClientResponse, authorization: string): void {
   const body = Buffer.from(authorization)
@@ -201,6 +201,7 @@ function provesControl(client: ClientResponse, authorization: string): void {
   client.end()
 }
 
+/** Responds to an OPTIONS that asks for the capabilities of this server (RFC 9110, 9.3.7) and not of an origin. */
 function serverOptions(client: ClientResponse): void {
   client.head(204, ['allow', ALLOW])
   client.end()

@@ -109,6 +109,34 @@ t.test('the proxy itself responds to OPTIONS *', async (t) => {
     t.match((await sendRaw(port, page('', 'OPTIONS', target))).text, /^HTTP\/1\.1 204 [^]*\r\nallow: GET, /)
 })
 
+t.test('the host of an absolute target replaces that of the Host field', async (t) => {
+  const seen: (string | undefined)[] = []
+  const { url } = await startOrigin(t, ({ url: target, headers, rawHeaders }, response) => {
+    const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
+    seen.push(`${hosts} ${headers.host} ${String(headers['x-forwarded-host'])} ${target}`)
+    response.end('x')
+  })
+  const { port } = await startProxy(t, url)
+  for (const target of ['http://example.test/a?b', 'HTTP://EXAMPLE.test:81'])
+    t.match((await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n`)).text, /^HTTP\/1\.1 200 /)
+  t.strictSame(seen, ['1 example.test example.test /a?b', '1 EXAMPLE.test:81 EXAMPLE.test:81 /'])
+})
+
+t.test('an OPTIONS request goes as many hops as it says', async (t) => {
+  const seen: (string | undefined)[] = []
+  const { url } = await startOrigin(t, ({ headers }, response) => {
+    seen.push(headers['max-forwards'] as string | undefined)
+    response.end('from the origin')
+  })
+  const { port } = await startProxy(t, url)
+  const ask = async (hops: string, method = 'OPTIONS') =>
+    (await sendRaw(port, page(`Max-Forwards: ${hops}\r\n`, method))).text
+  t.match(await ask('0'), /^HTTP\/1\.1 204 [^]*\r\nallow: GET, /)
+  for (const hops of ['1', '10', 'x']) t.match(await ask(hops), /from the origin/)
+  t.match(await ask('0', 'GET'), /from the origin/, 'counts for OPTIONS only')
+  t.strictSame(seen, ['0', '9', 'x', '0'])
+})
+
 t.test('connections are reused on both sides', async (t) => {
   let connections = 0
   const { url, server } = await startOrigin(t, (_request, response) => response.end('x'))
