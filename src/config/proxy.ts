@@ -6,7 +6,10 @@ import { Count, Listen } from './values.js'
 
 const ProxyLimits = Type.Object(
   {
-    header_bytes: Size('16KiB', 'Request line and header fields of one request; larger ones get 431.'),
+    header_bytes: Size(
+      '16KiB',
+      'Request line and header fields of one request; larger ones get 431, a longer target 414.',
+    ),
     header_count: Count(128, 'Header fields of one request; more get 431.'),
     header_timeout: Duration('10s', 'For all of the header fields to arrive.'),
     request_timeout: Duration('5m', 'For the whole request, body included, to arrive.'),

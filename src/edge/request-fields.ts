@@ -137,7 +137,10 @@ export function hostIssue({ host, hosts }: RequestFields): HttpParseError | unde
  * Returns the target in origin form; `*` is for OPTIONS. The host of an absolute target replaces that of the Host field
  * (RFC 9112, 3.2.2), in the received fields too: zone, rules and origin see the same host.
  */
-export function originForm({ target, method, rawHeaders }: RequestHead, fields: RequestFields): string | HttpParseError {
+export function originForm(
+  { target, method, rawHeaders }: RequestHead,
+  fields: RequestFields,
+): string | HttpParseError {
   if (target.charCodeAt(0) === 47) return target
   if (target === '*' && method === 'OPTIONS') return target
   const [, authority, rest] = ABSOLUTE.exec(target) ?? []

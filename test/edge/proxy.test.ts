@@ -118,7 +118,10 @@ t.test('the host of an absolute target replaces that of the Host field', async (
   })
   const { port } = await startProxy(t, url)
   for (const target of ['http://example.test/a?b', 'HTTP://EXAMPLE.test:81'])
-    t.match((await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n`)).text, /^HTTP\/1\.1 200 /)
+    t.match(
+      (await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n`)).text,
+      /^HTTP\/1\.1 200 /,
+    )
   t.strictSame(seen, ['1 example.test example.test /a?b', '1 EXAMPLE.test:81 EXAMPLE.test:81 /'])
 })
 

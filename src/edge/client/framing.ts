@@ -100,6 +100,8 @@ export class Framing extends MessageReader {
           const begin = i
           while (i < end && KINDS[chunk[i]!]! & IN_TARGET) i++
           this.at += i - begin
+          // RFC 9112, 3: a target that alone exceeds the limit.
+          if (this.at >= this.limits.header_bytes) return this.reject('the target is too long', 414)
           if (i === end) continue
           if (chunk[i] !== SPACE || this.at === 0) return this.reject('the request line has no proper target')
           this.state = VERSION

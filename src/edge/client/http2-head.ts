@@ -69,6 +69,7 @@ export function readHttp2Head(
         fields.push(name, value)
     }
   }
+  if (path.length >= header_bytes) return { status: 414, detail: 'the target is too long' }
   if (bytes > header_bytes) return { status: 431, detail: 'the header fields of the request are too large' }
   if (raw.length / 2 > header_count) return { status: 431, detail: 'the request has too many header fields' }
   if (isUnsafe) return malformed('a header name has a character that is not allowed')

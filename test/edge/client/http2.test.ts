@@ -157,6 +157,7 @@ t.test('requests that HTTP/1.1 would read in another way are rejected', async (t
     ['an unknown host', { ':authority': 'nobody.test' }, 404],
     ['an unknown method', { ':method': 'FOO' }, 501],
     ['TRACE', { ':method': 'TRACE' }, 405],
+    ['a long path', { ':path': `/${'a'.repeat(3000)}` }, 414],
     ['large fields', { 'x-large': 'a'.repeat(3000) }, 431],
     ['many fields', Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`x-${i}`, '1'])), 431],
     ['an unknown expectation', { expect: 'more' }, 417],

@@ -106,7 +106,8 @@ const REFUSED: readonly (readonly [why: string, bytes: string, status: number])[
   ['bytes above ASCII in a name', get(`${HOST}X\xe4: b\r\n`), 400],
   ['too many fields', get(HOST + 'X-A: b\r\n'.repeat(128)), 431],
   ['a large field', get(`${HOST}X-A: ${'a'.repeat(17_000)}\r\n`), 431],
-  ['a long target', `GET /${'a'.repeat(17_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
+  ['a long target and fields', `GET /${'a'.repeat(16_370)} HTTP/1.1\r\n${HOST}X-A: 1\r\n\r\n`, 431],
+  ['a long target', `GET /${'a'.repeat(17_000)} HTTP/1.1\r\n${HOST}\r\n`, 414],
   ['a large name', get(`${HOST}${'a'.repeat(17_000)}: a\r\n`), 431],
   // Length
   ['length with a sign', post('Content-Length: +5\r\n', 'hello'), 400],
