@@ -1,7 +1,7 @@
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../src/core/errors.js'
-import { COMPRESSION_LEVEL, type BatchBody, type Encoding } from '../../src/core/sink.js'
+import type { BatchBody, Encoding } from '../../src/core/sink.js'
 import { joinedCrc } from './crc.js'
 import { DEFLATE_END, Deflater, type CompressedChunk } from './deflater.js'
 import type { Shared } from './shared-formatting.js'
@@ -70,7 +70,7 @@ export class BatchBuffer {
   }
 
   /** `level`: of gzip, from 1 to 9. */
-  begin(encoding: Encoding, level = COMPRESSION_LEVEL): BufferedBody {
+  begin(encoding: Encoding, level: number): BufferedBody {
     return new BufferedBody(this, encoding, level)
   }
 

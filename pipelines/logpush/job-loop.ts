@@ -1,7 +1,7 @@
 import { batchName } from './batch-name.js'
 import { Delivery, type Outcome } from './delivery.js'
 import { Flights } from './flights.js'
-import { CATCH_UP_MS, limitsOf, type BatchLimits } from './limits.js'
+import { CATCH_UP_MS, levelOf, limitsOf, type BatchLimits } from './limits.js'
 import { BEHIND_MS } from './merging-reader.js'
 import { BatchBuilder, type ReadyBatch, type Stages } from './batch-builder.js'
 import { compare, type Lines, type PlannedBatch, type Reader } from './spool-position.js'
@@ -129,7 +129,7 @@ export class JobLoop {
       redo === undefined
         ? { bytes: Math.min(bytes, this.#ceiling), records }
         : { bytes: redo.bytes ?? Infinity, records: redo.records ?? Infinity }
-    const level = job.settings.compression_level ?? this.#deps.compressionLevel?.()
+    const level = levelOf(job, this.#deps.compressionLevel?.())
     const begin = () =>
       new BatchBuilder(job, { ...limits, intervalMs }, batchBuffer.begin(sink.encoding, level), batchBuffer.buffers, {
         stages: this.#stages,

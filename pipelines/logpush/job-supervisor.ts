@@ -1,7 +1,7 @@
 import { InvalidInput, messageOf } from '../../src/core/errors.js'
 import { LOGPUSH_JOBS } from '../../src/core/model/logpush-job.js'
 import type { Scope } from '../../src/core/scope.js'
-import type { Sink } from '../../src/core/sink.js'
+import type { CompressionLevel, Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
 import type { Sealed, Vault } from '../../src/core/vault.js'
 import type { FilterLimits } from '../records/index.js'
@@ -31,7 +31,7 @@ export interface LogpushOptions {
   readonly uploads: {
     readonly in_flight: number
     readonly in_flight_per_destination: number
-    readonly compression_level: number
+    readonly compression_level: CompressionLevel
     readonly timeout: number
     readonly drain_timeout: number
     /** 0: never. */

@@ -1,4 +1,4 @@
-import type { SinkLimits } from '../../src/core/sink.js'
+import { COMPRESSION_LEVELS, type CompressionLevel, type SinkLimits } from '../../src/core/sink.js'
 
 /** What ends a batch, whichever comes first. Infinity if there is no such limit. */
 export interface BatchLimits {
@@ -17,8 +17,7 @@ export interface UploadLimits {
   readonly frequency?: 'high' | 'low' | null | undefined
   /** Maximum batches that are sent concurrently. */
   readonly edged_in_flight?: number | null | undefined
-  /** Level of gzip, from 1 to 9. */
-  readonly compression_level?: number | undefined
+  readonly compression_level?: CompressionLevel | undefined
 }
 
 /** What a job can ask for at most; a batch ends there also where the job has no limit. */
@@ -39,6 +38,15 @@ export function limitsOf(job: UploadLimits, sink: SinkLimits = {}): BatchLimits 
     records: Math.min(records, sink.records ?? Infinity),
     intervalMs: seconds * 1000,
   }
+}
+
+/** The level of gzip for the batches of a job; `absent` if its settings do not say. */
+export function levelOf(
+  { settings, format }: { readonly settings: UploadLimits; readonly format: { readonly type: 'csv' | 'ndjson' } },
+  absent: CompressionLevel = 'auto',
+): number {
+  const level = settings.compression_level ?? absent
+  return level === 'auto' ? COMPRESSION_LEVELS[format.type] : level
 }
 
 const orOff = (given: number | null | undefined, absent: number): number => (given === 0 ? Infinity : (given ?? absent))

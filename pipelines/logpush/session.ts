@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
-import type { Sink } from '../../src/core/sink.js'
+import type { CompressionLevel, Sink } from '../../src/core/sink.js'
 import type { BatchBuffer } from './batch-buffer.js'
 import type { CompiledJob } from './compiled-job.js'
 import type { DeadLetter } from './dead-letter.js'
@@ -24,7 +24,7 @@ export interface SessionDeps {
   readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter
   /** Returns the level of gzip of jobs that do not say theirs. */
-  readonly compressionLevel?: () => number
+  readonly compressionLevel?: () => CompressionLevel
   readonly clock: Clock
   readonly log: Log
   /** From 0 to 1. */

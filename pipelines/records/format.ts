@@ -48,6 +48,7 @@ interface Slot {
 export class Format {
   /** The share of records to keep, above 0 and at most 1. */
   readonly sampleRate: number
+  readonly type: NonNullable<OutputOptions['output_type']>
   readonly mergeSubrequests: boolean
   /** Whether every `${` of the output becomes `x{`. */
   readonly guarded: boolean
@@ -80,6 +81,7 @@ export class Format {
     const type = options.output_type ?? 'ndjson'
     this.#dataset = dataset
     this.#options = options
+    this.type = type
     this.#csv = type === 'csv'
     this.sampleRate = options.sample_rate ?? 1
     this.mergeSubrequests = options.merge_subrequests ?? false

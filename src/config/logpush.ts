@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { strict } from '../core/schema.js'
-import { COMPRESSION_LEVEL } from '../core/sink.js'
+import { COMPRESSION_LEVELS } from '../core/sink.js'
 import { Duration, Size } from './units.js'
 
 const Limit = (byDefault: number, description: string) =>
@@ -28,11 +28,11 @@ const Destinations = Type.Object(
   { ...strict, default: {}, description: 'Allowed destinations of jobs.' },
 )
 
-const CompressionLevel = Type.Integer({
-  minimum: 1,
-  maximum: 9,
-  default: COMPRESSION_LEVEL,
-  description: 'Level of gzip for batches: 1 is the fastest, 9 makes the smallest.',
+const CompressionLevel = Type.Union([Type.Integer({ minimum: 1, maximum: 9 }), Type.Literal('auto')], {
+  default: 'auto',
+  description:
+    'Level of gzip for batches: 1 is the fastest, 9 makes the smallest, ' +
+    `auto: ${COMPRESSION_LEVELS.csv} for csv and ${COMPRESSION_LEVELS.ndjson} for ndjson.`,
 })
 
 const Uploads = Type.Object(

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
-import { COMPRESSION_LEVEL, MAX_IN_FLIGHT } from '../core/sink.js'
+import { COMPRESSION_LEVELS, MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
 import { ANY, DATASETS, OutputOptions, type Dataset } from '../../pipelines/records/index.js'
 import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
@@ -43,10 +43,10 @@ const InFlight = Type.Optional(
 )
 
 const CompressionLevel = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    maximum: 9,
-    description: `Level of gzip, if the destination takes gzip: 1 is the fastest, 9 makes the smallest. Default: ${COMPRESSION_LEVEL}.`,
+  Type.Union([Type.Integer({ minimum: 1, maximum: 9 }), Type.Literal('auto')], {
+    description:
+      'Level of gzip, if the destination takes gzip: 1 is the fastest, 9 makes the smallest. Default: auto, which is ' +
+      `${COMPRESSION_LEVELS.csv} for csv and ${COMPRESSION_LEVELS.ndjson} for ndjson.`,
   }),
 )
 

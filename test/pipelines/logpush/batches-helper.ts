@@ -25,7 +25,7 @@ export async function batchesOf(
   const reader = await openReader(spool, job, { position: from, skip: 0 })
   const made: { end: number; records: number; size: number; bytes: Buffer }[] = []
   const begin = () =>
-    new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip'), staging.buffers, {
+    new BatchBuilder(job, { bytes, records, intervalMs: Infinity }, staging.begin('gzip', 3), staging.buffers, {
       shared,
       rows,
       filter,
