@@ -1,4 +1,5 @@
 /** Log records of OTLP requests in their JSON form. */
+import type { Pause } from '../../src/core/event-loop-yield.js'
 import { jsonText } from '../logpush/spool/json-text.js'
 import { UnfitRecord } from '../records/index.js'
 import type { RecordChoice } from './record-choice.js'
@@ -26,24 +27,91 @@ function listOf(value: unknown, name: string): readonly unknown[] {
   return value as readonly unknown[]
 }
 
-/** A function per log record that returns the text of its record; it throws UnfitRecord. Throws NotLogs. */
-export function* logRecords(request: unknown, choice: RecordChoice): Generator<() => string> {
+/** A request is larger than it may be. */
+export class TooLarge extends Error {
+  override readonly name = 'TooLarge'
+}
+
+/** Records of a request; as many resources and scopes. */
+const MAX_RECORDS = 100_000
+/** Bytes that the records of a request have besides their own values, as each of them contains its resource and scope. */
+const MAX_ADDED_BYTES = 128 * 1024 * 1024
+/** Names of the members of an event, and the values of those that are absent. */
+const EVENT_BYTES = 200
+/** Records that are counted between two pauses. */
+const SLICE_RECORDS = 1000
+
+/** Records of one scope. */
+interface Scoped {
+  readonly resource: () => object
+  readonly scope: () => object
+  readonly records: readonly unknown[]
+}
+
+/** Throws NotLogs and TooLarge. */
+function* scopesOf(request: unknown): Generator<Scoped> {
   if (!isMembers(request)) throw new NotLogs('the request is not an object')
+  let parts = 0
+  const count = () => {
+    if (++parts > MAX_RECORDS) throw new TooLarge(`the request has more than ${MAX_RECORDS} resources and scopes`)
+  }
   for (const logs of listOf(request['resourceLogs'], 'resourceLogs')) {
-    const { resource, scopeLogs } = membersOf(logs, 'resourceLogs[]')
-    const resourceText = lazily(() => resourceOf(membersOf(resource, 'resource')))
+    count()
+    const { resource: of, scopeLogs } = membersOf(logs, 'resourceLogs[]')
+    const resource = lazily(() => resourceOf(membersOf(of, 'resource')))
     for (const scoped of listOf(scopeLogs, 'scopeLogs')) {
-      const { scope, logRecords } = membersOf(scoped, 'scopeLogs[]')
-      const scopeText = lazily(() => scopeOf(membersOf(scope, 'scope')))
-      for (const record of listOf(logRecords, 'logRecords')) {
-        const members = membersOf(record, 'logRecords[]')
-        yield () => {
-          assertFewValues(members)
-          return choice === 'message' ? body(members['body']) : event(members, resourceText(), scopeText())
-        }
-      }
+      count()
+      const { scope: by, logRecords } = membersOf(scoped, 'scopeLogs[]')
+      const scope = lazily(() => scopeOf(membersOf(by, 'scope')))
+      yield { resource, scope, records: listOf(logRecords, 'logRecords') }
     }
   }
+}
+
+/** Returns the number of records of a request, all of which is checked. Throws NotLogs, and TooLarge for one above a limit. */
+export async function countRecords(request: unknown, choice: RecordChoice, pause: Pause): Promise<number> {
+  let count = 0
+  let added = 0
+  for (const { resource, scope, records } of scopesOf(request)) {
+    count += records.length
+    if (count > MAX_RECORDS)
+      throw new TooLarge(`the request has more than ${MAX_RECORDS} records; send fewer with each request`)
+    if (choice === 'event')
+      added += records.length * EVENT_BYTES + (records.length > 1 ? records.length * sizeOf(resource, scope) : 0)
+    if (added > MAX_ADDED_BYTES)
+      throw new TooLarge(
+        `the records of the request would have more than ${MAX_ADDED_BYTES} bytes, because each contains its resource ` +
+          'and scope; send fewer with each request',
+      )
+    for (let index = 0; index < records.length; index++) {
+      membersOf(records[index], 'logRecords[]')
+      if (index % SLICE_RECORDS === 0) await pause()
+    }
+  }
+  return count
+}
+
+/** Bytes of a resource and a scope in each record. */
+function sizeOf(...parts: readonly (() => object)[]): number {
+  try {
+    return Buffer.byteLength(parts.map((part) => jsonText(part())).join(''))
+  } catch (error) {
+    // Each of the records will be invalid.
+    if (error instanceof UnfitRecord) return 0
+    throw error
+  }
+}
+
+/** A function per log record that returns the text of its record; it throws UnfitRecord. Throws NotLogs and TooLarge. */
+export function* logRecords(request: unknown, choice: RecordChoice): Generator<() => string> {
+  for (const { resource, scope, records } of scopesOf(request))
+    for (const record of records) {
+      const members = membersOf(record, 'logRecords[]')
+      yield () => {
+        assertFewValues(members)
+        return choice === 'message' ? body(members['body']) : event(members, resource(), scope())
+      }
+    }
 }
 
 function lazily<T>(make: () => T): () => T {

@@ -9,7 +9,7 @@ import { CODINGS, decoded, isDecodingError, UnknownCoding } from './content-codi
 import type { Input } from './input.js'
 import { MessageIntake } from './message-intake.js'
 import { decodeRequest, encodeResponse, encodeStatus, MalformedProtobuf } from './otlp-protobuf.js'
-import { logRecords, NotLogs } from './otlp-records.js'
+import { countRecords, logRecords, NotLogs, TooLarge } from './otlp-records.js'
 import { wantedRecord, type RecordChoice } from './record-choice.js'
 import { requestInput, type Reply } from './request-listener.js'
 import type { RunStats } from './run-stats.js'
@@ -32,8 +32,6 @@ const LARGE_BYTES = 512 * 1024
 
 /** Values inside of values have two levels each; the bytes limit the rest. */
 const JSON_LIMITS = { depth: 200, members: Infinity, values: Infinity }
-/** Records that are counted between two pauses. */
-const SLICE_RECORDS = 1000
 
 const slices = new EventLoopYield()
 const pause: Pause = () => slices.yieldToEventLoop()
@@ -43,10 +41,6 @@ const INVALID_ARGUMENT = 3
 const NOT_FOUND = 5
 const UNAVAILABLE = 14
 const INTERNAL = 13
-
-class TooLarge extends Error {
-  override readonly name = 'TooLarge'
-}
 
 /** Reads logs of POST requests to `/v1/logs`, JSON or protobuf. Rejects if it cannot listen on the address. */
 export const otlpInput = async ({ listen, listening, record }: OtlpOptions, deps: TakingDeps): Promise<Input> => {
@@ -110,8 +104,7 @@ async function readRequest(request: IncomingMessage, reading: Reading): Promise<
 async function storeLogs(request: IncomingMessage, bytes: Buffer, { writer, choice, stats }: Reading): Promise<Reply> {
   const logs = typeOf(request) === JSON_TYPE ? await readJson(bytes) : await decodeRequest(bytes, pause)
   // All of the request is checked before a record of it is stored.
-  let total = 0
-  for (const _ of logRecords(logs, choice)) if (++total % SLICE_RECORDS === 0) await pause()
+  const total = await countRecords(logs, choice, pause)
   const intake = new MessageIntake(writer, stats)
   let rejected = 0
   let first = ''

@@ -31,6 +31,13 @@ export const MUTANTS: readonly Mutant[] = [
     `    assertCurrent(actor, before)\n`,
     '',
   ]),
+  ...of(
+    'pipelines/sources/otlp-records.ts',
+    'test/pipelines/sources/otlp.test.ts',
+    [`if (count > MAX_RECORDS)`, 'if (false)'],
+    [`if (added > MAX_ADDED_BYTES)`, 'if (false)'],
+    [`if (++parts > MAX_RECORDS) throw`, 'if (false) throw'],
+  ),
   // Who may do what.
   ...of('src/rules/engine/run.ts', 'test/rules/action-effects.test.ts', [
     `if (this.exchange.settle()) this.context`,

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { decodeRequest, MalformedProtobuf } from '../../../pipelines/sources/otlp-protobuf.js'
-import { logRecords } from '../../../pipelines/sources/otlp-records.js'
+import { countRecords, logRecords } from '../../../pipelines/sources/otlp-records.js'
 import { testFolder } from '../../helpers/folder.js'
 import { lines, recordOf, sourceRun } from './source-helper.js'
 
@@ -91,6 +91,32 @@ t.test('a record, resource or scope of many values is invalid', async (t) => {
   }
 })
 
+t.test('the records of a request are limited, and what each repeats of its resource and scope', async (t) => {
+  const many = Array.from({ length: 100_001 }, () => ({}))
+  const attributes = [{ key: 'k', value: { stringValue: 'x'.repeat(1200) } }]
+  const of = (logRecords: readonly object[], parts: { resource?: object; scope?: object } = {}) => ({
+    resourceLogs: [{ resource: parts.resource, scopeLogs: [{ scope: parts.scope, logRecords }] }],
+  })
+  const fewer = many.slice(1)
+  const counted = async (request: object, choice: 'event' | 'message' = 'event') =>
+    await countRecords(request, choice, pause)
+  t.equal(await counted(of(fewer)), 100_000)
+  t.equal(await counted(of(fewer, { resource: { attributes } }), 'message'), 100_000)
+  t.equal(await counted(of(fewer, { resource: { attributes: 'invalid' } })), 100_000)
+  const records = /^the request has more than 100000 records; /
+  const parts = /^the request has more than 100000 resources and scopes/
+  const bytes = /^the records of the request would have more than 134217728 bytes, because /
+  for (const [message, request] of [
+    [records, of(many)],
+    [records, { resourceLogs: [{ scopeLogs: [{ logRecords: fewer }, { logRecords: [{}] }] }] }],
+    [parts, { resourceLogs: many }],
+    [parts, { resourceLogs: [{ scopeLogs: fewer }] }],
+    [bytes, of(fewer, { resource: { attributes } })],
+    [bytes, of(fewer, { scope: { attributes } })],
+  ] as const)
+    await t.rejects(counted(request), { name: 'TooLarge', message })
+})
+
 t.test('protobuf and JSON give the same records', async (t) => {
   const decoded = await decodeRequest(request(part(2, ...RECORD)), pause)
   t.same(
@@ -152,6 +178,8 @@ t.test('an OTLP listener responds when its records are durable', async (t) => {
   t.match(await post('{}', { 'content-type': 'text/plain' }), { status: 415 })
   t.match(await post('{}', json, url.replace('logs', 'traces')), { status: 404 })
   t.match(await post(gzipSync(Buffer.alloc(2 ** 24 + 1)), { ...json, 'content-encoding': 'gzip' }), { status: 413 })
+  const many = Array.from({ length: 100_001 }, () => ({ stringValue: recordOf('e') }))
+  t.match(await post(logs(...many), json), { status: 413, body: /more than 100000 records/ })
   t.equal((await fetch(url)).status, 405)
   stop()
   t.same(await running, { end: 'done' })
