@@ -8,13 +8,15 @@ import { build } from 'esbuild'
 export const ROOT = join(import.meta.dirname, '..')
 
 /**
- * What starts on its own, by its name beside the other modules: the command, a proxy process, the thread that reads uploads.
+ * What starts on its own, by its name beside the other modules: the command, a proxy process, the threads that read uploads and
+ * the configuration.
  * They are in one folder, so that they find each other.
  */
 export const PROGRAMS = {
   cli: 'src/cli',
   main: 'src/daemon/processes/main',
   thread: 'src/workers/code/thread',
+  'config-thread': 'src/daemon/config-thread',
 }
 
 /** Modules of others may be CommonJS modules, which expect these two names. */

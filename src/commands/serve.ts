@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.js'
 import { systemClock } from '../core/clock.js'
 import { openLog, silentLog, type Log } from '../core/log.js'
 import { trimHeap } from '../core/heap-size.js'
+import { readAgain } from '../daemon/config-reader.js'
 import { ActivatedSockets } from '../daemon/socket-activation.js'
 import { StartStopped } from '../daemon/open-store.js'
 import { startDaemon, type Daemon } from '../daemon/index.js'
@@ -47,7 +48,7 @@ export const serve: DefineCommand = (command) => {
         log,
         acceptEmptyStore,
         activated: new ActivatedSockets(process.env),
-        file: { path: resolve(file), read: () => loadConfig(file, process.env, CHECKS) },
+        file: { path: resolve(file), read: async (inForce) => await readAgain(file, inForce) },
         signal: stopping.signal,
       }).catch((error: unknown) => {
         if (error instanceof StartStopped) return undefined

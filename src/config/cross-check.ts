@@ -20,7 +20,7 @@ export function crossCheck(config: Config): Issue[] {
     ...duplicates('accounts', 'id', config.accounts),
     ...duplicates('zones', 'id', config.zones),
     ...duplicates('zones', 'name', config.zones),
-    ...config.zones.flatMap((zone, index) => zoneIssues(config, zone, index)),
+    ...zonesIssues(config),
   ]
 }
 
@@ -133,11 +133,27 @@ function listIssues({ kind, items }: Config['lists'][number], at: string): Issue
 
 const HOSTNAME = /^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
 
-function zoneIssues(config: Config, zone: Config['zones'][number], index: number): Issue[] {
+/** Reads each zone once: there can be 10,000. */
+function zonesIssues({ accounts, zones }: Config): Issue[] {
+  const known = new Set(accounts.map(({ id }) => id))
+  const owners = new Map<string, number>()
+  return zones.flatMap((zone, index) => {
+    const issues = zoneIssues(zone, index, { accounts: known, owners })
+    for (const name of zone.hostnames ?? []) if (!owners.has(name)) owners.set(name, index)
+    return issues
+  })
+}
+
+/** `owners`: the first of the zones before that lists a host name. */
+function zoneIssues(
+  zone: Config['zones'][number],
+  index: number,
+  { accounts, owners }: { accounts: ReadonlySet<string>; owners: ReadonlyMap<string, number> },
+): Issue[] {
   const issues: Issue[] = []
   const pointer = `/zones/${index}`
   issues.push(...originIssues(zone, pointer))
-  if (!config.accounts.some(({ id }) => id === zone.account))
+  if (!accounts.has(zone.account))
     issues.push({ pointer: `${pointer}/account`, message: `names no entry of accounts: ${zone.account}` })
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
@@ -146,8 +162,8 @@ function zoneIssues(config: Config, zone: Config['zones'][number], index: number
   for (const [at, name] of (zone.hostnames ?? []).entries()) {
     if (name !== '*' && !isHostname(name))
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: notAHostname(name) })
-    const other = config.zones.findIndex((zone, i) => i < index && zone.hostnames?.includes(name))
-    if (other >= 0)
+    const other = owners.get(name)
+    if (other !== undefined)
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `${name} belongs to zone ${other + 1} already` })
   }
   return issues

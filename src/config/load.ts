@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Static } from 'typebox'
 import { isNode } from 'yaml'
-import type { Issue } from '../core/errors.js'
+import { InvalidInput, type Issue } from '../core/errors.js'
 import { issuesOf, parser, soundMembers } from '../core/schema.js'
 import { crossCheck, sectionIssues, sourceIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
@@ -46,6 +46,29 @@ export function readConfig(
   environment: Environment = process.env,
   checks: ConfigChecks = NO_CHECKS,
 ): Config {
+  return readParts(text, file, environment, checks).config
+}
+
+/** A configuration, and the documents that its pipelines were compiled from: a thread cannot send functions to another. */
+export interface ConfigParts {
+  readonly config: Config
+  readonly documents: readonly unknown[]
+}
+
+/** Returns the pipelines of a valid configuration, compiled again. */
+export function compiledPipelines(
+  config: Omit<Config, 'pipelines'>,
+  documents: readonly unknown[],
+  file: string,
+  checks: ConfigChecks,
+): Config['pipelines'] {
+  const { pipelines, issues } = configuredPipelines(documents, file, checks, config)
+  if (issues.length > 0) throw new InvalidInput(issues)
+  return pipelines.filter((pipeline) => pipeline !== undefined)
+}
+
+/** As {@link readConfig}. */
+export function readParts(text: string, file: string, environment: Environment, checks: ConfigChecks): ConfigParts {
   const yaml = readYaml(text, file, environment)
   if (isOnePipeline(yaml.document.contents)) throw badFile(file, 'is a pipeline file: edged run FILE runs it')
   const listed = yaml.document.get('pipelines', true)
@@ -74,7 +97,7 @@ export function readConfig(
         ),
       )
     reject(issues)
-    return whole
+    return { config: whole, documents: resolved.pipelines }
   })
 }
 

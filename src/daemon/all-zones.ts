@@ -22,8 +22,10 @@ export class AllZones {
       }
     | undefined
 
-  constructor(store: Pick<StoreReader, 'list'>) {
+  /** `known`: zones of the API that are also in the others are the same objects. */
+  constructor(store: Pick<StoreReader, 'list'>, known?: AllZones) {
     this.#store = store
+    if (known) this.#created = known.#created
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.js'
+import type { Pause } from '../core/event-loop-yield.js'
 
 /** Differences between two configurations, by the names of options. They contain no values: those may be secret. */
 export interface ConfigChanges {
@@ -8,28 +9,34 @@ export interface ConfigChanges {
   readonly restartNeeded: readonly string[]
 }
 
-/** Returns what differs between the configuration in force and the next one. */
-export function configChanges(old: Config, next: Config): ConfigChanges {
+/** Returns what differs between the configuration in force and the next one; `pause` is called for each entry of a list. */
+export async function configChanges(old: Config, next: Config, pause: Pause): Promise<ConfigChanges> {
   const before = comparable(old)
   const after = comparable(next)
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed: string[] = []
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)]))
+    changed.push(...(await differences(name, before[name], after[name], pause)))
   return {
-    changed: names.flatMap((name) => differences(name, before[name], after[name])),
+    changed,
     restartNeeded: Object.entries(AT_START).flatMap(([name, read]) => (isEqual(read(old), read(next)) ? [] : [name])),
   }
 }
 
-const comparable = (config: Config): Readonly<Record<string, unknown>> => ({ ...config, pipelines: described(config) })
+const comparable = (config: Config): Readonly<Record<string, unknown>> => ({
+  ...config,
+  pipelines: described(config.pipelines),
+})
 
-const isEqual = (a: unknown, b: unknown): boolean => textOf(a) === textOf(b)
+const isEqual = (a: unknown, b: unknown): boolean => a === b || textOf(a) === textOf(b)
 
 /** Numbers in filters and constants of pipelines can have more digits than JSON allows for. */
 const textOf = (value: unknown): string | undefined =>
   JSON.stringify(value, (_name, member: unknown) => (typeof member === 'bigint' ? `${member}n` : member))
 
-function differences(name: string, old: unknown, next: unknown): string[] {
+async function differences(name: string, old: unknown, next: unknown, pause: Pause): Promise<string[]> {
+  if (old === next) return []
+  if (Array.isArray(old) && Array.isArray(next)) return await entryDifferences(name, old, next, pause)
   if (isEqual(old, next)) return []
-  if (Array.isArray(old) && Array.isArray(next)) return entryDifferences(name, old, next)
   if (!isObject(old) || !isObject(next)) return [name]
   return [...new Set([...Object.keys(old), ...Object.keys(next)])]
     .filter((member) => !isEqual(old[member], next[member]))
@@ -37,18 +44,25 @@ function differences(name: string, old: unknown, next: unknown): string[] {
 }
 
 /** Compares two lists whose entries have names. */
-function entryDifferences(list: string, old: readonly unknown[], next: readonly unknown[]): string[] {
+async function entryDifferences(
+  list: string,
+  old: readonly unknown[],
+  next: readonly unknown[],
+  pause: Pause,
+): Promise<string[]> {
   const before = byName(old)
   const after = byName(next)
-  if (!before || !after) return [list]
-  const changes = [
-    ...[...after].flatMap(([name, entry]) =>
-      !before.has(name) ? [`added ${name}`] : isEqual(before.get(name), entry) ? [] : [`changed ${name}`],
-    ),
-    ...[...before.keys()].filter((name) => !after.has(name)).map((name) => `removed ${name}`),
-  ]
-  // Only their order differs.
-  return changes.length === 0 ? [list] : changes.map((change) => `${list}: ${change}`)
+  if (!before || !after) return isEqual(old, next) ? [] : [list]
+  const changes: string[] = []
+  for (const [name, entry] of after) {
+    if (!before.has(name)) changes.push(`added ${name}`)
+    else if (!isEqual(before.get(name), entry)) changes.push(`changed ${name}`)
+    await pause()
+  }
+  for (const name of before.keys()) if (!after.has(name)) changes.push(`removed ${name}`)
+  if (changes.length > 0) return changes.map((change) => `${list}: ${change}`)
+  const order = [...after.keys()]
+  return [...before.keys()].every((name, place) => name === order[place]) ? [] : [list]
 }
 
 /** Returns the entries by name; undefined if one has no name, or two have the same. */
@@ -66,8 +80,11 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the pipelines as in their documents. */
-const described = ({ pipelines }: Config): object[] =>
+const described = (pipelines: Config['pipelines']): object[] =>
   pipelines.map(({ outputs: _outputs, stored: _stored, tests: _tests, ...document }) => document)
+
+/** Returns a text that is the same for the same pipelines. */
+export const describedText = (pipelines: Config['pipelines']): string => textOf(described(pipelines)) ?? ''
 
 /** Options that are read only at the start. */
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
@@ -78,7 +95,7 @@ const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {
   secrets: ({ secrets }) => secrets,
   machines: ({ machines }) => machines,
   'admin.listen': ({ admin }) => admin.listen,
-  pipelines: described,
+  pipelines: ({ pipelines }) => described(pipelines),
   'control.listen': ({ control }) => control.listen,
   'control.tls': ({ control }) => control.tls,
   'logpush.spool': ({ logpush }) => logpush.spool,

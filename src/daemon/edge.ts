@@ -193,13 +193,18 @@ export class Edge {
   /** Applies a reloaded configuration without a dropped request. Rejects, and changes nothing, if it is not usable. */
   async reconfigure(next: EdgeConfig): Promise<void> {
     const databases = await readDatabases(next.geo)
+    const useLists = await this.#lists.prepare(next.lists)
+    const zones = await this.#configured.prepare(next)
     try {
-      await this.#takeOver(next)
+      await this.#listen(next)
     } catch (error) {
+      zones.drop()
       // Part of it can be active already: a port in use is detected last.
-      await this.#takeOver(this.#config)
+      await this.#listen(this.#config)
       throw error
     }
+    await zones.use()
+    useLists()
     if (this.#proxy) this.#addPorts(this.#proxy)
     this.limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
     this.#challenges.options = next.proxy.challenge
@@ -233,9 +238,7 @@ export class Edge {
     await this.#stack.close()
   }
 
-  async #takeOver(next: EdgeConfig): Promise<void> {
-    this.#configured.configure(next)
-    this.#lists.configure(next.lists)
+  async #listen(next: EdgeConfig): Promise<void> {
     await this.#accessLog.configure(next.access_log)
     await this.#proxy?.reconfigure(next.proxy)
   }

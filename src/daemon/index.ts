@@ -2,6 +2,7 @@ import { Tails } from '../../control/workers/services/tail-sessions.js'
 import type { Config } from '../config/schema.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
+import { EventLoopYield } from '../core/event-loop-yield.js'
 import type { Log } from '../core/log.js'
 import { openMetrics } from '../core/metrics.js'
 import { readEgress } from '../egress/guarded-egress.js'
@@ -22,6 +23,7 @@ import { Serving } from './serving.js'
 import { ActivatedSockets } from './socket-activation.js'
 import { DaemonState } from './state.js'
 import { TrafficHistory } from './traffic-history.js'
+import { withUnchanged } from './unchanged.js'
 import { openWorkerScripts, type WorkerScripts } from './worker-scripts.js'
 
 /** A running daemon and its URLs. */
@@ -154,6 +156,7 @@ async function start(
   const acme = stack.use(startAcme({ store, vault, config, zones: edge.zones, clock, log, metrics }))
 
   reloader.start({
+    config,
     reopenLogs: async () => await serving.reopenLogs(),
     apply: async (next) => await applyConfig(next, inForce, { foundation, serving, scripts, acme, log }),
   })
@@ -213,7 +216,7 @@ const adminDeps = ({
 
 /** Puts a changed configuration in force. Rejects, and changes nothing, if it is not usable. */
 async function applyConfig(
-  next: Config,
+  given: Config,
   inForce: { config: Config },
   {
     foundation: { egress, logpush },
@@ -223,9 +226,12 @@ async function applyConfig(
     log,
   }: { foundation: Foundation; serving: Serving; scripts: WorkerScripts; acme: AcmeManager; log: Log },
 ): Promise<ConfigChanges> {
+  const slices = new EventLoopYield()
+  const pause = () => slices.yieldToEventLoop()
+  const next = await withUnchanged(inForce.config, given, pause)
   const ways = await readEgress(next.egress)
+  const changes = await configChanges(inForce.config, next, pause)
   await serving.reconfigure(next, inForce.config)
-  const changes = configChanges(inForce.config, next)
   for (const section of changes.restartNeeded)
     log.warn({ event: 'restart_needed', section }, `${section} changed; restart the daemon to apply it`)
   egress.use(ways)

@@ -28,6 +28,9 @@ const MAX_BUCKETS_PER_TURN = 16
 
 type Named = Pick<OpenList, 'kind' | 'table'>
 
+/** Lists of the configuration, by name. */
+type Configured = ReadonlyMap<string, Named & { readonly options: Config['lists'][number] }>
+
 /** The kind of list in which values of a type are searched. */
 const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const
 
@@ -37,7 +40,7 @@ const KIND_FOR = { Ip: 'ip', Bytes: 'hostname', Int: 'asn' } as const
  * number of changed items, not on the list's size.
  */
 export class ListRegistry {
-  #configured: ReadonlyMap<string, Named>
+  #configured: Configured
   readonly #open = new Map<string, OpenList>()
   /** By account, then by name. */
   readonly #byName = new Map<string, Map<string, OpenList>>()
@@ -56,9 +59,27 @@ export class ListRegistry {
     this.#unwatch = store.watch((changes) => this.#changed(changes))
   }
 
-  /** Applies the lists of a reloaded configuration. */
-  configure(config: Config['lists']): void {
-    this.#configured = configuredLists(config)
+  /**
+   * Creates the lists of a reloaded configuration with pauses, and returns a function that puts them in force. A list whose
+   * options are the same object as before is not created again.
+   */
+  async prepare(config: Config['lists']): Promise<() => void> {
+    const next = new Map<string, Named & { options: Config['lists'][number] }>()
+    for (const options of config) {
+      const known = this.#configured.get(options.name)
+      next.set(options.name, known?.options === options ? known : await this.#created(options))
+    }
+    return () => void (this.#configured = next)
+  }
+
+  async #created(options: Config['lists'][number]) {
+    const { kind, items } = options
+    const table = LIST_TYPES[kind].table()
+    for (const item of items) {
+      table.add(configuredItem(kind, item))
+      await this.#pause()
+    }
+    return { kind, table, options }
   }
 
   /**
@@ -155,12 +176,13 @@ export class ListRegistry {
   }
 }
 
-function configuredLists(config: Config['lists']): ReadonlyMap<string, Named> {
+function configuredLists(config: Config['lists']): Configured {
   return new Map(
-    config.map(({ name, kind, items }) => {
+    config.map((options) => {
+      const { name, kind, items } = options
       const table = LIST_TYPES[kind].table()
       for (const item of items) table.add(configuredItem(kind, item))
-      return [name, { kind, table }]
+      return [name, { kind, table, options }]
     }),
   )
 }

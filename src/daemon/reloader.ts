@@ -10,11 +10,12 @@ import type { LastReload, ReloadResponse } from './status.js'
 export interface DaemonFile {
   readonly path: string
   /** Reads and checks the file. Throws if it is not usable. */
-  read(): Config
+  read(inForce: Config): Config | Promise<Config>
 }
 
 /** What a reload changes, once all parts are started. */
 export interface Reloadable {
+  readonly config: () => Config
   /** Puts `next` in force. Rejects, and changes nothing, if it is not usable. */
   apply(next: Config): Promise<ConfigChanges>
   /** Opens the log files again under their names. */
@@ -62,7 +63,7 @@ export class Reloader {
     await this.#parts?.reopenLogs()
     const at = new Date(this.#clock.now()).toISOString()
     try {
-      const changes = await this.#inTurn(() => file.read())
+      const changes = await this.#inTurn((inForce) => file.read(inForce))
       this.#last = { at, error: null }
       this.#log.info({ event: 'reloaded', file: file.path, changed: changes.changed }, 'configuration read again')
       return changes
@@ -93,12 +94,12 @@ export class Reloader {
     await this.#turns.run(TURN, stop)
   }
 
-  async #inTurn(read: () => Config): Promise<ConfigChanges> {
+  async #inTurn(read: DaemonFile['read']): Promise<ConfigChanges> {
     return await this.#turns.run(TURN, async () => {
       // A listener opened now would outlive the daemon.
       if (this.#closed) throw new Error('shutting down')
       if (!this.#parts) throw new Error('the daemon is starting')
-      return await this.#parts.apply(read())
+      return await this.#parts.apply(await read(this.#parts.config()))
     })
   }
 }

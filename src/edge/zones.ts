@@ -87,6 +87,8 @@ export interface ZoneTable {
 
 /** A table in which single zones can change. */
 export interface ZoneList extends ZoneTable {
+  /** Returns a zone by its id. */
+  get(id: string): Zone | undefined
   /**
    * Returns the table with some zones replaced, which keep their id and host names. Costs the same however many zones
    * there are, because both tables share their names: `find` of either returns the new zones.
@@ -248,6 +250,7 @@ export function zoneTable(zones: readonly Zone[], customHostnames = new CustomHo
 const tableOf = (zones: readonly Zone[], names: ZoneNames): ZoneList => ({
   zones,
   find: (host) => names.find(host),
+  get: (id) => names.get(id),
   with(changed) {
     const next = [...zones]
     for (const zone of changed) next[names.replace(zone)] = zone
@@ -280,6 +283,10 @@ class ZoneNames {
   constructor(zones: readonly Zone[], customHostnames: CustomHostnames) {
     this.#customHostnames = customHostnames
     for (const zone of zones) this.add(zone)
+  }
+
+  get(id: string): Zone | undefined {
+    return this.#byId.get(id)?.zone
   }
 
   /** Adds a zone after the others. */

@@ -166,7 +166,8 @@ t.test('rules of an account with many zones are in force in all of them together
   t.equal(registered.current.find('z299.test')?.zone.id, last)
 
   await entry(3, '2')
-  registered.configure({ ...CONFIG, zones: zones.slice(0, 100) })
+  const next = await registered.prepare({ ...CONFIG, zones: zones.slice(0, 100) })
+  await next.use()
   t.same([...inForce()], [3], 'a new table has all changes')
   t.equal(registered.applied, undefined)
   await new Promise((resolve) => setTimeout(resolve, 20))

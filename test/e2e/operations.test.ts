@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -53,6 +54,45 @@ t.test('the access log is written to a file that SIGHUP opens again', { skip: un
   await fetch(`${daemon.proxy}/three`)
   const line = await until(async () => daemon.lines.find((line) => line.includes('"event":"request"')))
   t.match(JSON.parse(line), { method: 'GET', uri: '/three', status: 404 })
+})
+
+t.test('a long configuration file is read in a thread when it changes', { skip: unbuilt }, async (t: Test) => {
+  const config = (count: number, more: object = {}): object => {
+    const { zones, ...rest } = configuration('demo', {
+      processes: 2,
+      pipelines: [
+        { name: 'p', source: { http: { listen: '127.0.0.1:0' } }, dataset: 'any', destination_conf: 'file:out' },
+      ],
+    }) as { zones: object[] }
+    const ids = Array.from({ length: count }, (_, n) => n.toString(16).padStart(32, '0'))
+    const others = ids.map((id) => ({
+      ...structuredClone(zones[0]),
+      id,
+      name: `z${id}.test`,
+      hostnames: [`z${id}.test`],
+      ...more,
+    }))
+    return { ...rest, zones: [...zones, ...others] }
+  }
+  const daemon = await startDaemon(t, config(250))
+  const changed = () =>
+    (JSON.parse(daemon.lines.findLast((line) => line.includes('"reloaded"'))!) as { changed: string[] }).changed
+  await daemon.reload(config(250))
+  t.strictSame(changed(), [])
+  await daemon.reload(config(251))
+  t.strictSame(changed(), [`zones: added z${(250).toString(16).padStart(32, '0')}.test`])
+  const { port } = new URL(daemon.proxy)
+  const status = await new Promise((resolve) => {
+    get({ port, headers: { host: `z${(250).toString(16).padStart(32, '0')}.test` } }, (response) =>
+      resolve(response.resume().statusCode),
+    )
+  })
+  t.equal(status, 200)
+
+  await daemon.reload(config(250, { plan: 'paid' }), 'reload_failed')
+  const { error } = JSON.parse(daemon.lines.at(-1)!) as { error: string }
+  t.equal(error.split('\n').length, 250)
+  t.match(error, /edged\.yaml:\d+:\d+: zones\.1\.plan must be one of "free"/)
 })
 
 t.test('with a shutdown delay the proxy serves while /readyz says 503', { skip: unbuilt }, async (t: Test) => {

@@ -292,22 +292,31 @@ export class ProxyProcesses {
     const backlog: (readonly RecordRow[])[] = []
     this.#backlogs.set(process, backlog)
     try {
-      const start = {
-        number: process.number,
-        config: sharedAmong(count, this.#config),
-        challengeKeys: this.#challengeKeys,
-        certificateKeys,
-        ticketKeys: this.#ticketKeys,
-        demoOrigin,
-        ports: [...ports],
-        wanted: this.#wanted,
-        counts: { state: limiter.state(), segments: counts.counts.segments },
-        cacheDisk: this.#deps.cacheFiles?.start,
-        runsWorkers: runtime() !== undefined,
-      }
-      const starting = channel.call('start', start, timed)
-      const snapshot = snapshotOf(store)
-      await starting
+      const { zones, ...config } = sharedAmong(count, this.#config)
+      const snapshot = await process.configure(zones, async () => {
+        const starting = channel.call(
+          'start',
+          {
+            number: process.number,
+            config,
+            challengeKeys: this.#challengeKeys,
+            certificateKeys,
+            ticketKeys: this.#ticketKeys,
+            demoOrigin,
+            ports: [...ports],
+            wanted: this.#wanted,
+            counts: { state: limiter.state(), segments: counts.counts.segments },
+            cacheDisk: this.#deps.cacheFiles?.start,
+            runsWorkers: runtime() !== undefined,
+          },
+          timed,
+        )
+        // It has the changes before it.
+        backlog.length = 0
+        const rows = snapshotOf(store)
+        await starting
+        return rows
+      })
       for (const rows of snapshot) await channel.call('load', rows, timed)
       for (const rows of backlog) channel.post('changes', rows)
       channel.post('want', this.#wanted)
@@ -374,9 +383,13 @@ export class ProxyProcesses {
 
   async #reconfigureAll(config: ProcessConfig): Promise<void> {
     const { count, ports } = this.#deps
-    const argument = { config: sharedAmong(count, config), ports: [...ports] }
+    const { zones, ...rest } = sharedAmong(count, config)
+    const argument = { config: rest, ports: [...ports] }
     const results = await Promise.allSettled(
-      this.#serving.map(async (process) => await process.channel.call('reconfigure', argument)),
+      this.#serving.map(
+        async (process) =>
+          await process.configure(zones, async () => await process.channel.call('reconfigure', argument)),
+      ),
     )
     for (const result of results) {
       if (result.status === 'fulfilled') this.#listening = result.value

@@ -16,9 +16,13 @@ import type { Cut } from '../../workers/runtime/types.js'
 import type { EdgeConfig } from '../edge.js'
 import type { Channel, PassedHandle } from './channel.js'
 import type { CountSegment } from './count-file.js'
+import type { ZoneSlice } from './zone-slices.js'
 
 /** The options that a proxy process needs. */
 export type ProcessConfig = EdgeConfig & Pick<Config, 'data' | 'store' | 'egress' | 'log'>
+
+/** The zones are sent before, in slices. */
+export type SlicedConfig = Omit<ProcessConfig, 'zones'>
 
 /** One record of the store: name, version and JSON; no JSON for a deleted one. */
 export type RecordRow = readonly [name: string, version: number, json: string | undefined]
@@ -27,7 +31,7 @@ export type RecordRow = readonly [name: string, version: number, json: string | 
 export interface ProcessStart {
   /** From 1; a process that replaces another one has its number. */
   readonly number: number
-  readonly config: ProcessConfig
+  readonly config: SlicedConfig
   readonly challengeKeys: readonly Uint8Array[]
   readonly certificateKeys: readonly Uint8Array[]
   readonly ticketKeys: Uint8Array
@@ -53,6 +57,8 @@ export type MetricSnapshot = readonly MetricObjectWithValues<MetricValue<string>
 
 /** Calls of the daemon on a process. */
 export interface ProcessCalls {
+  /** Part of the zones for `start` or `reconfigure`. */
+  readonly zones: [ZoneSlice, void]
   readonly start: [ProcessStart, void]
   /** Part of the snapshot. */
   readonly load: [readonly RecordRow[], void]
@@ -69,7 +75,7 @@ export interface ProcessCalls {
   readonly forgetCounts: [string, void]
   readonly challengeKeys: [readonly Uint8Array[], void]
   readonly ticketKeys: [Uint8Array, void]
-  readonly reconfigure: [{ readonly config: ProcessConfig; readonly ports: readonly number[] }, Listening]
+  readonly reconfigure: [{ readonly config: SlicedConfig; readonly ports: readonly number[] }, Listening]
   /** Opens the access log again. */
   readonly reopenLogs: [undefined, void]
   readonly metrics: [undefined, MetricSnapshot]

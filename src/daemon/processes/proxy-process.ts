@@ -1,8 +1,10 @@
 import { fork, type ChildProcess, type SendHandle } from 'node:child_process'
 import { extname } from 'node:path'
+import type { ZoneConfig } from '../../config/schema.js'
 import { Channel, type Handlers } from './channel.js'
 import type { DaemonCalls, ProcessCalls } from './protocol.js'
 import type { RuntimeSlots } from './runtime-slots.js'
+import { zoneSlices } from './zone-slices.js'
 
 const MAIN = new URL(`./main${extname(import.meta.url)}`, import.meta.url)
 
@@ -11,6 +13,8 @@ const MAIN = new URL(`./main${extname(import.meta.url)}`, import.meta.url)
  * processor time of cached responses. Megabytes.
  */
 const HEAP_FLAGS = ['--min-semi-space-size=16', '--max-semi-space-size=32']
+
+const SLICE_TIMEOUT_MS = 60_000
 
 /** How a process ended. */
 export interface ProcessEnd {
@@ -25,6 +29,8 @@ export class ProxyProcess {
   readonly slots: RuntimeSlots
   readonly channel: Channel<ProcessCalls, DaemonCalls>
   readonly ended: Promise<ProcessEnd>
+  /** The zones that it has. */
+  #zones: readonly ZoneConfig[] = []
   /** Its listeners accept connections. */
   serving = false
   /** It ends on purpose. */
@@ -88,6 +94,15 @@ export class ProxyProcess {
       .catch(() => this.kill())
       .finally(() => this.#pendingChanges--)
     this.#applied = Promise.all([this.#applied, done]).then(() => undefined)
+  }
+
+  /** Starts the process, or changes its configuration, by calling `finish` after it has received the zones. */
+  async configure<T>(zones: readonly ZoneConfig[], finish: () => Promise<T>): Promise<T> {
+    for (const slice of zoneSlices(zones, this.#zones))
+      await this.channel.call('zones', slice, { timeoutMs: SLICE_TIMEOUT_MS })
+    const result = await finish()
+    this.#zones = zones
+    return result
   }
 
   kill(): void {

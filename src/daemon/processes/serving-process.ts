@@ -3,6 +3,7 @@ import { SpoolEmitter } from '../../../pipelines/logpush/emitter.js'
 import { remoteSpools } from '../../../pipelines/logpush/spool/remote.js'
 import type { Blobs } from '../../core/blobs.js'
 import { systemClock } from '../../core/clock.js'
+import { EventLoopYield } from '../../core/event-loop-yield.js'
 import { openLog, type Log } from '../../core/log.js'
 import { openMetrics } from '../../core/metrics.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
@@ -12,18 +13,22 @@ import { GuardedEgress, readEgress } from '../../egress/guarded-egress.js'
 import { listenOn, type Bind } from '../../http/listen.js'
 import { openBlobs } from '../../store/open-blobs.js'
 import { Edge } from '../edge.js'
+import { withUnchanged } from '../unchanged.js'
 import { RemoteDiskOwner } from './cache-files.js'
 import type { Handlers } from './channel.js'
 import { CountFile } from './count-file.js'
-import type { DaemonChannel, Listening, ProcessCalls, ProcessConfig, ProcessStart } from './protocol.js'
+import type { DaemonChannel, Listening, ProcessCalls, ProcessConfig, ProcessStart, SlicedConfig } from './protocol.js'
 import { RemoteRuntime } from './remote-runtime.js'
 import { Replica } from './replica.js'
+import { zonesOf, type SentZone } from './zone-slices.js'
 
 /** Records leave a process this often, or when there are enough of them. Ended by force, it loses those since then. */
 const RECORDS_INTERVAL_MS = 50
 
 interface Started {
-  readonly start: ProcessStart
+  readonly start: Omit<ProcessStart, 'config'>
+  /** The first configuration. */
+  readonly config: ProcessConfig
   readonly log: Log
   readonly replica: Replica
   readonly egress: GuardedEgress
@@ -41,12 +46,17 @@ export class ServingProcess {
   #challengeKeys: readonly Buffer[] = []
   #ticketKeys: Buffer = Buffer.alloc(0)
   readonly #ports = new Set<number>()
+  readonly #slices = new EventLoopYield()
+  /** Zones of the next configuration. */
+  #sent: SentZone[] = []
+  #config: ProcessConfig | undefined
 
   constructor(daemon: () => DaemonChannel) {
     this.#daemon = daemon
   }
 
   readonly handlers: Handlers<ProcessCalls> = {
+    zones: ({ isFirst, zones }) => void (this.#sent = isFirst ? [...zones] : [...this.#sent, ...zones]),
     start: async (start) => await this.#start(start),
     load: (rows) => this.#state.replica.load(rows),
     open: async () => await this.#open(),
@@ -76,7 +86,8 @@ export class ServingProcess {
   }
 
   async #start(start: ProcessStart): Promise<void> {
-    const { config, number } = start
+    const { number } = start
+    const config = (this.#config = this.#whole(start.config))
     process.title = `edged proxy ${number}`
     const log = openLog(config.log).child({ process: number })
     const metrics = this.#metrics
@@ -91,13 +102,13 @@ export class ServingProcess {
     const resolve = fairResolve(systemResolve)
     const emitter = new SpoolEmitter({ spools: remoteSpools(send), intervalMs: RECORDS_INTERVAL_MS, ...options })
     const egress = new GuardedEgress(await readEgress(config.egress), { log, metrics, resolve })
-    this.#started = { start, log, replica: new Replica(log), egress, emitter, counts }
+    this.#started = { start, config, log, replica: new Replica(log), egress, emitter, counts }
     await emitter.want(start.wanted)
   }
 
   async #open(): Promise<void> {
-    const { start, log, replica, egress, emitter, counts } = this.#state
-    const { config, demoOrigin } = start
+    const { start, config, log, replica, egress, emitter, counts } = this.#state
+    const { demoOrigin } = start
     const edge = await Edge.open(config, {
       store: replica,
       blobs: await this.#blobs(config),
@@ -126,15 +137,26 @@ export class ServingProcess {
     return listening(this.#proxy)
   }
 
-  async #reconfigure(config: ProcessConfig, ports: readonly number[]): Promise<Listening> {
-    if (!this.#edge || !this.#proxy) throw new Error('the process does not listen')
+  async #reconfigure(given: SlicedConfig, ports: readonly number[]): Promise<Listening> {
+    const old = this.#config
+    const next = this.#whole(given)
+    if (!this.#edge || !this.#proxy || !old) throw new Error('the process does not listen')
     const { log, egress } = this.#state
+    const config = await withUnchanged(old, next, () => this.#slices.yieldToEventLoop())
     const rules = await readEgress(config.egress)
     await this.#edge.reconfigure(config)
     egress.use(rules)
     for (const port of ports) this.#ports.add(port)
     log.level = config.log.level
+    this.#config = config
     return listening(this.#proxy)
+  }
+
+  /** Returns a configuration with the zones that were sent before it. */
+  #whole(config: SlicedConfig): ProcessConfig {
+    const zones = zonesOf(this.#sent, this.#config?.zones ?? [])
+    this.#sent = []
+    return { ...config, zones }
   }
 
   readonly #bind: Bind = async (server: Server, address, name) => {

@@ -25,20 +25,24 @@ export class Balancer {
   readonly retries: number
   readonly health: HealthOptions | undefined
   readonly #strategy: Strategy
+  readonly #options: readonly PeerOptions[]
   #savedRetries = MAX_SAVED_RETRIES
 
-  /** `known`: the origins of the zone before, which retain their state. */
+  /** `known`: the origins of the zone before, which retain their state, and their options until {@link use}. */
   constructor({ peers, balance, retries, health }: BalancerOptions, known: readonly Peer[] = []) {
-    this.peers = peers.map((options) => {
-      const peer = known.find(({ url }) => url === options.url)
-      if (!peer) return new Peer(options)
-      peer.options = options
-      if (!health) peer.uncheck()
-      return peer
-    })
+    this.peers = peers.map((options) => known.find(({ url }) => url === options.url) ?? new Peer(options))
+    this.#options = peers
     this.retries = retries
     this.health = health
     this.#strategy = strategyOf(balance)
+  }
+
+  /** Called when the zone is in force: applies the options to origins that were known before. */
+  use(): void {
+    for (const [index, peer] of this.peers.entries()) {
+      peer.options = this.#options[index]!
+      if (!this.health) peer.uncheck()
+    }
   }
 
   /** Returns the origin for a new request. */
@@ -79,18 +83,38 @@ function rankOf(peer: Peer, now: number): number {
   return (backup ? 2 : 0) + (peer.isFull ? 1 : 0)
 }
 
+interface KnownBalancer {
+  /** Text of its options. */
+  readonly key: string
+  readonly balancer: Balancer
+}
+
 /** The balancers of all zones. A zone whose origins are unchanged retains its balancer, and an origin its state. */
 export class Balancers {
-  #byZone = new Map<string, { key: string; balancer: Balancer }>()
+  readonly #byZone = new Map<string, KnownBalancer>()
 
   /** Returns the balancer of a zone. */
   of(zone: string, options: BalancerOptions): Balancer {
-    const known = this.#byZone.get(zone)
-    const key = JSON.stringify(options)
-    if (known?.key === key) return known.balancer
-    const balancer = new Balancer(options, known?.balancer.peers)
-    this.#byZone.set(zone, { key, balancer })
-    return balancer
+    return this.#put(zone, balancerFor(options, this.#byZone.get(zone)))
+  }
+
+  /** Returns balancers of a configuration that is not in force yet: these are unchanged until then. */
+  next(): NextBalancers {
+    const changed = new Map<string, KnownBalancer>()
+    let isInForce = false
+    return {
+      of: (zone, options) => {
+        if (isInForce) return this.of(zone, options)
+        const found = balancerFor(options, changed.get(zone) ?? this.#byZone.get(zone))
+        changed.set(zone, found)
+        return found.balancer
+      },
+      use: () => {
+        for (const [zone, known] of changed) this.#put(zone, known)
+        changed.clear()
+        isInForce = true
+      },
+    }
   }
 
   /** Forgets zones that were deleted. */
@@ -98,8 +122,26 @@ export class Balancers {
     for (const zone of zones) this.#byZone.delete(zone)
   }
 
-  /** Forgets zones that do not exist any more. */
-  retain(zones: ReadonlySet<string>): void {
-    for (const zone of this.#byZone.keys()) if (!zones.has(zone)) this.#byZone.delete(zone)
+  /** Forgets zones for which `exists` returns false. */
+  retain(exists: (zone: string) => boolean): void {
+    for (const zone of this.#byZone.keys()) if (!exists(zone)) this.#byZone.delete(zone)
   }
+
+  #put(zone: string, next: KnownBalancer): Balancer {
+    if (this.#byZone.get(zone) !== next) {
+      this.#byZone.set(zone, next)
+      next.balancer.use()
+    }
+    return next.balancer
+  }
+}
+
+/** Balancers that are in force when `use` is called. */
+export interface NextBalancers extends Pick<Balancers, 'of'> {
+  use(): void
+}
+
+function balancerFor(options: BalancerOptions, known: KnownBalancer | undefined): KnownBalancer {
+  const key = JSON.stringify(options)
+  return known?.key === key ? known : { key, balancer: new Balancer(options, known?.balancer.peers) }
 }

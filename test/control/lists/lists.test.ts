@@ -343,7 +343,9 @@ t.test('changes are in force for the proxy at once, of one account and not of ot
   const [mine] = (await api.call('GET', PATH)).body.result.filter(({ name }: { name: string }) => name === 'mine')
   await api.call('DELETE', `${PATH}/${mine.id}`)
   t.equal(own.has(address('11.0.0.1')), false)
-  served.configure([{ name: 'given', kind: 'ip', items: [] }])
+  const use = await served.prepare([{ name: 'given', kind: 'ip', items: [] }])
+  t.equal(given.has(address('192.0.2.77')), true, 'until it is in force')
+  use()
   t.equal(given.has(address('192.0.2.77')), false)
 })
 
