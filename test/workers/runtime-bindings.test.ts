@@ -39,6 +39,12 @@ t.test('bindings of a script work, and the API sees the same data', skip, async 
         await env.KV.delete('d')
         return [value, metadata, keys.map(({ name, metadata }) => [name, metadata]), [...many], await env.KV.get('none')]
       },
+      async kvLimits(env) {
+        const reason = (reading) => reading.then(() => 'read', ({ message }) => message)
+        const reads = [env.KV.get([]), env.KV.get(['c'], 'arrayBuffer'), env.KV.get('c', { cacheTtl: 29 }),
+          env.KV.get(['c'], { cacheTtl: 29 }), env.KV.get(['c'], { type: 'json', cacheTtl: 30 }), env.KV.get('c', { cacheTtl: 30 })]
+        return await Promise.all(reads.map(reason))
+      },
       async service(env) { return [await (await env.TARGET.fetch('http://x/')).text(), await env.ADMIN.add(1, 2)] },
       async missing(env) { return await env.MISSING.fetch('http://x/').catch((error) => error.message) },
       counter: async (env) => await env.COUNTER.getByName('one').next(),
@@ -85,6 +91,14 @@ t.test('bindings of a script work, and the API sees the same data', skip, async 
       ['none', null],
     ],
     null,
+  ])
+  t.same(await run('kvLimits'), [
+    'KV GET_BULK failed: 400 1 to 100 keys can be read at once',
+    'KV GET_BULK failed: 400 "arrayBuffer" is not "text" or "json"',
+    'KV GET failed: 400 cacheTtl must be at least 30 seconds',
+    'KV GET_BULK failed: 400 cacheTtl must be at least 30 seconds',
+    'read',
+    'read',
   ])
   const values = `/storage/kv/namespaces/${kv.result.id}/values`
   t.same((await daemon.api('GET', `${values}/c`)).body, { n: 1 })

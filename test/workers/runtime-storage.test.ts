@@ -25,6 +25,9 @@ t.test('a bucket is the same for a script and for the API', skip, async (t) => {
       return ['body' in differs, differs.etag === etag, stays]
     },
     async wrong(env) { return await env.FILES.put('x', 'y', { md5: '0'.repeat(32) }).catch((error) => error.message) },
+    async limits(env) {
+      return await Promise.all([0, 1001].map((limit) => env.FILES.list({ limit }).catch((error) => error.message)))
+    },
     async list(env) {
       for (const key of ['a', 'dir/2', 'dir/sub/3']) await env.FILES.put(key, key, { customMetadata: { key } })
       const first = await env.FILES.list({ limit: 2, include: ['customMetadata'] })
@@ -63,6 +66,7 @@ t.test('a bucket is the same for a script and for the API', skip, async (t) => {
   t.same(await run('read'), ['hello', 'ell', { offset: 1, length: 3 }, 'lo', null, null])
   t.same(await run('conditions'), [false, true, null])
   t.match(await run('wrong'), /10037/)
+  t.match(await run('limits'), [/10022/, /10022/])
   t.same(await run('list'), [
     [
       ['a', 'a'],

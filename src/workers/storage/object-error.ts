@@ -6,6 +6,7 @@ export const OBJECT_ERRORS = {
   metadataTooLarge: [400, 10012],
   badKey: [400, 10020],
   tooMany: [429, 10022],
+  badLimit: [400, 10022],
   noUpload: [400, 10024],
   badPart: [400, 10025],
   badArgument: [400, 10029],

@@ -8,6 +8,7 @@ const MAX_LIST = 1000
 const MAX_BULK = 100
 const MAX_BULK_BODY_BYTES = 1024 * 1024
 const MIN_TTL_SECONDS = 60
+const MIN_CACHE_TTL_SECONDS = 30
 
 export interface KvDeps {
   readonly store: Store
@@ -17,7 +18,8 @@ export interface KvDeps {
 
 /** KV namespaces as the runtime reads and writes them. */
 export function kvResource({ store, clock, values }: KvDeps): ResourceHandler {
-  const read = async (call: ResourceCall, key: string): Promise<ResourceResponse> => {
+  const read = async (call: ResourceCall, key: string, query: URLSearchParams): Promise<ResourceResponse> => {
+    checkCacheTtl(query.get('cache_ttl'))
     const found = values.find(call.scope, call.id, key)
     if (!found) return { status: 404, message: 'Not Found' }
     const { metadata } = found
@@ -29,8 +31,11 @@ export function kvResource({ store, clock, values }: KvDeps): ResourceHandler {
   }
 
   const readBulk = async (call: ResourceCall): Promise<ResourceResponse> => {
-    const { keys, type, withMetadata } = parsed(await call.body(MAX_BULK_BODY_BYTES)) as BulkGet
-    if (!Array.isArray(keys) || keys.length > MAX_BULK) throw new ResourceError(400, `at most ${MAX_BULK} keys`)
+    const { keys, type = 'text', withMetadata, cacheTtl } = parsed(await call.body(MAX_BULK_BODY_BYTES)) as BulkGet
+    if (!Array.isArray(keys) || keys.length === 0 || keys.length > MAX_BULK)
+      throw new ResourceError(400, `1 to ${MAX_BULK} keys can be read at once`)
+    if (type !== 'text' && type !== 'json') throw new ResourceError(400, `"${type}" is not "text" or "json"`)
+    checkCacheTtl(cacheTtl)
     const entries = keys.map(async (key): Promise<[string, unknown]> => {
       const found = values.find(call.scope, call.id, String(key))
       if (!found) return [key, null]
@@ -86,7 +91,7 @@ export function kvResource({ store, clock, values }: KvDeps): ResourceHandler {
       throw new ResourceError(414, `key is longer than ${KV_LIMITS.key} bytes`)
     try {
       if (call.method === 'POST' && path === 'bulk/get') return await readBulk(call)
-      if (call.method === 'GET') return path === '' ? list(call, query) : await read(call, key)
+      if (call.method === 'GET') return path === '' ? list(call, query) : await read(call, key, query)
       if (call.method === 'PUT') return await write(call, key, query)
       if (call.method === 'DELETE') {
         await values.remove(call.scope, call.id, [key])
@@ -105,6 +110,7 @@ interface BulkGet {
   readonly keys?: readonly string[]
   readonly type?: string
   readonly withMetadata?: boolean
+  readonly cacheTtl?: unknown
 }
 
 const json = (value: unknown): ResourceResponse => ({
@@ -137,6 +143,12 @@ function decoded(path: string): string {
   } catch {
     throw new ResourceError(400, 'the key is not valid percent-encoding')
   }
+}
+
+/** Values are not cached here; a time that the hosted service rejects is rejected here too. */
+function checkCacheTtl(seconds: unknown): void {
+  if (seconds !== undefined && seconds !== null && !(Number(seconds) >= MIN_CACHE_TTL_SECONDS))
+    throw new ResourceError(400, `cacheTtl must be at least ${MIN_CACHE_TTL_SECONDS} seconds`)
 }
 
 /** Unix time in seconds. Undefined if the value does not expire. */

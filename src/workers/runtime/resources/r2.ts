@@ -75,7 +75,7 @@ export function r2Resource(objects: Objects, uploads: ObjectUploads): ResourceHa
     },
     list({ scope, bucket }, request) {
       const { limit = MAX_LIST, prefix, delimiter, cursor, startAfter, include = [] } = request
-      if (!(limit >= 1 && limit <= MAX_LIST)) throw new ObjectError('badArgument', `limit is 1 to ${MAX_LIST}`)
+      if (!(limit >= 1 && limit <= MAX_LIST)) throw new ObjectError('badLimit', `limit is 1 to ${MAX_LIST}`)
       const after = cursor === undefined ? startAfter : Buffer.from(cursor, 'base64url').toString('utf8')
       const listed = objects.list(scope, bucket, { prefix, delimiter, after, limit })
       return reply({
