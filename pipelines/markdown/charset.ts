@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 as isUtf8Text } from 'node:buffer'
-import { CodeUnits } from './code-units.js'
 import { decoderFor, encodingOf, wholeCharacters, type BytesDecoder } from './encodings.js'
+import { pageScanner } from './page-scanner.js'
 import { OpenTag } from './tag.js'
 
 /** Bytes of a page in which a declaration of its encoding counts. WHATWG HTML, 13.2.3.2. */
@@ -159,7 +159,8 @@ function readable(found: RegExpExecArray | null): string | undefined {
 /** The prescan of the WHATWG standard: reads tags anywhere, in scripts too, but not in comments. */
 function metaEncoding(html: string): string | undefined {
   const tag = new OpenTag()
-  tag.within(html, new CodeUnits().fill(html))
+  pageScanner().fill(html, true)
+  tag.within(html)
   let next = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', next)) {
     next = at + 1

@@ -27,23 +27,3 @@ export class CodeUnits {
     return units
   }
 }
-
-/** Characters that are compared one by one before the native search, which is slow to start. */
-const NEAR = 96
-
-/** Returns the next position of `char`, with code `unit`, at or after `from`, or -1. `units` are those of `text`. */
-export function indexOfUnit(text: string, units: Uint16Array, char: string, unit: number, from: number): number {
-  const near = Math.min(text.length, from + NEAR)
-  let at = from | 0
-  // Four per iteration: the overhead of an iteration is most of its time.
-  for (const last = near - 3; at < last; at += 4) {
-    if (units[at] === unit) return at
-    if (units[at + 1] === unit) return at + 1
-    if (units[at + 2] === unit) return at + 2
-    if (units[at + 3] === unit) return at + 3
-  }
-  for (; at < near; at++) {
-    if (units[at] === unit) return at
-  }
-  return near === text.length ? -1 : text.indexOf(char, near)
-}

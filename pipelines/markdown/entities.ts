@@ -64,14 +64,20 @@ const CODE_UNITS = new CodeUnits()
 export const decodeText = (text: string): string => decode(text, CODE_UNITS.fill(text), 0, lengthOf(text), false)
 
 /** Decodes the part between two positions of a text with these code units. */
-export const decodePart = (text: string, units: Uint16Array, start: number, end: number): string =>
+export const decodePart = (text: string, units: Uint8Array, start: number, end: number): string =>
   decode(text, units, start, end, false)
 
 /** Decodes the value of an attribute, where `&` and a name may be part of an address: `?a=1&copy=2`. */
 export const decodeAttribute = (text: string): string => decode(text, CODE_UNITS.fill(text), 0, lengthOf(text), true)
 
 /** Decodes short references with `;` here. From the first other one on, the table of all references is needed. */
-function decode(text: string, units: Uint16Array, start: number, length: number, inAttribute: boolean): string {
+function decode(
+  text: string,
+  units: Uint8Array | Uint16Array,
+  start: number,
+  length: number,
+  inAttribute: boolean,
+): string {
   let decoded = ''
   let from = start
   for (let at = start | 0; at < length; at++) {
@@ -99,7 +105,7 @@ function decode(text: string, units: Uint16Array, start: number, length: number,
 }
 
 /** Returns the end of the letters and digits from `start` on. */
-function endOfName(units: Uint16Array, start: number, length: number): number {
+function endOfName(units: Uint8Array | Uint16Array, start: number, length: number): number {
   for (let end = start | 0; end < length; end++) {
     const char = units[end] as number
     const isName = (char >= 0x61 && char <= 0x7a) || (char >= 0x30 && char <= 0x39) || (char >= 0x41 && char <= 0x5a)
@@ -109,7 +115,7 @@ function endOfName(units: Uint16Array, start: number, length: number): number {
 }
 
 /** Returns the key of a name, 0 for a long one or one with other characters than lower-case letters. */
-function keyAt(units: Uint16Array, start: number, end: number): number {
+function keyAt(units: Uint8Array | Uint16Array, start: number, end: number): number {
   if (end - start > MAX_COMMON) return 0
   let key = 0
   for (let at = start | 0; at < end; at++) {
@@ -121,7 +127,7 @@ function keyAt(units: Uint16Array, start: number, end: number): number {
 }
 
 /** Returns a character by its number, decimal or after an `x`, except for those that HTML replaces or rejects. */
-function decodeNumber(units: Uint16Array, start: number, end: number): string | undefined {
+function decodeNumber(units: Uint8Array | Uint16Array, start: number, end: number): string | undefined {
   const isHex = start < end && ((units[start] as number) | 0x20) === LETTER_X
   const first = isHex ? start + 1 : start
   if (end === first || end - first > 5) return undefined
@@ -137,7 +143,7 @@ function decodeNumber(units: Uint16Array, start: number, end: number): string | 
 }
 
 /** Returns whether a text between two positions may have a reference to white space: by number, `&Tab;`, `&NewLine;`. */
-export function maySpace(units: Uint16Array, start: number, end: number): boolean {
+export function maySpace(units: Uint8Array | Uint16Array, start: number, end: number): boolean {
   for (let at = start | 0; at < end; at++) {
     if (units[at] !== AMPERSAND) continue
     const next = units[at + 1]
@@ -147,7 +153,7 @@ export function maySpace(units: Uint16Array, start: number, end: number): boolea
 }
 
 /** Returns whether the number of a reference is at most that of the space. */
-function isLow(units: Uint16Array, start: number, end: number): boolean {
+function isLow(units: Uint8Array | Uint16Array, start: number, end: number): boolean {
   const isHex = ((units[start] as number) | 0x20) === LETTER_X
   const base = isHex ? 16 : 10
   let number = 0

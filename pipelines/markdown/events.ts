@@ -27,7 +27,7 @@ export interface Tag {
    * Returns what `read` returns for the undecoded value of an attribute, as code units between two positions: nothing is
    * copied. 0 if the tag does not have it, -1 if only `attribute` can return it.
    */
-  attributeUnits(name: string, read: (units: Uint16Array, start: number, end: number) => number): number
+  attributeUnits(name: string, read: (units: Uint8Array, start: number, end: number) => number): number
   /** The last result of `attribute` is printable ASCII that needs no escapes as an address. */
   readonly valueIsPlain: boolean
   /** The last result of `attribute` needs no escapes as a title. */

@@ -4,10 +4,6 @@ export type Content = 'data' | 'rcdata' | 'rawtext' | 'script' | 'plaintext' | '
 /** Properties of an element that the tokenizer needs. */
 export interface ElementName {
   readonly name: string
-  /** The characters of the name: an array of numbers is compared faster than a string. */
-  readonly codes: Uint8Array
-  /** Its key if that identifies it: for at most four letters; otherwise 0. */
-  readonly shortKey: number
   /** Position in the table, for counters. */
   readonly id: number
   readonly content: Content
@@ -60,18 +56,6 @@ const OTHERS =
   amp-iframe amp-youtube amp-vimeo amp-dailymotion amp-twitter amp-instagram amp-facebook lite-youtube lite-vimeo youtube-video
   vimeo-video mmultiscripts mprescripts none`)
 
-/**
- * Adds a character to the key of a name, which consists of its last four characters, in any case. Begin with 0. Each
- * name of one to four ASCII letters has a unique key.
- */
-export const mix = (key: number, char: number) => (key << 8) | (char | 0x20)
-
-function keyOf(name: string): number {
-  let key = 0
-  for (let at = 0; at < name.length; at++) key = mix(key, name.charCodeAt(at))
-  return key
-}
-
 /** Returns a name as engines store the keys of objects, which they compare by their address. */
 const interned = (name: string): string => Object.keys({ [name]: true })[0] as string
 
@@ -79,8 +63,6 @@ const TABLE: readonly ElementName[] = [
   ...new Set([...CONTENT.keys(), ...INTEGRATION.keys(), ...VOID, ...CLOSES, ...BREAKOUT, ...TABLE_PARTS, ...OTHERS]),
 ].map((name, id) => ({
   name: interned(name),
-  shortKey: /^[a-z]{1,4}$/.test(name) ? keyOf(name) : 0,
-  codes: Uint8Array.from(name, (char) => char.charCodeAt(0)),
   id,
   content: CONTENT.get(name) ?? 'data',
   isVoid: VOID.has(name),
@@ -95,18 +77,10 @@ const TABLE: readonly ElementName[] = [
 /** Number of names in the table: one more than the greatest `id`. */
 export const KNOWN_NAMES = TABLE.length
 
-const SLOT_BITS = 10
-const SLOTS = 1 << SLOT_BITS
-const slotOf = (key: number) => Math.imul(key, 0x9e3779b1) >>> (32 - SLOT_BITS)
-const slots: (ElementName | undefined)[] = Array.from({ length: SLOTS })
+/** The rows of the table by their id, and behind them undefined, for names that it does not have. */
+export const ELEMENTS: readonly (ElementName | undefined)[] = [...TABLE, undefined]
 
 const BY_NAME: ReadonlyMap<string, ElementName> = new Map(TABLE.map((element) => [element.name, element]))
-
-for (const element of TABLE) {
-  let slot = slotOf(keyOf(element.name))
-  while (slots[slot] !== undefined) slot = (slot + 1) & (SLOTS - 1)
-  slots[slot] = element
-}
 
 /** Returns whether `html` has `name`, which is in lower case, at `start`, in any case. Nothing is copied. */
 export function matches(html: string, start: number, name: string): boolean {
@@ -119,44 +93,13 @@ export function matches(html: string, start: number, name: string): boolean {
 }
 
 /** Returns whether `units` have `name`, which is in lower case, at `start`, in any case. */
-export function unitsMatch(units: Uint16Array, start: number, name: string): boolean {
+export function unitsMatch(units: Uint8Array, start: number, name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     const char = units[start + at] as number
     const lower = char >= 0x41 && char <= 0x5a ? char + 0x20 : char
     if (lower !== name.charCodeAt(at)) return false
   }
   return true
-}
-
-/** Returns whether `units` have the name with these codes, in any case, between two positions. */
-export function hasName(units: Uint16Array, start: number, end: number, codes: Uint8Array): boolean {
-  const { length } = codes
-  if (end - start !== length) return false
-  for (let at = 0; at < length; at++) {
-    const char = units[start + at] as number
-    const code = codes[at] as number
-    if (char !== code && (char < 0x41 || char > 0x5a || char + 0x20 !== code)) return false
-  }
-  return true
-}
-
-/**
- * Returns the element with this key whose name is in `units` between two positions, or undefined if the table does not
- * have it. `isAscii`: the name is ASCII only.
- */
-export function elementAt(
-  units: Uint16Array,
-  start: number,
-  end: number,
-  key: number,
-  isAscii: boolean,
-): ElementName | undefined {
-  for (let slot = slotOf(key); ; slot = (slot + 1) & (SLOTS - 1)) {
-    const element = slots[slot]
-    if (element === undefined) return undefined
-    if (element.shortKey === key && isAscii && end - start <= 4) return element
-    if (hasName(units, start, end, element.codes)) return element
-  }
 }
 
 /** Converts A to Z to lower case and NUL to the replacement character, as in tag and attribute names. */

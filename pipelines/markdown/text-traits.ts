@@ -20,6 +20,3 @@ export const SPACE_BEFORE = 64
 export const SPACE_AFTER = 128
 /** Everything but that: what is not known of a text. */
 export const ANYTHING = OUTER_SPACE | INNER_SPACE | SPECIALS | AMPERSAND | NUL
-
-/** The traits of a text that was put together or decoded: that it is blank, or that it may have any of them. */
-export const traitsOf = (text: string): number => (/[^\t\n\f\r ]/.test(text) ? ANYTHING : BLANK | OUTER_SPACE)

@@ -1,15 +1,26 @@
 import { part } from './characters.js'
-import { CodeUnits, indexOfUnit } from './code-units.js'
 import { readDoctype } from './doctype.js'
 import { decodePart, decodeText, maySpace, unfinishedReference } from './entities.js'
 import type { Events, Tokenizer } from './events.js'
 import { LineEnds, withLineFeeds } from './line-ends.js'
 import { elementNamed, matches, type Content } from './names.js'
 import { OpenElements } from './open-elements.js'
+import { pageScanner } from './page-scanner.js'
 import { RawText } from './raw-text.js'
 import { OpenTag } from './tag.js'
-import { FOREIGN, TextScan } from './text-scan.js'
-import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, OUTER_SPACE, traitsOf } from './text-traits.js'
+import {
+  FOREIGN,
+  RETURNS,
+  START_TAG,
+  STOP_DECLARATION,
+  STOP_END,
+  STOP_TAG,
+  TEXT,
+  TOKEN_SIZE,
+  TOKENS,
+} from './scanner/layout.js'
+import { TextScan, traitsOf } from './text-scan.js'
+import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE } from './text-traits.js'
 import { decodeUtf8Text, startOfCharacter } from './utf8-text.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
@@ -24,21 +35,18 @@ const PIECE = 32_768
 /** Maximum length of a token that was not finished and is put in front of a part of what follows only. */
 const CARRIED = 1024
 
-/** One for all pages: they are filled, read and done with in one call, and a page that waits for more holds no memory. */
-const CODE_UNITS = new CodeUnits()
+/** Where the first token is. */
+const FIRST = TOKENS / 4
 
 /** Characters that may be bytes of UTF-8. */
 const FOREIGN_TEXT = /[\u0080-\u00ff]/
 
-const SLASH = 0x2f
-const LESS = 0x3c
 const EXCLAMATION = 0x21
 const GREATER = 0x3e
 const DASH = 0x2d
 const QUESTION = 0x3f
 const RETURN = 0x0d
 
-const isLetter = (char: number) => (char >= 0x61 && char <= 0x7a) || (char >= 0x41 && char <= 0x5a)
 const mayBeHalf = (char: number) => (char >= 0xd800 && char <= 0xdbff) || char === RETURN
 
 /**
@@ -60,7 +68,8 @@ export class HtmlTokenizer implements Tokenizer {
   #unread = ''
   /** The part of it that is being read, from `#at` on. */
   #html = ''
-  #units: Uint16Array = CODE_UNITS.units
+  readonly #scanner = pageScanner()
+  #units: Uint8Array = this.#scanner.units
   #at = 0
   /** What is not read yet is UTF-8 with one character for each byte. Each text is decoded when it is reported. */
   #isUtf8 = false
@@ -122,10 +131,10 @@ export class HtmlTokenizer implements Tokenizer {
       if (to < text.length && this.#isUtf8) to = startOfCharacter(text, to)
       if (to < text.length && mayBeHalf(text.charCodeAt(to - 1))) to--
       this.#html = from < 0 ? start.slice(from) + text.slice(0, to) : text.slice(from, to)
-      this.#units = CODE_UNITS.fill(this.#html)
-      this.#tag.within(this.#html, this.#units, this.#isUtf8)
+      this.#scanner.fill(this.#html, this.#isUtf8)
+      this.#units = this.#scanner.units
+      this.#tag.within(this.#html, this.#isUtf8)
       this.#at = 0
-      this.#scan.end = -1
       while (this.#step(ended && to === text.length));
       from += this.#at
       // A token that is longer than the piece is read again with more behind it.
@@ -158,59 +167,35 @@ export class HtmlTokenizer implements Tokenizer {
   }
 
   #data(ended: boolean): boolean {
-    const html = this.#html
-    const units = this.#units
+    const scanner = this.#scanner
+    const { table } = scanner
     const tag = this.#tag
-    let textStart = this.#at | 0
-    let from = textStart
     for (;;) {
-      const at = this.#nextLess(textStart, from) | 0
-      if (at < 0) {
-        this.#lastText(textStart, ended)
-        return false
+      const end = FIRST + scanner.scan(this.#at, this.#html.length) * TOKEN_SIZE
+      this.#at = scanner.stopAt
+      for (let token = FIRST; token < end; token += TOKEN_SIZE) {
+        const kind = table[token]
+        if (kind === TEXT) {
+          if (!this.#elements.skipping) this.#text(token)
+        } else {
+          tag.take(token)
+          if (kind === START_TAG) {
+            // The last one only.
+            if (this.#opened()) return true
+          } else if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id, this.#elements.isStray)
+        }
       }
-      const char = units[at + 1] as number
-      if (isLetter(char)) {
-        if (textStart < at) this.#text(textStart, at)
-        const end = tag.read(at + 1) | 0
-        if (end < 0) return this.#wait(at, ended)
-        textStart = from = end
-        if (this.#opened()) {
-          this.#at = end
-          return true
-        }
-      } else if (char === SLASH && isLetter(units[at + 2] as number)) {
-        if (textStart < at) this.#text(textStart, at)
-        const end = tag.readEnd(at + 2) | 0
-        if (end < 0) return this.#wait(at, ended)
-        textStart = from = end
-        if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id, this.#elements.isStray)
-      } else if (char === SLASH && units[at + 2] === GREATER) {
-        if (textStart < at) this.#text(textStart, at)
-        textStart = from = at + 3
-      } else if (at + (char === SLASH ? 2 : 1) === html.length) {
-        // The page may go on after a `<` or `</`; if it does not, that is text.
-        if (ended) {
-          from = html.length
-          continue
-        }
-        if (textStart < at) this.#text(textStart, at)
-        return this.#wait(at, false)
-      } else if (char === SLASH || char === EXCLAMATION || char === QUESTION) {
-        if (textStart < at) this.#text(textStart, at)
-        return this.#declaration(at, ended)
-      } else {
-        from = at + 1
+      switch (scanner.stop) {
+        case STOP_END:
+          this.#lastText(this.#at, scanner.stopLess, ended)
+          return false
+        case STOP_TAG:
+          return this.#wait(this.#at, ended)
+        case STOP_DECLARATION:
+          return this.#declaration(this.#at, ended)
+        default:
       }
     }
-  }
-
-  /** Where the next `<` stands at or after `from`, -1 if nowhere. The text before it is scanned on the way. */
-  #nextLess(textStart: number, from: number): number {
-    const html = this.#html
-    if (from > textStart || this.#elements.skipping) return indexOfUnit(html, this.#units, '<', LESS, from)
-    const at = this.#scan.readOn(this.#units, from, html.length)
-    return at === html.length ? -1 : at
   }
 
   /** The markup at `at` is not finished. What the page ends in is no token and is dropped. */
@@ -379,18 +364,20 @@ export class HtmlTokenizer implements Tokenizer {
     return false
   }
 
-  /** Reports the text from `start` to the end of what is there, but for a character reference that may go on. */
-  #lastText(start: number, ended: boolean): void {
+  /** Reports the text from `start` to the end of what is there, but for a `<` or a character reference that may go on. */
+  #lastText(start: number, less: number, ended: boolean): void {
     const html = this.#html
-    const end = ended ? html.length : unfinishedReference(html, start)
-    if (start < end) this.#text(start, end)
+    const end = ended ? html.length : less < html.length ? less : unfinishedReference(html, start)
     this.#at = end
+    if (start === end || this.#elements.skipping) return
+    this.#scanner.scanText(start, end)
+    this.#text(FIRST)
   }
 
-  #text(start: number, end: number): void {
-    if (this.#elements.skipping) return
+  #text(token: number): void {
     const scan = this.#scan
-    if (scan.start !== start || scan.end !== end) scan.read(this.#units, start, end)
+    scan.take(this.#scanner.table, token)
+    const { start, end } = scan
     const hasReferences = (scan.traits & AMPERSAND) !== 0
     if ((scan.traits & NUL) !== 0 || (hasReferences && maySpace(this.#units, scan.from, scan.to))) {
       const text = decodeText(withLineFeeds(this.#slice(start, end)))
@@ -399,12 +386,15 @@ export class HtmlTokenizer implements Tokenizer {
     }
     const events = this.#events
     if (events.collapses !== true) {
-      events.text(this.#decoded(start, end), (scan.traits & ~FOREIGN) | scan.outerSpace)
+      events.text(
+        this.#decoded(start, end),
+        (scan.traits & ~(FOREIGN | RETURNS | SPACE_BEFORE | SPACE_AFTER)) | scan.outerSpace,
+      )
     } else if (scan.from === scan.to) {
       events.text(' ', BLANK | OUTER_SPACE)
     } else {
       const { traits } = scan
-      events.text(this.#collapsed(), (traits & ~(INNER_SPACE | FOREIGN)) | scan.spaces)
+      events.text(this.#collapsed(), traits & ~(INNER_SPACE | FOREIGN | RETURNS))
     }
   }
 
@@ -423,7 +413,8 @@ export class HtmlTokenizer implements Tokenizer {
 
   /** Returns the text between two positions, which was scanned, with its characters of UTF-8 and its references decoded. */
   #decoded(start: number, end: number): string {
-    const { traits, hasReturns } = this.#scan
+    const { traits } = this.#scan
+    const hasReturns = (traits & RETURNS) !== 0
     const isForeign = (traits & FOREIGN) !== 0 && this.#isUtf8
     if (!hasReturns && !isForeign && (traits & AMPERSAND) !== 0) return decodePart(this.#html, this.#units, start, end)
     const raw = part(this.#html, start, end)

@@ -22,7 +22,7 @@ export function decodeUtf8Text(text: string): string {
 const isContinuation = (byte: number): boolean => byte >= 0x80 && byte < 0xc0
 
 /** Returns the character whose bytes of UTF-8 begin at `at`, which is not ASCII; -1 if they are malformed. */
-export function codePointAt(bytes: Uint16Array, at: number): number {
+export function codePointAt(bytes: Uint8Array, at: number): number {
   const first = bytes[at] as number
   const second = (bytes[at + 1] as number) ^ 0x80
   if (first < 0xc2 || first > 0xf4 || second > 0x3f) return -1

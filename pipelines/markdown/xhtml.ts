@@ -5,7 +5,7 @@ import type { Events, Tag, Tokenizer } from './events.js'
 import { LineEnds } from './line-ends.js'
 import { idOf, isVoid, lowerName } from './names.js'
 import { NotConvertible } from './not-convertible.js'
-import { traitsOf } from './text-traits.js'
+import { traitsOf } from './text-scan.js'
 
 /** Elements of these are known without their prefix: `h:p` is `p` where `h` is bound to XHTML. */
 const KNOWN_NAMESPACES: ReadonlySet<string> = new Set([

@@ -121,7 +121,7 @@ export class NameStates {
   }
 
   /** Returns the parts that the text between two positions names: bits, or -1 if it has to be decoded. */
-  read(units: Uint16Array, start: number, end: number, kinds: Uint8Array): number {
+  read(units: Uint8Array | Uint16Array, start: number, end: number, kinds: Uint8Array): number {
     let steps = this.#steps
     let found = 0
     let row = 0

@@ -81,7 +81,7 @@ const STATES = new NameStates(
 )
 
 /** Returns the parts that the text between two positions names: bits, or -1 if it has to be decoded. */
-export const partsInPage = (units: Uint16Array, start: number, end: number): number => parts(units, start, end, IN_PAGE)
+export const partsInPage = (units: Uint8Array, start: number, end: number): number => parts(units, start, end, IN_PAGE)
 
 const code = new Uint16Array(MAX_LENGTH)
 
@@ -92,7 +92,7 @@ export function partsNamed(text: string): number {
   return parts(code, 0, length, DECODED)
 }
 
-function parts(units: Uint16Array, start: number, end: number, kinds: Uint8Array): number {
+function parts(units: Uint8Array | Uint16Array, start: number, end: number, kinds: Uint8Array): number {
   const found = STATES.read(units, start, Math.min(end, start + MAX_LENGTH), kinds)
   return found >= 0 && (found & IS_BODY) !== 0 ? IS_BODY : found
 }
