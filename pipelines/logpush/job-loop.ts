@@ -113,7 +113,7 @@ export class JobLoop {
       if (batch !== undefined) {
         const behind = redo === undefined || redo.free || compare(reader.place, redo.end) >= 0
         const left = behind ? rest : [{ ...redo, name: undefined }, ...rest]
-        if (!(await flights.launch(batch, left))) return
+        if (!(await flights.launch(batch, left)) || (control.changed && left.length === 0)) return
       } else if (redo === undefined || control.leaving || flights.halted) return
       // The settings have changed since, and nothing of it is wanted any more; or it is no longer kept.
       else await flights.skip(reader.place, rest)
@@ -147,7 +147,8 @@ export class JobLoop {
     const dueMs = (from: number) => Math.min(from + intervalMs - clock.now(), began + intervalMs - clock.monotonic())
     try {
       while (!this.#isOver) {
-        const lines = reader.cached?.() ?? (await this.#lines(reader, redo))
+        const known = this.#mayRead(reader, redo) ? reader.cached?.() : undefined
+        const lines = known ?? (await this.#lines(reader, redo))
         if (lines === undefined) {
           if (redo !== undefined) break
           if (batch !== undefined && batch.records > 0) {
@@ -231,9 +232,15 @@ export class JobLoop {
       if (held !== undefined) return held
     }
     const missed = reader.missed
-    const lines = await reader.next()
+    const lines = this.#mayRead(reader, redo) ? await reader.next() : undefined
     if (reader.missed > missed) this.#of.metrics.dropped(reader.missed - missed, 'missing')
     return lines ?? (redo === undefined ? reader.due(this.#deps.clock.now() - BEHIND_MS) : undefined)
+  }
+
+  /** Returns whether further records are for a new batch of these settings. */
+  #mayRead(reader: Reader, redo: PlannedBatch | undefined): boolean {
+    const { limit } = this.#of.control
+    return redo !== undefined || limit === undefined || reader.place.position < limit
   }
 
   async #fill(batch: BatchBuilder, lines: Lines, end: number): Promise<number> {

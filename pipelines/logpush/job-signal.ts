@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { Position } from './spool/types.js'
 
 /** Why a job ends. `finished`: there is nothing more to come, so what there is is delivered, however many tries that takes. */
 export type EndReason = 'shutdown' | 'disabled' | 'deleted' | 'finished'
@@ -8,6 +9,7 @@ export class JobSignal {
   /** Set once; only what is finished can still be ended otherwise. */
   ending: EndReason | undefined
   #changed = false
+  #limit: Position | undefined
   #wake = new AbortController()
   readonly #abort = new AbortController()
 
@@ -19,6 +21,16 @@ export class JobSignal {
   /** It must come to a boundary between batches now. */
   get interrupted(): boolean {
     return this.#changed || (this.ending !== undefined && !this.finished)
+  }
+
+  /** The settings have changed. */
+  get changed(): boolean {
+    return this.#changed
+  }
+
+  /** Records from this position on were accepted after the change, or after the job was disabled. */
+  get limit(): Position | undefined {
+    return this.#limit
   }
 
   /** What is there is all there is. */
@@ -41,12 +53,16 @@ export class JobSignal {
     return this.#abort.signal
   }
 
-  change(): void {
+  /** `end`: the end of the spool, if the settings have changed. */
+  change(end?: Position): void {
     this.#changed = true
+    this.#limit ??= end
     this.#wake.abort()
   }
 
-  end(ending: EndReason): void {
+  /** `end`: the end of the spool, if the job is disabled. */
+  end(ending: EndReason, end?: Position): void {
+    this.#limit ??= end
     if (this.ending === undefined || this.finished) this.ending = ending
     if (!this.finished) this.#wake.abort()
   }
@@ -59,6 +75,7 @@ export class JobSignal {
   settled(): void {
     if (!this.#changed) return
     this.#changed = false
+    if (this.ending === undefined) this.#limit = undefined
     if (!this.interrupted) this.#wake = new AbortController()
   }
 }

@@ -89,17 +89,23 @@ export class JobSupervisor {
     this.#done = this.#run()
   }
 
-  /** Takes over changed settings at the next boundary between batches; a batch that fails is made again. */
+  /**
+   * Takes over changed settings at the next boundary between batches, and for all records that are accepted from now on;
+   * a batch that fails is made again.
+   */
   update(job: TaskJob): void {
     this.#job = job
     this.status.resume()
-    this.#control.change()
+    this.#control.change(this.#of.spool.end)
   }
 
-  /** Resolves when nothing of it runs any more: an upload in progress may finish within `drainMs`. */
+  /**
+   * Resolves when nothing of it runs any more: an upload in progress may finish within `drainMs`. If it is disabled, so
+   * may those of the records that were accepted until now.
+   */
   async end(ending: EndReason, drainMs: number): Promise<void> {
     const control = this.#control
-    control.end(ending)
+    control.end(ending, ending === 'disabled' ? this.#of.spool.end : undefined)
     const over = new AbortController()
     const drained = pause(this.#deps.clock, ending === 'deleted' ? 0 : drainMs, over.signal)
     await Promise.race([this.#done, drained])

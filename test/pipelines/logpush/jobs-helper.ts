@@ -27,7 +27,7 @@ export const DEFAULTS = readConfig('{}', 'f.yaml', {}).logpush
 
 export const ZONE = zone('9f1839b6152d298aca64c4e906b6d074')
 
-const OPTIONS = {
+export const OPTIONS = {
   field_names: ['RayID'],
   record_prefix: '',
   record_template: '{{.RayID}}',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { limitsOf } from '../../../pipelines/logpush/limits.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
-import { Bench, DEFAULTS, rays, refused, textOf, tooLarge, transient, ZONE } from './jobs-helper.js'
+import { Bench, DEFAULTS, OPTIONS, rays, refused, textOf, tooLarge, transient, ZONE } from './jobs-helper.js'
 
 t.test('records arrive after the interval, as one batch named by its times', async (t) => {
   const bench = await Bench.open(t)
@@ -296,6 +296,47 @@ t.test('a disabled job sends what it has read, and nothing of what comes while i
   t.equal(bench.sink().text, textOf(0, 3))
   await bench.clock.until(() => bench.sink('test://other').text.endsWith('"r2"\n'))
   t.match(bench.sink('test://other').text, /lost/, 'which another job gets')
+})
+
+t.test(
+  'records that are accepted after a job was disabled are not delivered, even during its last upload',
+  async (t) => {
+    const bench = await Bench.open(t)
+    let finish = () => {}
+    bench.sink().response = async () => await new Promise<void>((resolve) => (finish = resolve))
+    await bench.job(1, { max_upload_records: 2 })
+    await bench.write(...rays(0, 3))
+    await bench.clock.until(() => bench.sink().attempts.length === 1)
+    await bench.change(1, { enabled: false })
+    const spool = await bench.spools.open('http_requests', ZONE)
+    await bench.write({ RayID: 'late' })
+    const gone = bench.clock.until(() => {
+      finish()
+      return spool.cursors.length === 0
+    })
+    await gone
+    t.equal(bench.sink().text, textOf(0, 3))
+  },
+)
+
+t.test('changed settings are used from the next batch on, although records wait', async (t) => {
+  const bench = await Bench.open(t)
+  let finish = () => {}
+  bench.sink().response = async () => await new Promise<void>((resolve) => (finish = resolve))
+  await bench.job(1, { max_upload_records: 2 })
+  for (let i = 0; i < 20; i += 2) await bench.write(...rays(i, i + 2))
+  await bench.clock.until(() => bench.sink().attempts.length === 1)
+  await bench.change(1, { output_options: { ...OPTIONS, record_suffix: ' new\n' } })
+  await bench.clock.until(() => {
+    finish()
+    return bench.sink().text.split('\n').length > 20
+  })
+  // The batch that waited for the place of the first one was complete.
+  t.equal(bench.sink().text.match(/"\n/g)?.length, 4)
+  t.strictSame(
+    bench.sink().text.match(/r\d+/g),
+    rays(0, 20).map(({ RayID }) => RayID),
+  )
 })
 
 t.test('a job that is removed leaves nothing behind', async (t) => {
