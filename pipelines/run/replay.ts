@@ -36,11 +36,15 @@ export interface ReplayOptions {
   /** Whether each line is a record; else the file is sent as one batch. */
   readonly isLines: boolean
   readonly sink: Sink
+  /** Names the destination, without secrets. */
+  readonly destination: string
   /** For the state; exists. */
   readonly folder: string
   /** A destination that fails for this long ends the run. */
   readonly retryForMs: number
   readonly failing: (message: string) => void
+  /** Called with what the state of an earlier run means for this one. */
+  readonly note: (message: string) => void
   readonly progress: (stats: ReplayStats) => void
   readonly stop: AbortSignal
   readonly clock: Clock
@@ -59,6 +63,7 @@ export interface ReplayStats {
 interface State extends ReplayStats {
   /** Identifies the content. */
   readonly digest: string
+  readonly destination?: string
   /** Bytes of the text of the file that are done. */
   readonly offset: number
   /** Bytes of the file with what failed. */
@@ -154,13 +159,17 @@ class Batches {
     )
   }
 
-  /** Continues where an earlier run of the same content ended. */
+  /** Continues where an earlier run of the same content to the same destination ended. */
   static async open(options: ReplayOptions): Promise<Batches> {
-    const { path, folder } = options
+    const { path, folder, destination, note } = options
     const digest = await digestOf(path)
     const found = await readState(folder)
-    const begin = { digest, offset: 0, failedBytes: 0, read: 0, delivered: 0, failed: 0, batches: 0 }
-    const state = found?.digest === digest ? found : begin
+    const begin = { digest, destination, offset: 0, failedBytes: 0, read: 0, delivered: 0, failed: 0, batches: 0 }
+    const known = found?.digest === digest ? found : undefined
+    const isSame = (known?.destination ?? destination) === destination
+    const state = known !== undefined && isSame ? known : begin
+    if (!isSame) note(`starting over: the state in ${folder} is that of a run to ${known?.destination}`)
+    if (state.read > 0) note(`an earlier run sent ${state.read} records, which are not sent again; see ${folder}`)
     // What was written after the state is written again.
     if (state.failedBytes > 0) await fs.truncate(failedFile(path), state.failedBytes)
     else await fs.rm(failedFile(path), { force: true })
@@ -197,7 +206,7 @@ class Batches {
   }
 
   async #done(records: number, offset: number): Promise<void> {
-    const { path, folder, progress } = this.#options
+    const { path, folder, destination, progress } = this.#options
     const { digest, read, delivered, failed, batches } = this.#state
     const counts = {
       read: read + records,
@@ -206,7 +215,7 @@ class Batches {
       batches: batches + 1,
     }
     const failedBytes = counts.failed > 0 ? (await fs.stat(failedFile(path))).size : 0
-    this.#state = { digest, offset, failedBytes, ...counts }
+    this.#state = { digest, destination, offset, failedBytes, ...counts }
     await writeDurably(fs, join(folder, STATE), JSON.stringify(this.#state))
     progress(this.#state)
   }

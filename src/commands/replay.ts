@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { pino } from 'pino'
 import { lockFolder } from '../../pipelines/run/run-lock.js'
 import { failedFile, replay as send } from '../../pipelines/run/replay.js'
-import { openSink } from '../../sinks/index.js'
+import { openSink, redact } from '../../sinks/index.js'
 import { loadConfig } from '../config/load.js'
 import { outputName, type Pipeline, type PipelineOutput } from '../config/pipeline.js'
 import { isPipelineFile, loadPipelines } from '../config/pipeline-file.js'
@@ -35,7 +35,8 @@ export const replay: DefineCommand = (command) => {
     .addHelpText(
       'after',
       '\nRecords that are rejected again are written to FILE.failed. The progress is stored in the folder FILE.replay: the same\n' +
-        'command continues there, and after the end it sends nothing again. Prints a summary as one line of JSON.\n' +
+        'command continues there, and after the end it sends nothing again; to another destination all is sent. Prints a\n' +
+        'summary as one line of JSON.\n' +
         'Exit codes: 0 all delivered, 2 a file cannot be used, 5 records undelivered, or the file is damaged.',
     )
     .action(async (file: string, options: Options) => await run(resolve(file), options))
@@ -72,7 +73,8 @@ async function run(path: string, options: Options): Promise<void> {
       void (terminal && process.stderr.write(`\r${read} records, ${failed} rejected again `))
     const retryForMs = Number(options.retryFor) * 1000
     const isLines = output === undefined || hasLines(output)
-    const common = { path, isLines, sink, folder, retryForMs, failing, progress, clock, log }
+    const to = { sink, destination: redact(destination) }
+    const common = { path, isLines, ...to, folder, retryForMs, failing, note, progress, clock, log }
     const { ended, damage, ...stats } = await send({ ...common, stop: stopping.signal })
     if (terminal) process.stderr.write('\n')
     process.stdout.write(`${JSON.stringify(stats)}\n`)
@@ -90,6 +92,7 @@ async function run(path: string, options: Options): Promise<void> {
   }
 }
 
+const note = (message: string): void => void process.stderr.write(`edged: ${message}\n`)
 const failing = (message: string): void => void process.stderr.write(`edged: ${message}; trying again\n`)
 
 /** Whether each line of what an output writes is a record. */

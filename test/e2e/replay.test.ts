@@ -82,10 +82,24 @@ t.test('a dead letter file is sent again, once, and what is refused again is kep
 
   const third = await replay([file, '-c', pipeline])
   t.equal(third.code, 5, 'nothing is sent again')
+  t.match(third.errors, /an earlier run sent 2500 records, which are not sent again; see .*a\.log\.gz\.replay/)
   t.equal(server.stored.length, 2498)
   const rest = await replay([`${file}.failed`, '--destination', `file://${join(folder, 'rest')}`])
   t.equal(rest.code, 0)
   t.strictSame(rest.summary, { read: 2, delivered: 2, failed: 0, batches: 1 })
+})
+
+t.test('a dead letter file is sent to each destination as a whole', options, async (t) => {
+  const folder = testFolder(t, { 'a.log': lines(ids(10)) })
+  const file = join(folder, 'a.log')
+  const [one, other] = [await elasticsearch(t, () => false), await elasticsearch(t, () => false)]
+  const to = async (destination: string) => await replay([file, '--destination', destination])
+  t.match(await to(`${one.to}&key=secret-one`), { code: 0, errors: '' })
+  const second = await to(other.to)
+  t.match(second, { code: 0, summary: { read: 10, delivered: 10, failed: 0, batches: 1 } })
+  t.match(second.errors, /^edged: starting over: the state in .*a\.log\.replay is that of a run to elasticsearch:/)
+  t.notMatch(second.errors, /secret-one/)
+  t.strictSame([one.stored.length, other.stored.length], [10, 10])
 })
 
 t.test('a damaged dead letter file is sent up to the damage', options, async (t) => {
