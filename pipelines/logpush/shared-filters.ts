@@ -3,12 +3,28 @@ import type { Frame } from './spool/types.js'
 
 /** Results that are kept, each of one filter for one frame. */
 const MAX_RESULTS = 128
+/** Filters that are evaluated together: the results of several frames are kept. */
+const MAX_TOGETHER = 16
 /** The filter of a larger frame is evaluated record by record. */
 const MAX_RECORDS = 16_384
+/** Filters that were last asked about records within this distance are evaluated together. */
+const NEAR_RECORDS = 4096
 
+/** Jobs with the same filter. */
 interface Group {
   readonly id: number
+  readonly keeps: CompiledJob['keeps']
+  readonly looks: Int16Array
   members: number
+  /** Position of the frame that a member asked about last. */
+  at: number
+}
+
+/** The groups of one dataset of one spool. */
+interface Family {
+  readonly groups: Map<string, Group>
+  /** Places of the fields that the filters of all groups look at, ascending. */
+  looks: Int16Array
 }
 
 /** The filter of one job. */
@@ -19,11 +35,11 @@ export interface JobFilter {
 }
 
 /**
- * Evaluates filters for whole frames, which is faster than between the other work of a job, and once for all jobs with the
- * same filter that are near each other.
+ * Evaluates filters for whole frames, which is faster than between the other work of a job: equal filters once, and those of
+ * all jobs that are near each other together, so that each record is read once for all of them.
  */
 export class SharedFilters {
-  readonly #groups = new Map<string, Group>()
+  readonly #families = new Map<string, Family>()
   /** The oldest first. */
   readonly #results = new Map<string, Uint8Array>()
   #made = 0
@@ -32,31 +48,49 @@ export class SharedFilters {
   join(spool: string, job: CompiledJob): JobFilter | undefined {
     if (job.view !== undefined || job.merge !== undefined) return undefined
     const { dataset, filter, filter_attack_traffic: attack } = job.settings
-    const key = JSON.stringify([spool, dataset, filter ?? '', attack ?? false])
-    const group = this.#groups.get(key) ?? { id: this.#made++, members: 0 }
-    this.#groups.set(key, group)
+    const familyKey = JSON.stringify([spool, dataset])
+    const family = this.#families.get(familyKey) ?? { groups: new Map<string, Group>(), looks: new Int16Array() }
+    this.#families.set(familyKey, family)
+    const { keeps, looks } = job
+    const key = JSON.stringify([filter ?? '', attack ?? false])
+    const group = family.groups.get(key) ?? { id: this.#made++, keeps, looks, members: 0, at: -Infinity }
+    family.groups.set(key, group)
     group.members++
+    settle(family)
     return {
-      kept: (frame) => (frame.count > MAX_RECORDS ? undefined : this.#kept(group.id, job, frame)),
+      kept: (frame) => (frame.count > MAX_RECORDS ? undefined : this.#kept(family, group, frame)),
       leave: () => {
-        if (--group.members === 0) this.#groups.delete(key)
+        if (--group.members > 0) return
+        family.groups.delete(key)
+        settle(family)
+        if (family.groups.size === 0) this.#families.delete(familyKey)
       },
     }
   }
 
-  #kept(id: number, { keeps, looks }: CompiledJob, frame: Frame): Uint8Array {
-    const key = `${id} ${frame.first} ${frame.count}`
-    const known = this.#results.get(key)
+  #kept(family: Family, group: Group, frame: Frame): Uint8Array {
+    const { first, count } = frame
+    group.at = first
+    const known = this.#results.get(keyOf(group, frame))
     if (known !== undefined) return known
-    const kept = this.#free(frame.count)
-    for (let index = 0; index < frame.count; index++) kept[index] = keeps(frame.record(index, looks)) ? 1 : 0
-    this.#results.set(key, kept)
-    return kept
+    const near: Group[] = [group]
+    for (const other of family.groups.values()) {
+      if (near.length === MAX_TOGETHER) break
+      const isNear = other !== group && Math.abs(other.at - first) <= NEAR_RECORDS
+      if (isNear && !this.#results.has(keyOf(other, frame))) near.push(other)
+    }
+    const kept = near.map(() => this.#free(count))
+    for (let index = 0; index < count; index++) {
+      const record = frame.record(index, family.looks)
+      for (let i = 0; i < near.length; i++) kept[i]![index] = near[i]!.keeps(record) ? 1 : 0
+    }
+    for (const [i, result] of kept.entries()) this.#results.set(keyOf(near[i]!, frame), result)
+    return kept[0]!
   }
 
   /** Returns memory: that of the oldest result if it is enough. */
   #free(count: number): Uint8Array {
-    if (this.#results.size < MAX_RESULTS) return new Uint8Array(count)
+    if (this.#results.size <= MAX_RESULTS - MAX_TOGETHER) return new Uint8Array(count)
     for (const [key, oldest] of this.#results) {
       this.#results.delete(key)
       if (oldest.length >= count) return oldest
@@ -64,4 +98,12 @@ export class SharedFilters {
     }
     return new Uint8Array(count)
   }
+}
+
+const keyOf = ({ id }: Group, { first, count }: Frame): string => `${id} ${first} ${count}`
+
+/** Applies a change of groups. */
+function settle(family: Family): void {
+  const looks = [...family.groups.values()].flatMap((group) => [...group.looks])
+  family.looks = Int16Array.from(new Set(looks)).sort()
 }

@@ -165,6 +165,54 @@ t.test('rows of many frames take bounded memory', async (t) => {
   t.equal(rows!.begin({ first: 0, count: 2 ** 20 } as Frame), false, 'too many records')
 })
 
+/** Reads of the records of a frame, under any position. */
+function countedReads(frame: Frame) {
+  const counted = {
+    reads: 0,
+    at: (first: number): Frame => ({
+      first,
+      count: frame.count,
+      acceptedAt: 0,
+      record(at, places) {
+        counted.reads++
+        return frame.record(at, places)
+      },
+      line: (at) => frame.line(at),
+      release() {},
+    }),
+  }
+  return counted
+}
+
+t.test('filters of jobs that are near each other are evaluated together', async (t) => {
+  const { spool } = await filled(t, 30)
+  const jobs = Array.from({ length: 20 }, (_, n) => compileJob(settings(FIELDS, status(200 + n * 20)), 'seed'))
+  const sharing = new SharedFilters()
+  const filters = jobs.map((job) => sharing.join('spool', job)!)
+  const frame = (await spool.frame(0))!
+  const alone = jobs.map(({ keeps, looks }) =>
+    Array.from({ length: 30 }, (_, at) => Number(keeps(frame.record(at, looks)))),
+  )
+  t.ok(new Set(alone.map(String)).size > 1)
+  const counted = countedReads(frame)
+  const kept = (first: number, of = filters) => {
+    counted.reads = 0
+    return of.map((each) => [...each.kept(counted.at(first))!])
+  }
+  t.strictSame(kept(0), alone)
+  t.equal(counted.reads, 20 * 30, 'nothing is known of the others yet')
+  t.strictSame(kept(30), alone)
+  t.equal(counted.reads, 2 * 30, 'sixteen filters together, then four')
+  const [far, ...others] = filters
+  kept(100_000, [far!])
+  t.equal(counted.reads, 30)
+  t.strictSame(kept(60, others), alone.slice(1))
+  t.equal(counted.reads, 2 * 30)
+  t.strictSame(kept(60, [far!]), alone.slice(0, 1), 'a filter that was far away is evaluated when it is asked')
+  t.equal(counted.reads, 30)
+  for (const each of filters) each.leave()
+})
+
 t.test('a filter that two jobs have is evaluated once for each record', async (t) => {
   const { spool } = await filled(t, 30)
   const filter = status(300)
@@ -172,20 +220,9 @@ t.test('a filter that two jobs have is evaluated once for each record', async (t
   const sharing = new SharedFilters()
   const filters = jobs.map((job) => sharing.join('spool', job)!)
   const frame = (await spool.frame(0))!
-  let reads = 0
-  const counted = (first: number): Frame => ({
-    first,
-    count: frame.count,
-    acceptedAt: 0,
-    record(at, places) {
-      reads++
-      return frame.record(at, places)
-    },
-    line: (at) => frame.line(at),
-    release() {},
-  })
-  const kept = filters.map((each) => [...each.kept(counted(0))!])
-  t.equal(reads, 60)
+  const counted = countedReads(frame)
+  const kept = filters.map((each) => [...each.kept(counted.at(0))!])
+  t.equal(counted.reads, 60)
   t.strictSame(
     kept[0],
     Array.from({ length: 30 }, (_, i) => Number(i % 3 === 0)),
@@ -195,7 +232,7 @@ t.test('a filter that two jobs have is evaluated once for each record', async (t
     kept[2],
     Array.from({ length: 30 }, (_, i) => Number(i % 3 !== 2)),
   )
-  for (let first = 1; first < 200; first++) filters[0]!.kept(counted(first))
-  t.strictSame([...filters[1]!.kept(counted(0))!], kept[0], 'after it was forgotten')
+  for (let first = 1; first < 200; first++) filters[0]!.kept(counted.at(first))
+  t.strictSame([...filters[1]!.kept(counted.at(0))!], kept[0], 'after it was forgotten')
   t.equal(sharing.join('spool', compileJob({ dataset: 'any' }, 'seed')), undefined)
 })
