@@ -142,9 +142,12 @@ for (const char of '>#+*-_=|:~0123456789') LINE_STARTS[char.charCodeAt(0)] = 1
 /** Returns whether `escapeStarts` may change a line that begins with this character. */
 export const isLineStart = (char: number): boolean => char < 128 && LINE_STARTS[char] === 1
 
-/** Escapes a paragraph's Markdown so that none of its lines begins a list, a heading, a quote, a rule or the like. */
-export function escapeStarts(markdown: string): string {
-  if (!holds(markdown, '\n')) return escapeStart(markdown)
+/**
+ * Escapes a paragraph's Markdown so that none of its lines begins a list, a heading, a quote, a rule or the like.
+ * `isOneLine`: it is known to be one line.
+ */
+export function escapeStarts(markdown: string, isOneLine = false): string {
+  if (isOneLine || !holds(markdown, '\n')) return escapeStart(markdown)
   return markdown
     .split('\n')
     .map((line, index) => escapeStart(line, index > 0))

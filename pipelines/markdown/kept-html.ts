@@ -130,7 +130,7 @@ export class KeptHtml extends Page {
         this.#html.inline(`${startTag(tag, this.addresses, src)}</iframe>`)
       return 'skip'
     }
-    const src = name === 'img' ? imageSource(tag, this.picture) : undefined
+    const src = name === 'img' ? imageSource(tag, tag.attribute('src'), this.picture) : undefined
     const text = startTag(tag, this.addresses, src)
     if (name === 'a') {
       this.#left.remove('a')
@@ -164,7 +164,7 @@ export class KeptHtml extends Page {
   }
 
   #openImage(tag: Tag): void {
-    const src = imageSource(tag, this.picture)
+    const src = imageSource(tag, tag.attribute('src'), this.picture)
     if (src !== undefined) this.line.markdown(startTag(tag, this.addresses, src))
   }
 

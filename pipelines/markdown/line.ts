@@ -396,10 +396,7 @@ export class Line extends Pieces {
     }
     if (marks === '') return piece
     const rest = this.separateMarks(marks, piece, marked)
-    this.append(marks)
-    this.marked = true
-    this.empty = false
-    this.closed = ''
+    this.appendMarks(marks, rest)
     return rest
   }
 

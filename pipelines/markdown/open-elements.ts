@@ -33,6 +33,12 @@ const SVG: Inside = 1
 const MATH: Inside = 2
 const HTML_AGAIN: Inside = 3
 
+const namespaceOf = (inside: Inside): Inside => (inside === HTML_AGAIN ? HTML : inside)
+
+/** Returns whether an element of HTML is only counted, like most elements of a page: `a`, `span`, `li`. */
+const isInline = (element: ElementName): boolean =>
+  !element.closes && !element.isVoid && !element.tablePart && element.foreignRoot === undefined
+
 /**
  * The part of the browser's stack of open elements that reading tokens needs: whether the text is in `svg` or `math`,
  * which have other rules for markup, and where an unwanted element ends. It follows the elements whose end tag closes
@@ -47,6 +53,8 @@ export class OpenElements {
   #inside: Inside[] = []
   #below: number[] = []
   #barriers: number[] = []
+  /** The type of contents of the innermost of them. */
+  #namespace: Inside = HTML
   /** The topmost open element of each name. */
   #last = new Int32Array(KNOWN_NAMES + 1).fill(-1)
   #barrier = -1
@@ -79,29 +87,28 @@ export class OpenElements {
 
   /** Returns whether the current input is SVG or MathML. */
   get foreign(): boolean {
-    return this.#namespace() !== HTML
-  }
-
-  #namespace(): Inside {
-    const { length } = this.#inside
-    const inside = length === 0 ? HTML : (this.#inside[length - 1] as Inside)
-    return inside === HTML_AGAIN ? HTML : inside
+    return this.#namespace !== HTML
   }
 
   /** Adds an open tag, which may end an unwanted element. Returns whether the new element has contents. */
   open(tag: OpenTag): boolean {
     this.#pushed = false
+    const element = tag.element
+    if (this.#unwanted < 0 && this.#namespace === HTML && element !== undefined && isInline(element)) {
+      this.openedForeign = false
+      ;(this.#counts[element.id] as number)++
+      return true
+    }
     if (this.#unwanted >= 0) this.#endImplied(tag.name)
     this.openedForeign = this.foreign
-    const element = tag.element
     if (element === undefined) {
-      if (this.#unwanted >= 0 && tag.name === this.#unwantedName) this.#push(UNLISTED, this.#namespace(), false)
+      if (this.#unwanted >= 0 && tag.name === this.#unwantedName) this.#push(UNLISTED, this.#namespace, false)
       return !(tag.selfClosing && this.openedForeign)
     }
     if (this.openedForeign && this.#breaksOut(tag, element)) {
       while (this.foreign) this.#pop()
     }
-    const namespace = this.#namespace()
+    const namespace = this.#namespace
     this.openedForeign = namespace !== HTML || element.foreignRoot !== undefined
     if (this.openedForeign) return this.#openForeign(tag, element, namespace)
     if (element.isVoid) return false
@@ -156,7 +163,7 @@ export class OpenElements {
   skip(tag: OpenTag): void {
     if (!this.#pushed) {
       this.#unwantedName = tag.name
-      this.#push(UNLISTED, this.#namespace(), false)
+      this.#push(UNLISTED, this.#namespace, false)
       if (!this.#pushed) return
     }
     this.#unwanted = this.#ids.length - 1
@@ -240,6 +247,7 @@ export class OpenElements {
     this.#below.push(this.#last[id] ?? -1)
     this.#barriers.push(this.#barrier)
     this.#last[id] = at
+    this.#namespace = namespaceOf(inside)
     if (barrier) this.#barrier = at
     this.#pushed = true
   }
@@ -248,6 +256,8 @@ export class OpenElements {
     const id = this.#ids.pop()
     if (id === undefined) return
     this.#inside.pop()
+    const { length } = this.#inside
+    this.#namespace = length === 0 ? HTML : namespaceOf(this.#inside[length - 1] as Inside)
     this.#last[id] = this.#below.pop() ?? -1
     this.#barrier = this.#barriers.pop() ?? -1
     if (this.#ids.length <= this.#unwanted) {

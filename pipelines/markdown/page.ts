@@ -1,7 +1,7 @@
 import { Addresses } from './address.js'
 import { holds } from './characters.js'
 import type { Aside, ElementPage } from './elements/element.js'
-import { CLOSE, OPEN } from './elements/index.js'
+import { CLOSE, IS_FORMAT, OPEN } from './elements/index.js'
 import { isTwin } from './elements/late-images.js'
 import { isHidden } from './elements/left-out.js'
 import { OpenRoles, ROLE_BIT, roleOf } from './elements/roles.js'
@@ -64,8 +64,7 @@ export class Page implements ElementPage, Events {
   missingImage: string | undefined
   opened = 0
   openedAtItem = 0
-  /** Receives text that is not part of the line, until an end tag ends it. */
-  aside: Aside | undefined
+  #aside: Aside | undefined
   /** Inside the reading of a ruby text. */
   reading = false
   formula: string | undefined
@@ -80,6 +79,8 @@ export class Page implements ElementPage, Events {
   readonly #outer: Page | undefined
   /** Number of listed addresses before the open `noscript`. */
   #addressesBefore = 0
+  /** Whether text goes to the line and end tags to their element: nothing that is open receives them instead. */
+  #isDirect = false
   /** Open elements that have the role of another one; undefined: none. */
   #roles: OpenRoles | undefined
   /** Whether an element is read by its role. */
@@ -94,7 +95,18 @@ export class Page implements ElementPage, Events {
     this.addresses = outer?.addresses ?? new Addresses()
     if (outer === undefined) return
     this.head = 'ended'
+    this.#direct()
     this.sections = outer.sections
+  }
+
+  /** Receives text that is not part of the line, until an end tag ends it. */
+  get aside(): Aside | undefined {
+    return this.#aside
+  }
+
+  set aside(aside: Aside | undefined) {
+    this.#aside = aside
+    this.#direct()
   }
 
   /** Creates the page for the contents of a `noscript`. */
@@ -115,7 +127,7 @@ export class Page implements ElementPage, Events {
     this.opened++
     if (isHidden(tag)) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
-    if (this.aside?.enter !== undefined && this.aside.enter(tag) === 'skip') return 'skip'
+    if (this.#aside?.enter !== undefined && this.#aside.enter(tag) === 'skip') return 'skip'
     if (this.#roles !== undefined || (tag.attributeBits & ROLE_BIT) !== 0) return this.#openInRole(tag)
     const open = OPEN[id]
     if (open !== undefined) return open(this, tag)
@@ -141,35 +153,49 @@ export class Page implements ElementPage, Events {
   }
 
   close(name: string, id: number, isStray = false): void {
-    if (this.script !== undefined) {
-      this.#jsonLd.add(this.script)
-      this.script = undefined
-      return
-    }
+    if (!this.#isDirect && this.#closeIndirect(name, id, isStray)) return
     if (isStray && id !== PARAGRAPH && id !== BREAK) return
-    if (this.noscript !== undefined) {
-      if (name === 'noscript') this.#endNoscript(false)
-      else this.noscript.close(name, id, isStray)
-      return
-    }
-    if (this.head !== 'ended' && name === 'head') this.endHead()
-    if (this.preformatted !== undefined) {
-      if (!this.preformatted.close(name, id)) return
-      this.#endPreformatted()
-      if (name === 'pre') return
-    }
-    if (this.aside !== undefined && this.aside.endsAt(name)) this.endAside()
     if (this.#roles !== undefined && this.#closeRole(this.#roles, name)) return
+    if (IS_FORMAT[id] === true) return this.line.close(name)
     const close = CLOSE[id]
     if (close !== undefined) close(this, name)
     else if (id === KNOWN_NAMES && this.#hosts.has(name)) this.boundary()
   }
 
+  /** Handles an end tag before it reaches its element. Returns whether it goes no further. */
+  #closeIndirect(name: string, id: number, isStray: boolean): boolean {
+    if (this.script !== undefined) {
+      this.#jsonLd.add(this.script)
+      this.script = undefined
+      this.#direct()
+      return true
+    }
+    if (isStray && id !== PARAGRAPH && id !== BREAK) return true
+    if (this.noscript !== undefined) {
+      if (name === 'noscript') this.#endNoscript(false)
+      else this.noscript.close(name, id, isStray)
+      return true
+    }
+    if (this.head !== 'ended' && name === 'head') this.endHead()
+    if (this.preformatted !== undefined) {
+      if (!this.preformatted.close(name, id)) return true
+      this.#endPreformatted()
+      if (name === 'pre') return true
+    }
+    if (this.#aside !== undefined && this.#aside.endsAt(name)) this.endAside()
+    return false
+  }
+
   text(text: string, traits: number): void {
+    if (this.#isDirect) this.line.text(text, traits)
+    else this.#textIndirect(text, traits)
+  }
+
+  #textIndirect(text: string, traits: number): void {
     if (this.script !== undefined) this.script += text
     else if (this.noscript !== undefined) this.noscript.text(text, traits)
     else if (this.preformatted !== undefined) this.preformatted.text(text)
-    else if (this.aside !== undefined) this.aside.text(text)
+    else if (this.#aside !== undefined) this.#aside.text(text)
     else {
       if (this.head === 'before' && (traits & BLANK) === 0) this.endHead()
       this.line.text(text, traits)
@@ -178,8 +204,21 @@ export class Page implements ElementPage, Events {
 
   /** Whether white space may be collapsed: not in preformatted text. */
   get collapses(): boolean {
+    if (this.#isDirect) return !this.line.inCode
     if (this.noscript !== undefined && this.script === undefined) return this.noscript.collapses
-    return this.preformatted === undefined && !this.line.inCode && this.script === undefined && this.aside === undefined
+    return (
+      this.preformatted === undefined && !this.line.inCode && this.script === undefined && this.#aside === undefined
+    )
+  }
+
+  /** Checks whether anything that is open receives text and end tags. */
+  #direct(): void {
+    this.#isDirect =
+      this.head === 'ended' &&
+      this.script === undefined &&
+      this.noscript === undefined &&
+      this.preformatted === undefined &&
+      this.#aside === undefined
   }
 
   /** Returns the Markdown that is final so far. */
@@ -212,6 +251,7 @@ export class Page implements ElementPage, Events {
   #openScript(tag: Tag): Skip | void {
     if (!isJsonLd(tag.attribute('type'))) return 'skip'
     this.script = ''
+    this.#direct()
   }
 
   protected readHead(tag: Tag): void {
@@ -222,6 +262,7 @@ export class Page implements ElementPage, Events {
 
   protected endHead(): void {
     this.head = 'ended'
+    this.#direct()
     this.writer.putFirst(this.frontMatter.toString())
   }
 
@@ -270,7 +311,7 @@ export class Page implements ElementPage, Events {
   #write(kind: Leaf, markdown: string, startsMayMean = true, isOneLine = false): void {
     const { table } = this
     if (table !== undefined && table.state !== 'layout') table.add(markdown)
-    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown) : markdown, false, isOneLine)
+    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown, isOneLine) : markdown, false, isOneLine)
   }
 
   /** Writes the open heading, also if it is empty: it is part of the page's outline. */
@@ -317,12 +358,14 @@ export class Page implements ElementPage, Events {
 
   beginPreformatted(tag: Tag): void {
     this.preformatted = new Preformatted(tag, this.language)
+    this.#direct()
     this.language = undefined
   }
 
   #endPreformatted(): void {
     const preformatted = this.preformatted as Preformatted
     this.preformatted = undefined
+    this.#direct()
     if (this.beginBlock()) {
       const fence = preformatted.fence()
       if (fence !== '') this.writer.leaf('fence', fence)
@@ -334,6 +377,7 @@ export class Page implements ElementPage, Events {
     // The contents of a nested one belong to the outer one.
     if (this.#outer !== undefined) return
     this.noscript = this.newPage()
+    this.#direct()
     const { links } = this.writer
     if (links === undefined) return
     links.linked = 0
@@ -345,6 +389,7 @@ export class Page implements ElementPage, Events {
     const { links } = this.writer
     const markdown = (this.noscript as Page).end()
     this.noscript = undefined
+    this.#direct()
     if (!isContent && proseLength(markdown) - (links?.linked ?? 0) < MIN_NOSCRIPT_TEXT) {
       links?.truncate(this.#addressesBefore)
       const { missingImage } = this
@@ -364,9 +409,10 @@ export class Page implements ElementPage, Events {
   }
 
   endAside(): void {
-    const { aside } = this
+    const aside = this.#aside
+    if (aside === undefined) return
     this.aside = undefined
-    aside?.end(this)
+    aside.end(this)
   }
 }
 

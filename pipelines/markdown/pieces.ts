@@ -5,6 +5,9 @@ import { firstPunctuation, lastPunctuation } from './inline-format.js'
 /** Some Markdown parsers read it as white space at the ends of a block. */
 const NBSP = 0xa0
 const EXCLAMATION = 0x21
+const SPACE = 0x20
+const ASTERISK = 0x2a
+const CLOSING = 0x29
 
 /**
  * The Markdown of a block written so far. It is stored in pieces, since the text on both sides of a mark determines how
@@ -29,12 +32,14 @@ export class Pieces {
   protected droppedAt = -1
   /** The first character of the block, -1 before it is known. A replacement written later starts no line. */
   #first = -1
+  /** The block begins with the marks of an element, which do not begin a list or a rule. */
+  #startIsSafe = false
 
   /** Whether a line of the block ended last may be read as the start of a list, a heading or the like. */
   startsMayMean = false
   /** Whether the block ended last is known to be one line. */
   isOneLine = false
-  /** The last code unit of the block ended last, -1 if it is not known. */
+  /** The last code unit of the block ended last, or one that Markdown may end in; -1 if it is not known. */
   lastUnit = -1
 
   protected get writtenLength(): number {
@@ -48,13 +53,25 @@ export class Pieces {
     this.last = piece
   }
 
+  /** Appends opening marks. `rest`: the text that follows them. */
+  protected appendMarks(marks: string, rest: string): void {
+    if (this.empty) this.#startIsSafe = isSafeStart(marks, rest)
+    this.append(marks)
+    this.marked = true
+    this.empty = false
+    this.closed = ''
+  }
+
   /** Removes the last two pieces. White space before them stays, as it would without them. */
   protected dropLast(): void {
     this.previous = this.last = ''
     this.marked = false
     this.closed = ''
     this.empty = this.#done.trim() === ''
-    if (this.empty) this.#first = -1
+    if (this.empty) {
+      this.#first = -1
+      this.#startIsSafe = false
+    }
     if (!this.#done.endsWith(' ')) return
     this.#done = this.#done.slice(0, -1)
     this.gap = ' '
@@ -123,7 +140,7 @@ export class Pieces {
   /** Ends the block and returns its Markdown. `bracket`: it begins with a bracket that is text. */
   protected end(bracket: boolean): string {
     // A concatenated string is read as rarely as possible: the first read makes a copy of it.
-    this.lastUnit = lastCode(this.last)
+    this.lastUnit = this.marked ? CLOSING : lastCode(this.last)
     let markdown = this.#done + this.previous + this.last
     if (this.droppedAt >= 0) {
       markdown = markdown.slice(0, this.droppedAt) + markdown.slice(this.droppedAt + 1)
@@ -131,7 +148,7 @@ export class Pieces {
     }
     this.linkAt = this.droppedAt = -1
     this.isOneLine = !this.hasBreaks && !this.hasForeign
-    this.startsMayMean = this.hasBreaks || isLineStart(this.#first)
+    this.startsMayMean = this.hasBreaks || (isLineStart(this.#first) && !this.#startIsSafe)
     if (bracket) markdown = withoutDefinition(markdown)
     if (isInvisible(this.#first) && /^[\s\u200b-\u200d\u2060]+$/.test(markdown)) markdown = ''
     else if (this.#first === NBSP) markdown = withFirstSpace(markdown)
@@ -140,9 +157,17 @@ export class Pieces {
     this.empty = true
     this.marked = this.hasBreaks = this.hasForeign = false
     this.#first = -1
+    this.#startIsSafe = false
     this.closed = ''
     return markdown
   }
+}
+
+/** Returns whether opening marks with asterisks cannot be read as a bullet or a rule. */
+function isSafeStart(marks: string, rest: string): boolean {
+  if (codeAt(marks, 0) !== ASTERISK) return false
+  const next = rest === '' ? SPACE : codeAt(rest, 0)
+  return lastCode(marks) !== ASTERISK || (next !== SPACE && next !== ASTERISK)
 }
 
 /** Characters that often begin a block without visible contents: zero-width spaces, no-break spaces. */

@@ -255,7 +255,19 @@ function headerOf(rows: readonly Row[]): Row | undefined {
 function rowOf(cells: readonly string[], columns: number): string {
   const shown = cells.length > columns ? [...cells.slice(0, columns - 1), cells.slice(columns - 1).join(' ')] : cells
   const row = shown.join(' | ')
-  return `| ${isRow(row, shown.length) ? row : shown.map(cellOf).join(' | ')} |`
+  return `| ${isRow(row, shown.length) ? row : escapedRow(row, shown)} |`
+}
+
+/** Returns joined cells with their line breaks and bars replaced. Cells are read from the row, which is one flat string. */
+function escapedRow(row: string, cells: readonly string[]): string {
+  let start = 0
+  const escaped = cells.map((cell) => {
+    const end = start + lengthOf(cell)
+    const markdown = part(row, start, end)
+    start = end + ' | '.length
+    return cellOf(markdown)
+  })
+  return escaped.join(' | ')
 }
 
 /** Returns whether joined cells are a row: on one line, with nothing but what joins them that ends a cell. */

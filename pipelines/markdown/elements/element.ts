@@ -1,6 +1,7 @@
 import type { Skip, Tag } from '../events.js'
 import type { Addresses } from '../address.js'
 import type { Line } from '../line.js'
+import { attributeBit } from '../names.js'
 import type { Table } from '../table.js'
 import type { Leaf, Writer } from '../writer.js'
 
@@ -75,12 +76,18 @@ export interface Family {
   readonly names: readonly string[]
   /** Handles the start tag. `skip` drops the element with its contents. */
   open?(this: void, page: ElementPage, tag: Tag): Skip | void
+  /** Its end tag ends what its start tag opened in the line, and does nothing else. */
+  readonly isFormat?: boolean
   /** Handles the end tag, even without a start tag. */
   close?(this: void, page: ElementPage, name: string): void
 }
 
 /** Returns the names in a text. */
 export const words = (text: string): string[] => text.trim().split(/\s+/)
+
+/** Returns the `attributeBit` of each of these attributes. */
+export const attributeBits = (...names: string[]): number =>
+  names.reduce((bits, name) => bits | attributeBit(name.charCodeAt(0), name.length), 0)
 
 /** Elements whose end tag ends everything inside them, even elements without end tag. */
 export const CONTAINERS: ReadonlySet<string> = new Set(

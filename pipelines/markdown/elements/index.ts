@@ -78,6 +78,11 @@ export const OPEN: readonly Family['open'][] = byId((family) => family.open)
 /** End tag handler of each element, likewise. */
 export const CLOSE: readonly Family['close'][] = byId((family) => family.close)
 
+/** Whether the end tag of each element does nothing but end what is open in the line, likewise. */
+export const IS_FORMAT: readonly boolean[] = byId((family) => family.isFormat === true).map(
+  (isFormat) => isFormat === true,
+)
+
 /** Returns a table without holes: looking up a handler in it is faster than any access to the family. */
 function byId<T>(handlerOf: (family: Family) => T): (T | undefined)[] {
   const handlers = Array.from<T | undefined>({ length: KNOWN_NAMES + 1 }).fill(undefined)

@@ -1,8 +1,7 @@
 import { isReachable } from '../address.js'
-import { codeAt, isSpace } from '../characters.js'
+import { codeAt, isSpace, part, searchIn } from '../characters.js'
 import type { Tag } from '../events.js'
-import { attributeBit } from '../names.js'
-import { words } from './element.js'
+import { attributeBits, words } from './element.js'
 
 const COMMA = 0x2c
 
@@ -11,9 +10,7 @@ const LATE = words(
   `data-src data-lazy data-original data-lazy-src data-original-src data-hi-res-src data-orig-src data-cfsrc`,
 )
 const LATE_SETS = ['data-srcset', 'data-lazy-srcset']
-const LATE_BITS = [...LATE, ...LATE_SETS]
-  .map((name) => attributeBit(name.charCodeAt(0), name.length))
-  .reduce((bits, bit) => bits | bit)
+const LATE_BITS = attributeBits(...LATE, ...LATE_SETS)
 
 /** The same for less common scripts. On some pages these have other meanings, so their value must be a file of an image. */
 const PERHAPS_LATE = words(`data-url data-image data-echo data-lazyload data-lazy-load data-lazysrc data-lazy-original
@@ -33,7 +30,8 @@ const isPreview = (url: string): boolean => url.endsWith('?q=20') && PREVIEW.tes
 function isPlaceholder(url: string): boolean {
   if (BLURRED.test(url) || isPreview(url)) return true
   // Each part is searched once: one pattern for all of it would take time by the square of the length.
-  const [path = ''] = url.split(/[?#]/, 1)
+  const end = searchIn(url, /[?#]/)
+  const path = end < 0 ? url : part(url, 0, end)
   const name = path.slice(path.lastIndexOf('/') + 1)
   return /\.(?:gif|png|svg|jpe?g|webp)$/i.test(name) && PLACEHOLDER.test(name)
 }
@@ -43,9 +41,11 @@ const IS_LATE = /(?:^|\s)(?:(?:b-)?lazy|lozad|blur-?up|unveil)/i
 
 const IMAGE_FILE = /^\s*[^\s{}]{1,2000}\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s{}]*)?\s*$/i
 
-/** Returns the address of an image, including one that a script would load lazily. `picture`: the sources around it. */
-export function imageSource(tag: Tag, picture: string | undefined): string | undefined {
-  const src = tag.attribute('src')
+/**
+ * Returns the address of an image with this `src`, including one that a script would load lazily. `picture`: the sources
+ * around it.
+ */
+export function imageSource(tag: Tag, src: string | undefined, picture: string | undefined): string | undefined {
   const isUsable = isImage(src) && !isPlaceholder(src)
   const isLate = (tag.attributeBits & LATE_BITS) !== 0 && IS_LATE.test(tag.attribute('class') ?? '')
   if (isUsable && !isLate) return src

@@ -1,7 +1,6 @@
 import { collapse } from '../characters.js'
 import type { Tag } from '../events.js'
-import { attributeBit } from '../names.js'
-import { CONTAINERS, words, type Aside, type Family } from './element.js'
+import { attributeBits, CONTAINERS, words, type Aside, type Family } from './element.js'
 import { holdsSegment } from './segments.js'
 import { texAttribute } from './tex.js'
 
@@ -90,9 +89,7 @@ export const templates: Family = {
 }
 
 /** The `attributeBit` of each attribute that `isHidden` reads. */
-const HIDING = ['role', 'hidden', 'aria-hidden', 'style']
-  .map((name) => attributeBit(name.charCodeAt(0), name.length))
-  .reduce((bits, bit) => bits | bit)
+const HIDING = attributeBits('role', 'hidden', 'aria-hidden', 'style')
 
 /** Returns whether the element is not visible, or has the role of a part that is dropped. */
 export function isHidden(tag: Tag): boolean {

@@ -1,14 +1,13 @@
 import { isReachable } from '../address.js'
 import { codeAt, lengthOf } from '../characters.js'
 import type { Tag } from '../events.js'
-import { attributeBit } from '../names.js'
-import type { ElementPage, Family } from './element.js'
+import { attributeBits, type ElementPage, type Family } from './element.js'
 import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
-import { openFormula } from './tex.js'
+import { openFormula, TEX_BITS } from './tex.js'
 
 /** The `attributeBit` of each attribute that few links have. */
-const RARE_BITS = attributeBit(0x64, 'data-cfemail'.length) | attributeBit(0x61, 'aria-label'.length)
+const RARE_BITS = attributeBits('data-cfemail', 'aria-label')
 
 /** Addresses and elements with a mail address that Cloudflare hides from crawlers. */
 const HIDDEN_MAIL = /\/cdn-cgi\/l\/email-protection#([\da-f]+)$/i
@@ -62,10 +61,14 @@ export const links: Family = {
 const LETTER_L = 0x6c
 const LETTER_M = 0x6d
 
+/** The `attributeBit` of each attribute that gives a `span` a meaning. */
+const SPAN_BITS = attributeBits('class', 'style', 'data-cfemail') | TEX_BITS
+
 /** Elements without meaning except for their class or style. */
 export const spans: Family = {
   names: ['span'],
   open(page, tag) {
+    if ((tag.attributeBits & SPAN_BITS) === 0) return undefined
     const mail = hiddenMail(tag)
     if (mail !== undefined) {
       page.line.text(mail)

@@ -32,8 +32,11 @@ const UNSEEN = /(?:^|\s)(?:screen-reader-text|sr-only|visually-?hidden)(?:-focus
  */
 export function markOf(tag: Tag, url: string, inHeading: boolean): Skip | RegExp | undefined {
   if (url === '' || codeAt(url, 0) !== 0x23) return inHeading && holds(url, '#') ? PERMALINK : undefined
-  const classes = tag.attribute('class') ?? ''
-  if (CLASS.test(classes) || LABEL.test(tag.attribute('aria-label') ?? '')) return 'skip'
+  const label = tag.attribute('aria-label')
+  if (label !== undefined && LABEL.test(label)) return 'skip'
+  const classes = tag.attribute('class')
+  if (classes === undefined) return inHeading ? PERMALINK : MARK
+  if (CLASS.test(classes)) return 'skip'
   if (inHeading) return PERMALINK
   if (UNSEEN.test(classes)) return 'skip'
   return /anchor|permalink/i.test(classes) ? PERMALINK : MARK

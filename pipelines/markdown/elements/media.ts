@@ -1,5 +1,5 @@
 import { isReachable } from '../address.js'
-import { collapse } from '../characters.js'
+import { collapse, lengthOf } from '../characters.js'
 import { destination, escapeInline } from '../escape.js'
 import type { Skip, Tag } from '../events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
@@ -12,7 +12,9 @@ export const images: Family = {
     const skip = tag.name.startsWith('amp-') ? 'skip' : undefined
     if (isPixel(tag)) return skip
     const alt = collapse(tag.attribute('alt') ?? tag.attribute('data-alt') ?? '').trim()
-    const source = imageSource(tag, page.picture)
+    const src = tag.attribute('src')
+    const plain = tag.valueIsPlain
+    const source = imageSource(tag, src, page.picture)
     if (source !== undefined && alt !== '' && OF_FORMULA.test(tag.attribute('class') ?? '')) {
       writeTex(page, alt)
       return skip
@@ -20,14 +22,15 @@ export const images: Family = {
     const text = descriptionOf(alt)
     page.missingImage = source === undefined ? text : undefined
     if (source === undefined) return skip
-    writeImage(page, text, source, tag.attribute('title'))
+    writeImage(page, text, source, tag.attribute('title'), plain && source === src)
     return skip
   },
 }
 
-/** Writes an image. `text`: its description in Markdown. */
-function writeImage(page: ElementPage, text: string, source: string, title?: string): void {
-  page.line.markdown(`![${text}${destination(page.addresses.resolve(source), title)}`)
+/** Writes an image. `text`: its description in Markdown. A `plain` source needs no escapes. */
+function writeImage(page: ElementPage, text: string, source: string, title?: string, plain = false): void {
+  const url = page.addresses.resolve(source, plain)
+  page.line.markdown(`![${text}${destination(url, title, plain && url === source)}`)
 }
 
 const descriptionOf = (alt: string): string =>
@@ -130,7 +133,9 @@ const ONE_HIGH = /(?:^|[;\s])height\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$
 /** Returns whether an attribute gives a size of at most one pixel, or the style if the attribute is missing. */
 function isOnePixel(tag: Tag, name: string, inStyle: RegExp): boolean {
   const size = tag.attribute(name)
-  return size === undefined ? inStyle.test(tag.attribute('style') ?? '') : /^[01](?:px)?$/.test(size)
+  if (size !== undefined) return lengthOf(size) <= '1px'.length && /^[01](?:px)?$/.test(size)
+  const style = tag.attribute('style')
+  return style !== undefined && inStyle.test(style)
 }
 
 /** Writes a link to what the page embeds. */

@@ -1,7 +1,7 @@
 import type { Tag } from '../events.js'
-import { attributeBit, elementNamed } from '../names.js'
+import { elementNamed } from '../names.js'
 import { headings, openHeading } from './blocks.js'
-import type { ElementPage } from './element.js'
+import { attributeBits, type ElementPage } from './element.js'
 import { cells, openCell, rows, tables } from './tables.js'
 
 /** Handlers of an element without a meaning of its own that has the role of another one. */
@@ -28,7 +28,7 @@ const ROLES: ReadonlyMap<string, Role> = new Map([
 ])
 
 /** The `attributeBit` of the attribute that names a role. */
-export const ROLE_BIT = attributeBit('role'.charCodeAt(0), 'role'.length)
+export const ROLE_BIT = attributeBits('role')
 
 const NEUTRAL: ReadonlySet<number> = new Set(['div', 'span', 'p'].map((name) => elementNamed(name).id))
 

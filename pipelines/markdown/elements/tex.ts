@@ -1,8 +1,7 @@
 import { joinLines } from '../characters.js'
 import { codeSpan } from '../escape.js'
 import type { Skip, Tag } from '../events.js'
-import { attributeBit } from '../names.js'
-import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
+import { attributeBits, CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
 export function writeTex(page: ElementPage, tex: string): void {
@@ -17,7 +16,9 @@ const withoutComments = (tex: string): string =>
 
 const LETTER_A = 0x61
 const LETTER_M = 0x6d
-const TEX_BITS = attributeBit(0x64, 'data-latex'.length) | attributeBit(0x64, 'data-tex'.length)
+
+/** The `attributeBit` of each attribute that has TeX. */
+export const TEX_BITS = attributeBits('data-latex', 'data-tex')
 
 /** Returns the TeX that editors and MathJax 4 store in an attribute of a formula. */
 export function texAttribute(tag: Tag): string | undefined {

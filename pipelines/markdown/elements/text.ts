@@ -3,32 +3,32 @@ import { words, type Family } from './element.js'
 export const emphasis: Family = {
   names: words('em i var dfn cite'),
   open: (page, tag) => page.line.open('emphasis', tag.name),
-  close: (page, name) => page.line.close(name),
+  isFormat: true,
 }
 
 export const strong: Family = {
   names: words('strong b'),
   open: (page, tag) => page.line.open('strong', tag.name),
-  close: (page, name) => page.line.close(name),
+  isFormat: true,
 }
 
 export const strikes: Family = {
   names: words('del s strike'),
   open: (page, tag) => page.line.open('strike', tag.name, '~~'),
-  close: (page, name) => page.line.close(name),
+  isFormat: true,
 }
 
 /** Elements without marks in Markdown, which GFM writes as these tags. */
 export const scripts: Family = {
   names: ['sub', 'sup'],
   open: (page, tag) => page.line.open('markup', tag.name, tag.name),
-  close: (page, name) => page.line.close(name),
+  isFormat: true,
 }
 
 export const code: Family = {
   names: words('code kbd samp tt'),
   open: (page, tag) => page.line.openCode(tag.name),
-  close: (page, name) => page.line.close(name),
+  isFormat: true,
 }
 
 export const quotations: Family = {

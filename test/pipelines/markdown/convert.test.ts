@@ -141,6 +141,20 @@ t.test('addresses, titles and cells that need no escapes differ from those that 
   for (const [html, markdown] of CASES) t.equal(convert(html), markdown + '\n', html)
 })
 
+t.test('emphasis at the start of a block is neither a list nor a rule', async (t) => {
+  const examples: [html: string, markdown: string][] = [
+    ['<p><i>a</i> b', '*a* b'],
+    ['<p><i>* a</i> b', '*\\* a* b'],
+    ['<p><b>*</b>', '**\\***'],
+    ['<p><i></i>* a', '\\* a'],
+    ['<p><b><br></b>+ a', '\\+ a'],
+    ['<p><i>a</i><br>- b', '*a*  \n\\- b'],
+    ['<p><del><del>a</del></del>', '\\~~~~a~~~~'],
+    ['<p><a href="x">1. a</a><h2>b</h2>', '[1. a](x)\n\n## b'],
+  ]
+  for (const [html, markdown] of examples) t.equal(convert(html), markdown + '\n', html)
+})
+
 t.test('the body of any page never begins with the line that begins frontmatter', async () => {
   fc.assert(
     fc.property(page, (html) => html.includes('<meta') || !/^---[ \t]*(?:\n|$)/.test(convert(html))),
