@@ -15,7 +15,12 @@ export function readFilter(filter: unknown): unknown {
   try {
     JSON.parse(filter)
   } catch {
-    throw new InvalidInput([{ pointer: '', message: 'is not JSON text' }])
+    throw new InvalidInput([
+      {
+        pointer: '',
+        message: 'is not JSON text, as in {"where":{"key":"EdgeResponseStatus","operator":"geq","value":500}}',
+      },
+    ])
   }
   const tokens = filter.match(/"(?:[^"\\]|\\.)*"|[[\]{}]|[^\s,:"[\]{}]+/g) ?? []
   let at = 0

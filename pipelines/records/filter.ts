@@ -6,6 +6,7 @@ import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { pointerToken } from '../../src/core/schema.js'
 import { comparison } from './comparisons.js'
 import type { Dataset, FieldType, FilterNode } from './dataset.js'
+import { fieldIssue } from './field-issue.js'
 import { readFilter } from './filter-text.js'
 import type { ScannedRecord } from './scan.js'
 
@@ -123,7 +124,11 @@ class Compiler {
     const { key, operator, value } = node
     const { name, types, places, unfilterable } = this.#dataset
     const place = typeof key === 'string' ? places.get(key) : undefined
-    if (place === undefined) return this.wrong(`${at}/key`, `is not a field of ${name}`)
+    if (place === undefined)
+      return this.wrong(
+        `${at}/key`,
+        (typeof key === 'string' ? fieldIssue(this.#dataset, key) : undefined) ?? `is not a field of ${name}`,
+      )
     const type = types[place]!
     const operators = OPERATORS[type]
     if (operators.length === 0) return this.wrong(`${at}/key`, `has values of type ${type}, which cannot be filtered`)

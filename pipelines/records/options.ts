@@ -4,6 +4,7 @@ import { issuesOf, orNull, soundMembers, strict } from '../../src/core/schema.js
 import { TemplateError, parseTemplate } from './template.js'
 import { ANY } from './any.js'
 import type { Dataset } from './dataset.js'
+import { fieldIssue } from './field-issue.js'
 import { TIMESTAMP_FORMATS } from './timestamps.js'
 
 const text = (description: string) => Type.Optional(orNull(Type.String({ maxLength: 65_536, description })))
@@ -51,8 +52,8 @@ export function parseOutputOptions(dataset: Dataset, input: unknown): OutputOpti
   if (issues.some(({ pointer }) => pointer === '')) throw new InvalidInput(issues)
   const options = soundMembers(input as OutputOptions, issues)
   for (const [index, name] of (options.field_names ?? []).entries()) {
-    if (!dataset.places.has(name))
-      issues.push({ pointer: `/field_names/${index}`, message: `is not a field of ${dataset.name}` })
+    const message = fieldIssue(dataset, name)
+    if (message !== undefined) issues.push({ pointer: `/field_names/${index}`, message })
   }
   if (options.field_names?.length === 0 && !options.record_template)
     issues.push({ pointer: '/field_names', message: 'must name at least one field' })

@@ -3,9 +3,9 @@
  * of `rename`, `geo`, `lookup` and `set`. What is not named keeps its bytes.
  */
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
-import { nearest } from '../../src/core/nearest.js'
 import { pointerToken } from '../../src/core/schema.js'
 import { ANY, anyDataset, MEMBERS, scannerOf } from './any.js'
+import { fieldIssue } from './field-issue.js'
 import { dataset, type Dataset, type FieldType } from './dataset.js'
 import { Output } from './output.js'
 import { redactor } from './redact.js'
@@ -198,13 +198,6 @@ function sourceIssues(incoming: Dataset, { rename, drop, redact, geo, lookup }: 
     }),
     ...dropped.map((name) => ({ pointer: `/rename/${pointerToken(name)}`, message: 'is dropped as well' })),
   ]
-}
-
-/** Returns the issue of the name of a field that a stage reads, or undefined. */
-export function fieldIssue(incoming: Dataset, name: string): string | undefined {
-  if (incoming.places.has(name)) return undefined
-  const meant = nearest(name, incoming.names)
-  return `is not a field of ${incoming.name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
 function targetIssues(incoming: Dataset, { set, rename, drop, geo, lookup }: Reshape): Issue[] {

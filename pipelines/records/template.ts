@@ -80,7 +80,7 @@ class Reader {
     else if (raw !== undefined) this.#bytes(raw.replaceAll('\r', ''))
     else if (quoted !== undefined) this.#parts.push(constant(quoted, start + 1))
     else throw this.#wrong('a field such as .RayID or a constant in quotes is expected')
-    this.#close(CLOSE, 'the closing braces are expected')
+    this.#close(CLOSE, 'needs }} after a field')
   }
 
   #close(pattern: RegExp, reason: string): void {

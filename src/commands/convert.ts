@@ -162,7 +162,12 @@ async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     const isAddress = /^(?:www\.|(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?\/)/i.test(path)
-    throw new Exit(1, `${path}: no such file${isAddress ? `; to convert a page of the web, name https://${path}` : ''}`)
+    const advice = isAddress
+      ? `; to convert a page of the web, name https://${path}`
+      : /^[a-z][a-z0-9+.-]*:\/\//i.test(path)
+        ? '; addresses are http://HOST/PATH or https://HOST/PATH'
+        : ''
+    throw new Exit(1, `${path}: no such file${advice}`)
   }
 }
 
@@ -184,7 +189,13 @@ async function requestPage(url: string, contentType: string | undefined): Promis
 /** Returns the error for a request that failed. The library's own message does not say why. */
 const unreachable = (host: string | undefined, error: unknown): Exit => {
   const { name, cause } = error as Error
-  const reason = name === 'TimeoutError' ? `no page after ${TIMEOUT_MS / 1000} s` : messageOf(cause ?? error)
+  const found = messageOf(cause ?? error)
+  const reason =
+    name === 'TimeoutError'
+      ? `no page after ${TIMEOUT_MS / 1000} s`
+      : found === 'bad port'
+        ? 'Node does not connect to this port; serve the page at another one'
+        : found
   return new Exit(1, `cannot read the page${host === undefined ? '' : ` from ${host}`}: ${reason}`)
 }
 

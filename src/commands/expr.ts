@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { messageOf } from '../core/errors.js'
-import { nearest } from '../core/nearest.js'
+import { fileFault, messageOf } from '../core/errors.js'
 import {
   check,
   compile,
   compileValue,
   contextOf,
   ExprError,
-  FIELDS,
   formatIp,
-  FUNCTIONS,
   parse,
   parseIp,
   parseValue,
@@ -23,6 +20,7 @@ import {
   type Value,
 } from '../expr/index.js'
 import { Exit, type DefineCommand } from './command.js'
+import { adviceFor } from './expr-advice.js'
 
 /** What a command prints, and how it ends. */
 export interface Outcome {
@@ -46,19 +44,11 @@ export function checkExpression(text: string, options: { phase?: string; json?: 
     const output = `${JSON.stringify({ valid: error === undefined, error: details ?? null, hints: lints }, null, 2)}\n`
     return { output, exitCode: error === undefined ? 0 : 2 }
   }
-  if (error !== undefined) return { output: `${error.message}\n${suggestion(text, error)}`, exitCode: 2 }
+  if (error !== undefined) {
+    const advice = adviceFor(text, error)
+    return { output: [error.message, ...(advice === undefined ? [] : [advice]), ''].join('\n'), exitCode: 2 }
+  }
   return { output: ['ok', ...lints.map(({ message }) => `hint: ${message}`), ''].join('\n'), exitCode: 0 }
-}
-
-/** Returns a line with the name that is probably meant by an unknown one; empty if none is similar. */
-function suggestion(text: string, { class: kind, line, column, length }: ExprError): string {
-  if (kind !== 'UnknownIdentifier') return ''
-  const name = text.split('\n')[line - 1]?.slice(column - 1, column - 1 + length) ?? ''
-  const meant = nearest(
-    name,
-    [...FIELDS, ...FUNCTIONS].map((known) => known.name),
-  )
-  return meant === undefined ? '' : `did you mean ${meant}?\n`
 }
 
 /** `edged expr eval`: what a filter or a value expression gives for a request, as JSON; a missing value is null. */
@@ -68,7 +58,9 @@ export function evaluateExpression(text: string, request: unknown): Outcome {
     const value = evaluated(text, context)
     return { output: `${JSON.stringify(value)}\n`, exitCode: 0 }
   } catch (error) {
-    if (error instanceof ExprError || error instanceof TypeError) return { output: `${error.message}\n`, exitCode: 2 }
+    if (error instanceof ExprError)
+      return { output: [error.message, adviceFor(text, error) ?? '', ''].join('\n').replace('\n\n', '\n'), exitCode: 2 }
+    if (error instanceof TypeError) return { output: `${error.message}\n`, exitCode: 2 }
     throw error
   }
 }
@@ -230,8 +222,7 @@ function readJson(file: string): unknown {
     return JSON.parse(readFileSync(file, 'utf8')) as unknown
   } catch (error) {
     if (error instanceof SyntaxError) throw new Exit(2, `${file} is not JSON: ${messageOf(error)}`)
-    const { code } = error as NodeJS.ErrnoException
-    throw new Exit(2, `${file}: ${code === 'ENOENT' ? 'no such file' : messageOf(error)}`)
+    throw new Exit(2, `${file}: ${fileFault(error)}`)
   }
 }
 

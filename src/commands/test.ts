@@ -24,6 +24,10 @@ export const test: DefineCommand = (command) => {
       )
       for (const { name, issues } of results)
         process.stdout.write([`${issues.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...issues, ''].join('\n'))
+      if (results.length === 0)
+        process.stderr.write(
+          `edged: ${file} has no tests; add some below tests:, as the files in config/pipelines/ have\n`,
+        )
       const failed = results.filter(({ issues }) => issues.length > 0).length
       process.stdout.write(`${results.length - failed} passed, ${failed} failed\n`)
       if (failed > 0) throw new Exit(1, `${file}: ${failed} of ${results.length} tests failed`)

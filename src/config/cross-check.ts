@@ -14,13 +14,28 @@ import type { Config } from './schema.js'
 /** Rules parse bodies synchronously: parsing 8 MiB of JSON delayed all other requests by a second. */
 const MAX_RULES_BODY = 1024 * 1024
 
-/** Returns issues of references between sections, and of accounts and zones, that a schema cannot express. */
-export function crossCheck(config: Config): Issue[] {
+/** Returns issues of zones that a schema cannot express. */
+export function zoneIssues({ zones }: Config): Issue[] {
+  const owners = new Map<string, Zone>()
   return [
-    ...duplicates('accounts', 'id', config.accounts),
-    ...duplicates('zones', 'id', config.zones),
-    ...duplicates('zones', 'name', config.zones),
-    ...zonesIssues(config),
+    ...duplicates('zones', 'id', zones),
+    ...duplicates('zones', 'name', zones),
+    ...zones.flatMap((zone, index) => issuesOfZone(zone, `/zones/${index}`, owners)),
+  ]
+}
+
+/** Returns issues of accounts, and of zones whose account is not among them. */
+export function accountIssues({ accounts, zones }: Config): Issue[] {
+  const ids = new Set(accounts.map(({ id }) => id))
+  const listed = [...ids].slice(0, 3).join(', ') + (ids.size > 3 ? ', ...' : '')
+  const advice = ids.size === 0 ? 'add it there' : `add it there, or use ${listed}`
+  return [
+    ...duplicates('accounts', 'id', accounts),
+    ...zones.flatMap(({ account }, index) =>
+      ids.has(account)
+        ? []
+        : [{ pointer: `/zones/${index}/account`, message: `names no entry of accounts: ${account}; ${advice}` }],
+    ),
   ]
 }
 
@@ -60,6 +75,7 @@ function proxyIssues({ trusted_proxies, trusted_fields, rules_body, tls }: Confi
   ]
 }
 
+/** Returns issues of listeners: ports that do not exist, and addresses that two of them have. */
 function portIssues({ proxy, control, admin }: Config): Issue[] {
   const listens: [pointer: string, listen: string | undefined][] = [
     ['/proxy/listen', proxy.listen],
@@ -67,9 +83,16 @@ function portIssues({ proxy, control, admin }: Config): Issue[] {
     ['/control/listen', control.listen],
     ['/admin/listen', admin.listen],
   ]
-  return listens.flatMap(([pointer, listen]) =>
-    portOf(listen ?? ':0') > 65_535 ? [{ pointer, message: 'has a port above 65535' }] : [],
-  )
+  const seen = new Map<string, string>()
+  return listens.flatMap(([pointer, listen = ':0']): Issue[] => {
+    if (listen.startsWith('unix:')) return []
+    const port = portOf(listen)
+    if (port > 65_535) return [{ pointer, message: 'has a port above 65535' }]
+    const other = port === 0 ? undefined : seen.get(listen)
+    if (other !== undefined) return [{ pointer, message: `${listen} is the address of ${other}; choose another port` }]
+    seen.set(listen, pointer.slice(1).replaceAll('/', '.'))
+    return []
+  })
 }
 
 function spoolIssues(spool: string): Issue[] {
@@ -109,7 +132,8 @@ function duplicates<K extends string>(where: string, key: K, items: readonly Rea
   const seen = new Set<string>()
   return items.flatMap((item, index) => {
     const value = item[key].toLowerCase()
-    if (seen.has(value)) return [{ pointer: `/${where}/${index}/${key}`, message: `${value} is listed twice` }]
+    if (seen.has(value))
+      return [{ pointer: `/${where}/${index}/${key}`, message: `${value} is listed twice; remove one of the two` }]
     seen.add(value)
     return []
   })
@@ -133,28 +157,11 @@ function listIssues({ kind, items }: Config['lists'][number], at: string): Issue
 
 const HOSTNAME = /^(\*\.)?([a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
 
-/** Reads each zone once: there can be 10,000. */
-function zonesIssues({ accounts, zones }: Config): Issue[] {
-  const known = new Set(accounts.map(({ id }) => id))
-  const owners = new Map<string, number>()
-  return zones.flatMap((zone, index) => {
-    const issues = zoneIssues(zone, index, { accounts: known, owners })
-    for (const name of zone.hostnames ?? []) if (!owners.has(name)) owners.set(name, index)
-    return issues
-  })
-}
+type Zone = Config['zones'][number]
 
-/** `owners`: the first of the zones before that lists a host name. */
-function zoneIssues(
-  zone: Config['zones'][number],
-  index: number,
-  { accounts, owners }: { accounts: ReadonlySet<string>; owners: ReadonlyMap<string, number> },
-): Issue[] {
-  const issues: Issue[] = []
-  const pointer = `/zones/${index}`
-  issues.push(...originIssues(zone, pointer))
-  if (!accounts.has(zone.account))
-    issues.push({ pointer: `${pointer}/account`, message: `names no entry of accounts: ${zone.account}` })
+/** `owners`: the zones before it that have a host name. */
+function issuesOfZone(zone: Zone, pointer: string, owners: Map<string, Zone>): Issue[] {
+  const issues = originIssues(zone, pointer)
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
   if (zone.name.startsWith('*') || !isHostname(zone.name))
@@ -162,9 +169,10 @@ function zoneIssues(
   for (const [at, name] of (zone.hostnames ?? []).entries()) {
     if (name !== '*' && !isHostname(name))
       issues.push({ pointer: `${pointer}/hostnames/${at}`, message: notAHostname(name) })
-    const other = owners.get(name)
-    if (other !== undefined)
-      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `${name} belongs to zone ${other + 1} already` })
+    const owner = owners.get(name)
+    if (owner && owner !== zone)
+      issues.push({ pointer: `${pointer}/hostnames/${at}`, message: `${name} belongs to zone ${owner.name} already` })
+    else owners.set(name, zone)
   }
   return issues
 }

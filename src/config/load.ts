@@ -2,12 +2,13 @@ import { dirname, resolve } from 'node:path'
 import type { Static } from 'typebox'
 import { isNode } from 'yaml'
 import { InvalidInput, type Issue } from '../core/errors.js'
-import { issuesOf, parser, soundMembers } from '../core/schema.js'
-import { crossCheck, sectionIssues, sourceIssues } from './cross-check.js'
+import { issuesOf, parser } from '../core/schema.js'
+import { accountIssues, sectionIssues, sourceIssues, zoneIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import { withNewNames } from './renamed.js'
 import type { ControlTls, ProxyTls } from './tls.js'
+import { soundPart } from './sound-part.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
@@ -21,6 +22,8 @@ export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
   readonly authority: (file: string) => string | undefined
 }
+
+const NO_SECTIONS = 'must have sections such as `zones:`; `edged schema config --yaml` shows them all'
 
 const NO_CHECKS: ConfigChecks = {
   destination: () => undefined,
@@ -76,22 +79,23 @@ export function readParts(text: string, file: string, environment: Environment, 
   return yaml.checked((value, reject) => {
     if (value === null || value === undefined)
       reject([{ pointer: '', message: 'is empty; edged init writes a file to begin with' }])
+    if (typeof value !== 'object' || Array.isArray(value)) reject([{ pointer: '', message: NO_SECTIONS }])
     const given = value ?? {}
     const issues = withNewNames(wrongShape(given))
     // Malformed sections are treated as absent, so that the others are checked as well.
     if (issues.some(({ pointer }) => pointer === '')) reject(issues)
-    const sound = soundMembers(given, issues)
-    const resolved = resolveUnits(ConfigFile, parse(sound)) as Static<typeof ConfigFile>
+    const sound = soundPart(given, issues)
+    const resolved = resolveUnits(ConfigFile, parse(sound.value)) as Static<typeof ConfigFile>
     const listed = configuredPipelines(resolved.pipelines, file, checks, resolved)
     const pipelines = listed.pipelines.filter((pipeline) => pipeline !== undefined)
     const config = { ...resolved, pipelines }
     const whole = absolute(config, dirname(resolve(file)))
-    issues.push(...listed.issues, ...deadLetterIssues(whole, checks), ...certificateIssues(whole, checks))
-    issues.push(...sectionIssues(config))
-    // References can be checked only if their targets are valid.
-    if (!issues.some(({ pointer }) => /^\/(accounts|zones)/.test(pointer)))
+    issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
+    issues.push(...certificateIssues(whole, checks).map(sound.place))
+    issues.push(...sectionIssues(config), ...zoneIssues(config).map(sound.place))
+    if (!sound.lacksNames)
       issues.push(
-        ...crossCheck(config),
+        ...accountIssues(config),
         ...listed.pipelines.flatMap((pipeline, index) =>
           pipeline === undefined ? [] : sourceIssues(config, pipeline, `/pipelines/${index}/source`),
         ),

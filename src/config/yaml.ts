@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml'
-import { InvalidInput, messageOf, type Issue } from '../core/errors.js'
+import { fileFault, InvalidInput, type Issue } from '../core/errors.js'
 
 /** An issue of a configuration file; lines and columns count from 1. */
 export interface ConfigIssue {
@@ -44,7 +44,9 @@ export function readYaml(text: string, file: string, environment: Environment): 
   const faults = document.errors.map(({ code, pos: [start], message }) =>
     place(
       start,
-      code === 'MULTIPLE_DOCS' ? 'a second document begins here' : (message.split(' at line')[0] ?? message),
+      code === 'MULTIPLE_DOCS'
+        ? 'a second document begins here; a file has one, without ---'
+        : (message.split(' at line')[0] ?? message) + (SYNTAX_ADVICE[code] ?? ''),
     ),
   )
   visit(document, {
@@ -60,7 +62,7 @@ export function readYaml(text: string, file: string, environment: Environment): 
       place(
         offsetOf(document, pointer),
         pointer && !message.startsWith('unknown option')
-          ? `${pointer.slice(1).replaceAll('/', '.')} ${message}`
+          ? `${pointer.slice(1).replaceAll('/', '.')} ${message}${quoteAdvice(document, pointer, message)}`
           : message,
       ),
     )
@@ -80,6 +82,29 @@ export function readYaml(text: string, file: string, environment: Environment): 
     },
   }
 }
+
+/** What to do about errors of the syntax, by the code of the parser. */
+const SYNTAX_ADVICE: Readonly<Record<string, string>> = {
+  BAD_INDENT: '; indent the lines of one list or section by the same number of spaces',
+  MISSING_CHAR: '; check the indentation, brackets and quotes here and in the lines above',
+  TAB_AS_INDENT: '; use spaces',
+  DUPLICATE_KEY: '; join the two sections, or remove one',
+}
+
+/** Issues of a text that has the form of a number. */
+const WANTS_TEXT = /^must be (a string\b|32 digits of 0-9 and a-f)/
+
+/** Says what to do if YAML reads a text without quotes as a number, as it does with an id that has no letters. */
+function quoteAdvice(document: Document, pointer: string, message: string): string {
+  const node = document.getIn(pointer.split('/').slice(1).map(unescaped), true)
+  if (!isScalar(node) || node.type !== 'PLAIN' || !WANTS_TEXT.test(message)) return ''
+  const { value, source = '' } = node
+  if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'boolean') return ''
+  if (message.startsWith('must be 32') && !/^[0-9a-f]{32}$/.test(source)) return ''
+  return `; put quotes around it: "${source}"`
+}
+
+const unescaped = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
@@ -121,7 +146,7 @@ function offsetOf(document: Document, pointer: string): number {
   let node: unknown = document.contents
   let offset = (node as Node | null)?.range?.[0] ?? 0
   for (const token of pointer.split('/').slice(1)) {
-    const step = token.replaceAll('~1', '/').replaceAll('~0', '~')
+    const step = unescaped(token)
     if (isMap(node)) {
       const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step)
       if (!pair) break
@@ -153,7 +178,6 @@ export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw badFile(file, code === 'ENOENT' ? 'no such file' : `cannot be read: ${messageOf(error)}`)
+    throw badFile(file, fileFault(error))
   }
 }

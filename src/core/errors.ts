@@ -74,7 +74,7 @@ export function messageOf(error: unknown): string {
 const FILE_FAULTS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   EACCES: 'permission denied; let the user that runs edged read it',
-  EISDIR: 'it is a folder',
+  EISDIR: 'it is a folder; name a file in it',
 }
 
 /** Says why a file cannot be read, and what to do. */

@@ -97,6 +97,37 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
     "legacy_keys:\n  - email: a@b.test\n    key: a-key-of-twenty-letters\n    permissions: ['*']\n    accounts: [x]",
     'f.yaml:5:16: legacy_keys.0.accounts.0 must be 32 digits of 0-9 and a-f, or *',
   ],
+  [
+    'an id of digits only, without quotes',
+    `accounts:\n  - { id: ${'1'.repeat(32)}, name: a }`,
+    `f.yaml:2:7: accounts.0.id must be 32 digits of 0-9 and a-f; put quotes around it: "${'1'.repeat(32)}"`,
+  ],
+  [
+    'an id that reads as a number with an exponent',
+    zone().replaceAll(ACCOUNT, `${'1'.repeat(15)}e${'2'.repeat(16)}`),
+    /accounts.0.id must be 32 digits of 0-9 and a-f; put quotes around it: "1+e2+"$/,
+  ],
+  [
+    'a short id of digits',
+    'accounts:\n  - { id: 12, name: a }',
+    'f.yaml:2:7: accounts.0.id must be 32 digits of 0-9 and a-f',
+  ],
+  [
+    'a token of digits only',
+    'tokens:\n  - { name: a, token: 12345678901234567890, permissions: ["*"] }',
+    /tokens.0.token must be a string, but is \d+; put quotes around it: "12345678901234567890"$/,
+  ],
+  [
+    'two listeners at one address',
+    'control: { listen: "127.0.0.1:8080" }',
+    'f.yaml:1:12: control.listen 127.0.0.1:8080 is the address of proxy.listen; choose another port',
+  ],
+  [
+    'a list in place of sections',
+    '[1]',
+    /^f.yaml:1:1: must have sections such as `zones:`; `edged schema config --yaml`/,
+  ],
+  ['tabs', 'zones:\n\t- a', 'f.yaml:2:1: Tabs are not allowed as indentation; use spaces'],
   ['two keys of one name', 'data: a\ndata: b', /^f.yaml:2:1: Map keys must be unique/],
   ['broken YAML', 'data: [', /^f.yaml:1:8: /],
   ['an alias of nothing', 'data: &a x\nstore: *b', 'f.yaml:2:8: *b is not an anchor above'],
@@ -192,6 +223,21 @@ for (const [what, text, fault] of REFUSED) {
 
 t.test('all issues are reported together', async (t) => {
   t.equal(faults('foo: 1\nbar: 2\nproxy: { listen: x }').length, 3)
+})
+
+t.test('an issue of one zone does not hide those of other zones, which keep their positions', async (t) => {
+  const text = `${zone()}    orign: x\n  - { id: ${ZONE}, account: ${ZONE}, name: '*.b.test', origin: demo, hostnames: [c.test] }\n  - { id: ${ACCOUNT}, account: ${ACCOUNT}, name: d.test, origin: demo, hostnames: [c.test] }`
+  t.strictSame(faults(text), [
+    'f.yaml:7:5: zones.0.orign is not a known member, did you mean origin',
+    'f.yaml:8:88: zones.1.name is not a host name: *.b.test; wildcards belong in hostnames',
+    'f.yaml:9:128: zones.2.hostnames.0 c.test belongs to zone *.b.test already',
+  ])
+  t.match(faults(text.replace('    orign: x\n', '')), [
+    /zones.1.id 9f1839b6152d298aca64c4e906b6d074 is listed twice/,
+    /zones.1.account names no entry of accounts: 9f1839b6152d298aca64c4e906b6d074; add it there, or use 023e105f/,
+    /zones.1.name/,
+    /zones.2.hostnames.0/,
+  ])
 })
 
 t.test('the limit of cached files is a number of bytes, and has a default', async (t) => {
@@ -429,7 +475,7 @@ t.test('a pipeline of an unknown dataset has all its other issues reported too',
     /pipelines.0.dataset is not a dataset: nope$/,
     /pipelines.0.output_options.sample_rate must be at most 1/,
     /pipelines.0.output_options.record_template/,
-    /pipelines.0.filter is not JSON text$/,
+    /pipelines.0.filter is not JSON text, as in /,
   ])
 })
 

@@ -319,6 +319,30 @@ t.test('doubtful expressions get hints', async (t) => {
   ])
 })
 
+/** Mistakes of newcomers. */
+const ADVICE: readonly (readonly [text: string, advice: string | RegExp])[] = [
+  ['', 'write a condition, or true for every request'],
+  ['http.host eq', 'a value is missing at the end'],
+  ['http.host eq "a" &&', 'a condition is missing at the end'],
+  ['http.host == a', 'write texts in double quotes: "a"'],
+  ["http.host eq 'abc'", 'write texts in double quotes: "abc"'],
+  ['http.host eq "ü" and ip.src eq "1.2.3.4"', 'write addresses without quotes'],
+  ['ip.src eq 10.0.0.0/8', 'write a network as a set: in {10.0.0.0/8}'],
+  ['http.response.code gt "5"', 'write numbers without quotes'],
+  ['ssl andd ssl', 'did you mean and?'],
+  ['ssl or or ssl', 'a condition is missing before or'],
+  ['(ssl and ssl', 'a closing parenthesis is missing'],
+  ['http.host eq "a" & ssl', 'conditions are joined by and, or, xor'],
+  ['ssl == "on"', 'write ssl, or not ssl'],
+  ['lower(http.host)', /^compare it with eq, ne/],
+  ['http.host = "x"', 'in place of = write eq or =='],
+  ['http.request.uri.path startswith "/a"', 'in place of startswith write starts_with(FIELD, "...")'],
+  ['any(http.request.headers["a"] eq "b")', 'compare its items: any(http.request.headers["a"][*] eq "...")'],
+  ['http.host in ("a")', 'write a set: in {VALUE VALUE}, or a list: in $NAME'],
+  ['http.host in {"a", "b"}', 'values of a set have spaces between them, without commas'],
+  ['http.request.uri.query["a"] eq "x"', 'its parts are in http.request.uri.args["NAME"][0]'],
+]
+
 t.test('edged expr shows where an expression is wrong, and its result for a request', async (t) => {
   t.same(checkExpression('ssl'), { output: 'ok\n', exitCode: 0 })
   t.same(checkExpression('http.hoost eq "x"'), {
@@ -327,6 +351,7 @@ t.test('edged expr shows where an expression is wrong, and its result for a requ
   })
   t.match(checkExpression('lowr(http.host) eq "a"').output, /\ndid you mean lower\?\n$/)
   t.match(checkExpression('nothing.like.it eq 1').output, /unknown identifier\n$/)
+  for (const [text, advice] of ADVICE) t.match(checkExpression(text).output.split('\n').at(-2), advice, text)
   t.match(checkExpression('http.request.method eq "get"').output, /^ok\nhint: methods are in upper case/)
   t.equal(checkExpression('http.response.code eq 200', { phase: 'http_request_transform' }).exitCode, 2)
   const reported = JSON.parse(checkExpression('ssl and', { json: true }).output) as unknown
