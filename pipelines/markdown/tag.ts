@@ -30,6 +30,21 @@ import {
 } from './scanner/layout.js'
 import { decodeUtf8Text } from './utf8-text.js'
 
+// Numbers of other modules under a name of this one: then they are part of the compiled code, else they are looked up at each use.
+const ROWS = ELEMENTS
+const ID = TAG_ID
+const BITS = TAG_BITS
+const SELF_CLOSING = TAG_SELF_CLOSING
+const FIRST = TAG_ATTRIBUTES
+const LAST = TAG_ATTRIBUTES_END
+const ALL = ATTRIBUTES / 4
+const SIZE = ATTRIBUTE_SIZE
+const NAME = ATTRIBUTE_NAME
+const NAME_END = ATTRIBUTE_NAME_END
+const VALUE = ATTRIBUTE_VALUE
+const VALUE_END = ATTRIBUTE_VALUE_END
+const TRAITS = ATTRIBUTE_TRAITS
+
 const OPENING = 0x28
 const CLOSING = 0x29
 
@@ -66,20 +81,20 @@ export class OpenTag implements Tag {
   }
 
   /** Takes over a tag that was scanned. */
-  take(token: number): void {
-    const table = this.#table
-    const id = table[token + TAG_ID] as number
-    const element = ELEMENTS[id]
+  take(table: Int32Array, token: number): void {
+    const id = table[token + ID] as number
+    const element = ROWS[id]
     this.id = id
     this.element = element
-    this.name =
-      element === undefined
-        ? this.#lowerName(table[token + TAG_NAME] as number, table[token + TAG_NAME_END] as number)
-        : element.name
-    this.#first = ATTRIBUTES / 4 + (table[token + TAG_ATTRIBUTES] as number) * ATTRIBUTE_SIZE
-    this.#last = ATTRIBUTES / 4 + (table[token + TAG_ATTRIBUTES_END] as number) * ATTRIBUTE_SIZE
-    this.attributeBits = table[token + TAG_BITS] as number
-    this.selfClosing = table[token + TAG_SELF_CLOSING] !== 0
+    this.name = element === undefined ? this.#unknownName(table, token) : element.name
+    this.#first = ALL + (table[token + FIRST] as number) * SIZE
+    this.#last = ALL + (table[token + LAST] as number) * SIZE
+    this.attributeBits = table[token + BITS] as number
+    this.selfClosing = table[token + SELF_CLOSING] !== 0
+  }
+
+  #unknownName(table: Int32Array, token: number): string {
+    return this.#lowerName(table[token + TAG_NAME] as number, table[token + TAG_NAME_END] as number)
   }
 
   #lowerName(start: number, end: number): string {
@@ -94,7 +109,7 @@ export class OpenTag implements Tag {
    */
   read(start: number): number {
     const end = this.#scanner.scanTag(start, this.#html.length)
-    if (end >= 0) this.take(TOKENS / 4)
+    if (end >= 0) this.take(this.#table, TOKENS / 4)
     return end
   }
 
@@ -106,18 +121,15 @@ export class OpenTag implements Tag {
   attributeStarts(name: string, start: string): boolean {
     const index = this.#find(name)
     if (index < 0) return false
-    const from = this.#table[index + ATTRIBUTE_VALUE] as number
-    return (
-      (this.#table[index + ATTRIBUTE_VALUE_END] as number) - from >= start.length &&
-      unitsMatch(this.#units, from, start)
-    )
+    const from = this.#table[index + VALUE] as number
+    return (this.#table[index + VALUE_END] as number) - from >= start.length && unitsMatch(this.#units, from, start)
   }
 
   attributeFirst(name: string): number {
     const index = this.#find(name)
     if (index < 0) return 0
-    const from = this.#table[index + ATTRIBUTE_VALUE] as number
-    return from < (this.#table[index + ATTRIBUTE_VALUE_END] as number) ? (this.#units[from] as number) : 0
+    const from = this.#table[index + VALUE] as number
+    return from < (this.#table[index + VALUE_END] as number) ? (this.#units[from] as number) : 0
   }
 
   attributeIncludes(name: string, text: string): boolean {
@@ -125,8 +137,8 @@ export class OpenTag implements Tag {
     if (index < 0) return false
     const units = this.#units
     const first = text.charCodeAt(0)
-    const last = (this.#table[index + ATTRIBUTE_VALUE_END] as number) - text.length
-    for (let at = (this.#table[index + ATTRIBUTE_VALUE] as number) | 0; at <= last; at++)
+    const last = (this.#table[index + VALUE_END] as number) - text.length
+    for (let at = (this.#table[index + VALUE] as number) | 0; at <= last; at++)
       if (((units[at] as number) | 0x20) === first && unitsMatch(units, at, text)) return true
     return false
   }
@@ -134,11 +146,7 @@ export class OpenTag implements Tag {
   attributeUnits(name: string, read: (units: Uint8Array, start: number, end: number) => number): number {
     const index = this.#find(name)
     if (index < 0) return 0
-    return read(
-      this.#units,
-      this.#table[index + ATTRIBUTE_VALUE] as number,
-      this.#table[index + ATTRIBUTE_VALUE_END] as number,
-    )
+    return read(this.#units, this.#table[index + VALUE] as number, this.#table[index + VALUE_END] as number)
   }
 
   /** The place of an attribute in the table, -1 if the tag does not have it. */
@@ -146,9 +154,9 @@ export class OpenTag implements Tag {
     if ((this.attributeBits & attributeBit(name.charCodeAt(0), name.length)) === 0) return -1
     const table = this.#table
     const last = this.#last
-    for (let index = this.#first; index < last; index += ATTRIBUTE_SIZE) {
-      const start = table[index + ATTRIBUTE_NAME] as number
-      const end = table[index + ATTRIBUTE_NAME_END] as number
+    for (let index = this.#first; index < last; index += SIZE) {
+      const start = table[index + NAME] as number
+      const end = table[index + NAME_END] as number
       if (end - start === name.length && unitsMatch(this.#units, start, name)) return index
     }
     return -1
@@ -157,8 +165,8 @@ export class OpenTag implements Tag {
   attributes(): Map<string, string> {
     const table = this.#table
     const all = new Map<string, string>()
-    for (let index = this.#first; index < this.#last; index += ATTRIBUTE_SIZE) {
-      const name = this.#lowerName(table[index + ATTRIBUTE_NAME] as number, table[index + ATTRIBUTE_NAME_END] as number)
+    for (let index = this.#first; index < this.#last; index += SIZE) {
+      const name = this.#lowerName(table[index + NAME] as number, table[index + NAME_END] as number)
       if (!all.has(name)) all.set(name, this.#value(index))
     }
     return all
@@ -171,9 +179,9 @@ export class OpenTag implements Tag {
   /** The value of the attribute at a place in the table. */
   #value(index: number): string {
     const table = this.#table
-    const start = table[index + ATTRIBUTE_VALUE] as number
-    const end = table[index + ATTRIBUTE_VALUE_END] as number
-    const traits = table[index + ATTRIBUTE_TRAITS] as number
+    const start = table[index + VALUE] as number
+    const end = table[index + VALUE_END] as number
+    const traits = table[index + TRAITS] as number
     const escapes = traits & ~VALUE_TITLE
     this.valueIsPlain = escapes === 0 || (escapes === VALUE_PARENTHESIS && this.#parenthesesMatch(start, end))
     this.valueIsTitle = (traits & VALUE_TITLE) === 0

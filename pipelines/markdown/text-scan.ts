@@ -4,7 +4,7 @@ import { ANYTHING, BLANK, INNER_SPACE, NOTHING, OUTER_SPACE } from './text-trait
 import { codePointAt } from './utf8-text.js'
 
 const SPACE = 0x20
-
+/** A trait of characters only. */
 const SINGLE_SPACE = 64
 
 const TRAITS = new Uint8Array(0x100)

@@ -16,11 +16,24 @@ import {
   STOP_END,
   STOP_TAG,
   TEXT,
+  TEXT_FROM,
+  TEXT_TO,
+  TEXT_TRAITS,
   TOKEN_SIZE,
   TOKENS,
 } from './scanner/layout.js'
 import { TextScan, traitsOf } from './text-scan.js'
-import { AMPERSAND, BLANK, INNER_SPACE, NOTHING, NUL, OUTER_SPACE, SPACE_AFTER, SPACE_BEFORE } from './text-traits.js'
+import {
+  AMPERSAND,
+  BLANK,
+  INNER_SPACE,
+  NOTHING,
+  NUL,
+  OUTER_SPACE,
+  SPACE_AFTER,
+  SPACE_BEFORE,
+  SPECIALS,
+} from './text-traits.js'
 import { decodeUtf8Text, startOfCharacter } from './utf8-text.js'
 
 /** Where in the page the next character stands: in an element's contents or in a comment. */
@@ -35,8 +48,19 @@ const PIECE = 32_768
 /** Maximum length of a token that was not finished and is put in front of a part of what follows only. */
 const CARRIED = 1024
 
+// Numbers of other modules under a name of this one: then they are part of the compiled code, else they are looked up at each use.
 /** Where the first token is. */
 const FIRST = TOKENS / 4
+const SIZE = TOKEN_SIZE
+const IS_TEXT = TEXT
+const IS_START = START_TAG
+const FROM = TEXT_FROM
+const TO = TEXT_TO
+const TRAITS = TEXT_TRAITS
+/** Traits with which a text is not a part of the page, beside FOREIGN if that is UTF-8. */
+const NOT_PLAIN = BLANK | NUL | AMPERSAND | INNER_SPACE
+/** Traits of a text without white space around it that are reported. */
+const REPORTED = SPECIALS | AMPERSAND | SPACE_BEFORE | SPACE_AFTER
 
 /** Characters that may be bytes of UTF-8. */
 const FOREIGN_TEXT = /[\u0080-\u00ff]/
@@ -73,6 +97,8 @@ export class HtmlTokenizer implements Tokenizer {
   #at = 0
   /** What is not read yet is UTF-8 with one character for each byte. Each text is decoded when it is reported. */
   #isUtf8 = false
+  /** Traits with which a text is not a part of the page. */
+  #notPlain = NOT_PLAIN
   #isStarted = false
   #mode: Mode
   #raw: RawText
@@ -109,6 +135,7 @@ export class HtmlTokenizer implements Tokenizer {
   #decodeFromHere(isUtf8: boolean): void {
     if (isUtf8 && this.#isStarted) throw new RangeError('text cannot be followed by UTF-8')
     this.#isUtf8 = isUtf8
+    this.#notPlain = isUtf8 ? NOT_PLAIN | FOREIGN : NOT_PLAIN
     this.#unread = decodeUtf8Text(this.#unread)
   }
 
@@ -169,22 +196,11 @@ export class HtmlTokenizer implements Tokenizer {
   #data(ended: boolean): boolean {
     const scanner = this.#scanner
     const { table } = scanner
-    const tag = this.#tag
     for (;;) {
-      const end = FIRST + scanner.scan(this.#at, this.#html.length) * TOKEN_SIZE
+      const end = FIRST + scanner.scan(this.#at, this.#html.length) * SIZE
       this.#at = scanner.stopAt
-      for (let token = FIRST; token < end; token += TOKEN_SIZE) {
-        const kind = table[token]
-        if (kind === TEXT) {
-          if (!this.#elements.skipping) this.#text(token)
-        } else {
-          tag.take(token)
-          if (kind === START_TAG) {
-            // The last one only.
-            if (this.#opened()) return true
-          } else if (this.#elements.close(tag)) this.#events.close(tag.name, tag.id, this.#elements.isStray)
-        }
-      }
+      // Only the last tag can have contents that read in another mode.
+      if (this.#report(table, end)) return true
       switch (scanner.stop) {
         case STOP_END:
           this.#lastText(this.#at, scanner.stopLess, ended)
@@ -196,6 +212,25 @@ export class HtmlTokenizer implements Tokenizer {
         default:
       }
     }
+  }
+
+  /** Reports the tokens that were scanned. Returns whether the contents of the last one read in another mode. */
+  #report(table: Int32Array, end: number): boolean {
+    const tag = this.#tag
+    const elements = this.#elements
+    const events = this.#events
+    for (let token = FIRST; token < end; token += SIZE) {
+      const kind = table[token]
+      if (kind === IS_TEXT) {
+        if (!elements.skipping) this.#text(table, token)
+      } else {
+        tag.take(table, token)
+        if (kind === IS_START) {
+          if (this.#opened()) return true
+        } else if (elements.close(tag)) events.close(tag.name, tag.id, elements.isStray)
+      }
+    }
+    return false
   }
 
   /** The markup at `at` is not finished. What the page ends in is no token and is dropped. */
@@ -371,31 +406,28 @@ export class HtmlTokenizer implements Tokenizer {
     this.#at = end
     if (start === end || this.#elements.skipping) return
     this.#scanner.scanText(start, end)
-    this.#text(FIRST)
+    this.#text(this.#scanner.table, FIRST)
   }
 
-  #text(token: number): void {
-    const scan = this.#scan
-    scan.take(this.#scanner.table, token)
-    const { start, end } = scan
-    const hasReferences = (scan.traits & AMPERSAND) !== 0
-    if ((scan.traits & NUL) !== 0 || (hasReferences && maySpace(this.#units, scan.from, scan.to))) {
-      const text = decodeText(withLineFeeds(this.#slice(start, end)))
-      this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
+  #text(table: Int32Array, token: number): void {
+    const traits = table[token + TRAITS] as number
+    const events = this.#events
+    if ((traits & this.#notPlain) === 0 && events.collapses === true) {
+      const plain = part(this.#html, table[token + FROM] as number, table[token + TO] as number)
+      events.text(plain, traits & REPORTED)
       return
     }
-    const events = this.#events
-    if (events.collapses !== true) {
-      events.text(
-        this.#decoded(start, end),
-        (scan.traits & ~(FOREIGN | RETURNS | SPACE_BEFORE | SPACE_AFTER)) | scan.outerSpace,
-      )
-    } else if (scan.from === scan.to) {
-      events.text(' ', BLANK | OUTER_SPACE)
-    } else {
-      const { traits } = scan
-      events.text(this.#collapsed(), traits & ~(INNER_SPACE | FOREIGN | RETURNS))
-    }
+    const scan = this.#scan
+    scan.take(table, token)
+    const { start, end } = scan
+    if ((traits & NUL) !== 0 || ((traits & AMPERSAND) !== 0 && maySpace(this.#units, scan.from, scan.to))) {
+      const text = decodeText(withLineFeeds(this.#slice(start, end)))
+      this.#reportText(text.replaceAll('\0', this.#elements.foreign ? '\ufffd' : ''))
+    } else if (events.collapses !== true) {
+      const kept = traits & (SPECIALS | AMPERSAND | INNER_SPACE | BLANK)
+      events.text(this.#decoded(start, end), kept | scan.outerSpace)
+    } else if (scan.from === scan.to) events.text(' ', BLANK | OUTER_SPACE)
+    else events.text(this.#collapsed(), traits & REPORTED)
   }
 
   /** Returns the text that was scanned, decoded and without extra white space. */
