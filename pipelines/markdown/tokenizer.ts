@@ -43,7 +43,7 @@ type Mode = Content | 'comment' | 'bogus comment'
 const RETRY_LENGTH = 128
 
 /** So many characters are read at a time, so that their code units stay in a near cache. */
-const PIECE = 32_768
+const PIECE = 65_536
 
 /** Maximum length of a token that was not finished and is put in front of a part of what follows only. */
 const CARRIED = 1024

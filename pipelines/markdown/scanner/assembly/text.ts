@@ -75,7 +75,9 @@ export function readText(token: usize, start: usize, end: usize, whole: bool): u
     }
     // It is text.
     if (from === 0) from = at
-    to = ++at
+    do at++
+    while (at + 1 < end && load<u8>(at) === LESS && !beginsMarkup(load<u8>(at, 1)))
+    to = at
     afterSpace = 0
     specials = SPECIALS
   }
