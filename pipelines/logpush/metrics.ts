@@ -54,8 +54,8 @@ export function logpushMetrics(registry: Metrics, lags: () => Iterable<Lag>): (j
     registers,
   })
   const lag = (unit: 'records' | 'seconds', help: string) =>
-    collectedMetrics(registry).gauges(`edged_logpush_lag_${unit}`, help, ['job'], (add) => {
-      for (const each of lags()) add({ job: each.job }, each[unit])
+    collectedMetrics(registry).gauges(`edged_logpush_lag_${unit}`, help, ['job'], function* () {
+      for (const each of lags()) yield [{ job: each.job }, each[unit]]
     })
   lag('records', 'Records that a job has not delivered or passed over.')
   lag('seconds', 'Age of the oldest record that a job has read and not delivered.')

@@ -1,9 +1,14 @@
 import { Counter, Gauge, type Aggregator, type MetricValue } from 'prom-client'
+import { EventLoopYield, type Pause } from './event-loop-yield.js'
 import type { Metrics } from './metrics.js'
 
-/** Adds one value of a metric under its labels. */
-export type AddSample<Label extends string> = (labels: Record<Label, string>, value: number) => void
-type Samples<Label extends string> = (add: AddSample<Label>) => void
+/** One value of a metric under its labels. */
+export type LabelledValue<Label extends string> = readonly [labels: Record<Label, string>, value: number]
+/** Returns the values of a metric when it is read. */
+type Samples<Label extends string> = () => Iterable<LabelledValue<Label>>
+
+/** Values that are read between two pauses. */
+const SLICE_VALUES = 500
 
 /**
  * Metrics whose values are read from plain numbers when the registry is read, so that counting costs nothing on hot paths.
@@ -11,9 +16,9 @@ type Samples<Label extends string> = (add: AddSample<Label>) => void
 export interface CollectedMetrics {
   readonly counter: (name: string, help: string, read: () => number) => void
   readonly gauge: (name: string, help: string, read: () => number) => void
-  /** A counter with labels; `samples` adds each value. */
+  /** A counter with labels. */
   readonly counters: WithLabels
-  /** A gauge with labels; `samples` adds each value. */
+  /** A gauge with labels. */
   readonly gauges: WithLabels
 }
 type WithLabels = <Label extends string>(
@@ -27,7 +32,10 @@ type WithLabels = <Label extends string>(
 /** How values with the same labels become one, of one process and of several. */
 type Combine = 'sum' | 'min'
 
-export function collectedMetrics(metrics: Metrics): CollectedMetrics {
+const slices = new EventLoopYield()
+
+/** Some metrics have a value for each zone and origin, so `pause` is called between slices of the values. */
+export function collectedMetrics(metrics: Metrics, pause: Pause = () => slices.yieldToEventLoop()): CollectedMetrics {
   const registers = [metrics]
   const single =
     (Kind: typeof Counter | typeof Gauge): CollectedMetrics['counter'] =>
@@ -52,39 +60,41 @@ export function collectedMetrics(metrics: Metrics): CollectedMetrics {
         help,
         type,
         aggregator: combine satisfies Aggregator,
-        get: async () =>
-          await Promise.resolve({
-            name,
-            help,
-            type,
-            aggregator: combine,
-            values: valuesOf(labelNames, samples, combine),
-          }),
+        get: async () => ({
+          name,
+          help,
+          type,
+          aggregator: combine,
+          values: await valuesOf(labelNames, samples, { combine, pause }),
+        }),
         reset: () => undefined,
       } as never)
   return { counter: single(Counter), gauge: single(Gauge), counters: labelled('counter'), gauges: labelled('gauge') }
 }
 
 /** Returns the values, one for each combination of labels. */
-function valuesOf<Label extends string>(
+async function valuesOf<Label extends string>(
   labelNames: readonly Label[],
   samples: Samples<Label>,
-  combine: Combine,
-): MetricValue<Label>[] {
+  { combine, pause }: { combine: Combine; pause: Pause },
+): Promise<MetricValue<Label>[]> {
   const found = new Map<string, MetricValue<Label>>()
-  samples((labels, value) => {
+  let left = SLICE_VALUES
+  for (const [labels, value] of samples()) {
     let key = ''
     for (const name of labelNames) key += `${labels[name]}\n`
     const known = found.get(key)
     if (known) known.value = combine === 'min' ? Math.min(known.value, value) : known.value + value
     else found.set(key, { labels, value })
-  })
+    if (--left > 0) continue
+    left = SLICE_VALUES
+    await pause()
+  }
   return [...found.values()]
 }
 
-/** Adds the values of a map whose keys are values of one label. */
-export const byLabel =
-  <Label extends string>(label: Label, values: ReadonlyMap<string, number>): Samples<Label> =>
-  (add) => {
-    for (const [value, count] of values) add({ [label]: value } as Record<Label, string>, count)
+/** Returns the values of a map whose keys are values of one label. */
+export const byLabel = <Label extends string>(label: Label, values: ReadonlyMap<string, number>): Samples<Label> =>
+  function* () {
+    for (const [value, count] of values) yield [{ [label]: value } as Record<Label, string>, count]
   }

@@ -227,9 +227,9 @@ function countLive({ counts }: LiveSessions, metrics: Metrics): void {
     'edged_live_records_total',
     'Log records for live sessions, by outcome; dropped: the client read too slowly.',
     ['outcome'],
-    (add) => {
-      add({ outcome: 'sent' }, counts.sent)
-      add({ outcome: 'dropped' }, counts.dropped)
+    function* () {
+      yield [{ outcome: 'sent' }, counts.sent]
+      yield [{ outcome: 'dropped' }, counts.dropped]
     },
   )
 }

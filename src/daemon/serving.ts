@@ -144,7 +144,8 @@ export class Serving {
 
   /** Returns the zones and the state of their origins, as the processes that serve them know it. */
   zoneStatus(): Iterable<ZoneStatus> {
-    return zoneStatus(this.edge.zones.current.zones, this.#deps.clock.monotonic(), this.#processes?.origins)
+    const seen = this.#processes
+    return zoneStatus(this.edge.zones.current.zones, this.#deps.clock.monotonic(), seen && ((key) => seen.origin(key)))
   }
 
   /** Returns the metrics of the daemon and of all processes as Prometheus text. */
@@ -154,12 +155,12 @@ export class Serving {
 
   /** Returns the values of those metrics whose name begins with `prefix`. */
   async samples(prefix: string): Promise<Sample[]> {
-    return await registrySamples(await this.#allMetrics(prefix), prefix)
+    return await registrySamples(await this.#allMetrics(), prefix)
   }
 
-  async #allMetrics(prefix = ''): Promise<Metrics> {
+  async #allMetrics(): Promise<Metrics> {
     const { metrics } = this.#deps
-    return (await this.#processes?.scrape(metrics, prefix)) ?? metrics
+    return (await this.#processes?.scrape(metrics)) ?? metrics
   }
 
   /** Changes from `previous` to `next` without a dropped request. Rejects, and changes nothing, if it is not usable. */

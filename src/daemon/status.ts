@@ -92,7 +92,7 @@ export const originKey = (zone: string, url: string): string => `${zone} ${url}`
 export function* zoneStatus(
   zones: readonly Zone[],
   now: number,
-  seen: ReadonlyMap<string, SeenOrigin> | undefined,
+  seen: ((key: string) => SeenOrigin | undefined) | undefined,
 ): Generator<ZoneStatus> {
   for (const { id, name, hostnames, balancer } of zones)
     yield {
@@ -103,7 +103,7 @@ export function* zoneStatus(
         url: peer.url,
         backup: peer.options.backup,
         weight: peer.options.weight,
-        ...(seen?.get(originKey(name, peer.url)) ?? { up: peer.isUp(now), requests_in_flight: peer.active }),
+        ...(seen?.(originKey(name, peer.url)) ?? { up: peer.isUp(now), requests_in_flight: peer.active }),
       })),
     }
 }

@@ -30,14 +30,15 @@ export class WorkerMetrics {
   constructor(metrics: Metrics, clock: Clock) {
     this.#clock = clock
     const { counter, counters } = collectedMetrics(metrics)
+    const accounts = this.#accounts
     counters(
       'edged_worker_requests_total',
       `Requests that Workers received, by script, outcome and account. Scripts after the first ${MAX_SCRIPTS}, or ${MAX_SCRIPTS_PER_ACCOUNT} of an account, share the label "${OTHER}".`,
       ['script', 'outcome', 'account'],
-      (add) => {
-        for (const [account, scripts] of this.#accounts)
+      function* () {
+        for (const [account, scripts] of accounts)
           for (const [script, { outcomes }] of scripts)
-            for (const [outcome, count] of outcomes) add({ script, outcome, account }, count)
+            for (const [outcome, count] of outcomes) yield [{ script, outcome, account }, count]
       },
     )
     this.#seconds = new LabelledHistogram(metrics, {

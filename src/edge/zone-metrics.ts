@@ -26,15 +26,16 @@ export class ZoneMetrics {
     const zones = this.#zones
     const { counters } = collectedMetrics(metrics)
     const counted = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
-      counters(name, help, ['zone'], (add) => {
-        for (const [zone, counts] of zones) add({ zone }, read(counts))
+      counters(name, help, ['zone'], function* () {
+        for (const [zone, counts] of zones) yield [{ zone }, read(counts)]
       })
     counters(
       'edged_zone_requests_total',
       `Finished requests by zone and class of status. Zones after the first ${MAX_ZONES} share the label "other".`,
       ['zone', 'class'],
-      (add) => {
-        for (const [zone, { requests }] of zones) CLASSES.forEach((name, i) => add({ zone, class: name }, requests[i]!))
+      function* () {
+        for (const [zone, { requests }] of zones)
+          for (const [i, name] of CLASSES.entries()) yield [{ zone, class: name }, requests[i]!]
       },
     )
     counted('edged_zone_markdown_responses_total', 'Responses in Markdown by zone.', ({ markdown }) => markdown)

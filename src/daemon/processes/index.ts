@@ -81,6 +81,8 @@ export class ProxyProcesses {
   #config: ProcessConfig
   readonly #listeners: SharedListeners
   readonly #metrics = new ProcessMetrics()
+  /** Reads in progress: the parts of one are not mixed with those of another. */
+  readonly #reading = new Map<ProxyProcess, Promise<boolean>>()
   readonly #restarts: Counter
   readonly #delays: RestartDelays
   readonly #processes = new Set<ProxyProcess>()
@@ -196,15 +198,21 @@ export class ProxyProcesses {
     )
   }
 
-  /** The origins as the processes know them; see {@link ProcessMetrics.origins}. */
-  get origins(): Map<string, SeenOrigin> {
-    return this.#metrics.origins()
+  /** Returns an origin as the processes know it; see {@link ProcessMetrics.origin}. */
+  origin(key: string): SeenOrigin | undefined {
+    return this.#metrics.origin(key)
   }
 
-  /** Returns the metrics of all processes and of the daemon whose name begins with `prefix`. */
-  async scrape(own: Metrics, prefix: string): Promise<Metrics> {
-    await Promise.all(this.#serving.map(async (process) => await this.#readMetrics(process, SCRAPE_MS)))
-    return await this.#metrics.all(own, prefix)
+  /** Returns the metrics of all processes and of the daemon. */
+  async scrape(own: Metrics): Promise<Metrics> {
+    const { clock } = this.#deps
+    const stop = new AbortController()
+    await Promise.race([
+      Promise.all(this.#serving.map(async (process) => await this.#readMetrics(process))),
+      clock.sleep(SCRAPE_MS, stop.signal),
+    ])
+    stop.abort()
+    return await this.#metrics.all(own)
   }
 
   /** Lets requests finish within `drain_timeout`, receives the remaining log records and ends the processes. */
@@ -430,19 +438,24 @@ export class ProxyProcesses {
   }
 
   async #checkProcess(process: ProxyProcess): Promise<void> {
-    const responded = await this.#readMetrics(process, SILENT_MS)
+    const responded = await this.#readMetrics(process)
     if (responded || !process.serving || this.#closing) return
     this.#deps.log.error({ event: 'proxy_process_silent', process: process.number, pid: process.pid })
     process.kill()
   }
 
   /** Returns false if the process does not respond in time. */
-  async #readMetrics(process: ProxyProcess, timeoutMs: number): Promise<boolean> {
-    try {
-      this.#metrics.update(process.pid, await process.channel.call('metrics', undefined, { timeoutMs }))
-      return true
-    } catch {
-      return false
-    }
+  #readMetrics(process: ProxyProcess): Promise<boolean> {
+    const running = this.#reading.get(process)
+    if (running) return running
+    const read = this.#metrics
+      .update(process.pid, async (request) => await process.channel.call('metrics', request, { timeoutMs: SILENT_MS }))
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => this.#reading.delete(process))
+    this.#reading.set(process, read)
+    return read
   }
 }

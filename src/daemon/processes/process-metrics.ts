@@ -1,63 +1,148 @@
-import { AggregatorRegistry, type Registry } from 'prom-client'
+import { Registry } from 'prom-client'
+import { EventLoopYield, type Pause } from '../../core/event-loop-yield.js'
 import type { Metrics } from '../../core/metrics.js'
 import { ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../edge/origins/metrics.js'
 import { originKey, type SeenOrigin } from '../status.js'
-import type { MetricSnapshot } from './protocol.js'
+import { combined, type Value } from './combined-values.js'
+import type { Metric, MetricPart, MetricRequest } from './metric-changes.js'
 
 /** Types of metrics that only grow. Those of ended processes still count, so that no sum decreases. */
 const GROWING: ReadonlySet<string> = new Set(['counter', 'histogram'])
 
+interface KnownMetric {
+  metric: Metric
+  /** Values in chunks, as the process sends them. */
+  readonly chunks: (readonly Value[])[]
+}
+
+/** The metrics of one process. */
+interface Snapshot {
+  /** Number of the last complete round. */
+  round: number
+  readonly metrics: Map<string, KnownMetric>
+  /** Values of metrics about origins, by metric and {@link originKey}. */
+  readonly byOrigin: ReadonlyMap<string, Map<string, number>>
+}
+
 /** Sums the metrics of the daemon, of its processes and of processes that have ended. */
 export class ProcessMetrics {
+  readonly #pause: Pause
   /** Last metrics of each process, by process id. */
-  readonly #last = new Map<number, MetricSnapshot>()
-  #ended: Promise<MetricSnapshot> = Promise.resolve([])
+  readonly #last = new Map<number, Snapshot>()
+  #ended = new Map<string, KnownMetric>()
+  #ending: Promise<void> = Promise.resolve()
 
-  /** Stores the current metrics of a process. */
-  update(pid: number, metrics: MetricSnapshot): void {
-    this.#last.set(pid, metrics)
+  constructor(pause?: Pause) {
+    const slices = new EventLoopYield()
+    this.#pause = pause ?? (() => slices.yieldToEventLoop())
+  }
+
+  /** Reads what has changed in a process, part by part. */
+  async update(pid: number, read: (request: MetricRequest) => Promise<MetricPart>): Promise<void> {
+    const last = this.#last.get(pid) ?? newSnapshot()
+    this.#last.set(pid, last)
+    let part = await read({ known: last.round })
+    // Until the round is complete, the next attempt gets everything again.
+    last.round = 0
+    for (;;) {
+      for (const { metric, index, values } of part.chunks) {
+        const known = last.metrics.get(metric.name) ?? { metric, chunks: [] }
+        known.metric = metric
+        indexOrigins(last.byOrigin.get(metric.name), values)
+        known.chunks[index] = values
+        last.metrics.set(metric.name, known)
+      }
+      if (part.complete) break
+      part = await read({ round: part.round })
+    }
+    for (const [name, { chunks }] of last.metrics) {
+      const length = part.complete.get(name)
+      if (length === undefined) last.metrics.delete(name)
+      else chunks.length = length
+    }
+    for (const [name, byOrigin] of last.byOrigin) {
+      const chunks = last.metrics.get(name)?.chunks ?? []
+      if (chunks.reduce((sum, { length }) => sum + length, 0) === byOrigin.size) continue
+      // Origins were removed.
+      byOrigin.clear()
+      for (const values of chunks) indexOrigins(byOrigin, values)
+    }
+    last.round = part.round
   }
 
   /** Adds the last known counters of an ended process to those of the others. */
   end(pid: number): void {
-    const last = this.#last.get(pid)?.filter(({ type, name }) => GROWING.has(String(type)) && !isOfRuntime(name))
+    const last = this.#last.get(pid)
     this.#last.delete(pid)
-    if (last) this.#ended = this.#ended.then(async (ended) => await sum([ended, last]).getMetricsAsJSON())
+    if (last) this.#ending = this.#ending.then(async () => await this.#add(last))
   }
 
-  /** Returns the origins as the processes knew them last, by {@link originKey}: down if one process says so. */
-  origins(): Map<string, SeenOrigin> {
-    const seen = new Map<string, SeenOrigin>()
-    for (const metrics of this.#last.values())
-      for (const { name, values } of metrics) {
-        if (name !== ORIGIN_UP && name !== ORIGIN_IN_FLIGHT) continue
-        for (const { labels, value } of values) {
-          const key = originKey(String(labels['zone']), String(labels['origin']))
-          const { up, requests_in_flight: count } = seen.get(key) ?? { up: true, requests_in_flight: 0 }
-          seen.set(
-            key,
-            name === ORIGIN_UP
-              ? { up: up && value === 1, requests_in_flight: count }
-              : { up, requests_in_flight: count + value },
-          )
-        }
+  async #add({ metrics }: Snapshot): Promise<void> {
+    const ended = new Map(this.#ended)
+    for (const [name, { metric, chunks }] of metrics) {
+      if (!GROWING.has(String(metric.type)) || isOfRuntime(name)) continue
+      const values = await combined('sum', [...(ended.get(name)?.chunks ?? []), ...chunks], this.#pause)
+      ended.set(name, { metric, chunks: [values] })
+    }
+    this.#ended = ended
+  }
+
+  /** Returns an origin as the processes knew it last, by {@link originKey}: down if one process says so. */
+  origin(key: string): SeenOrigin | undefined {
+    let seen: SeenOrigin | undefined
+    for (const { byOrigin } of this.#last.values()) {
+      const up = byOrigin.get(ORIGIN_UP)?.get(key)
+      if (up === undefined) continue
+      seen ??= { up: true, requests_in_flight: 0 }
+      seen = {
+        up: seen.up && up === 1,
+        requests_in_flight: seen.requests_in_flight + (byOrigin.get(ORIGIN_IN_FLIGHT)?.get(key) ?? 0),
       }
+    }
     return seen
   }
 
-  /** Returns the metrics whose name begins with `prefix`, summed. */
-  async all(own: Metrics, prefix = ''): Promise<Registry> {
-    const daemon = (await own.getMetricsAsJSON()).map((metric) =>
-      // The start of the daemon, and not a sum of times.
-      metric.aggregator === 'omit' ? { ...metric, aggregator: 'first' as const } : metric,
-    )
-    const wanted = (snapshot: MetricSnapshot) => snapshot.filter(({ name }) => name.startsWith(prefix))
-    return sum([daemon, ...this.#last.values(), await this.#ended].map(wanted))
+  /** Returns the metrics of all. Their values are added when one of them is read. */
+  async all(own: Metrics): Promise<Registry> {
+    await this.#ending
+    const registry = new Registry()
+    const others = () => [this.#ended, ...[...this.#last.values()].map(({ metrics }) => metrics)]
+    for (const { name } of own.getMetricsAsArray()) {
+      const daemon = own.getSingleMetric(name)!
+      const get = async () => {
+        const metric = await daemon.get()
+        return await this.#whole(metric, others(), metric.values)
+      }
+      registry.registerMetric({ name, get } as never)
+    }
+    const rest = new Map(others().flatMap((metrics) => [...metrics].map(([name, { metric }]) => [name, metric])))
+    for (const [name, metric] of rest) {
+      if (registry.getSingleMetric(name) || metric.aggregator === 'omit') continue
+      const get = async () => await this.#whole(metric, others())
+      registry.registerMetric({ name, get } as never)
+    }
+    return registry
+  }
+
+  async #whole(metric: Metric, others: readonly ReadonlyMap<string, KnownMetric>[], own: readonly Value[] = []) {
+    const { name, help, type } = metric
+    // The start of the daemon, and not a sum of times.
+    const aggregator = metric.aggregator === 'omit' ? 'first' : metric.aggregator
+    const chunks = [own, ...others.flatMap((metrics) => metrics.get(name)?.chunks ?? [])]
+    return { name, help, type, aggregator, values: await combined(aggregator, chunks, this.#pause) }
   }
 }
 
-const isOfRuntime = (name: string): boolean => /^(process|nodejs)_/.test(name)
+const newSnapshot = (): Snapshot => ({
+  round: 0,
+  metrics: new Map(),
+  byOrigin: new Map([ORIGIN_UP, ORIGIN_IN_FLIGHT].map((name) => [name, new Map()])),
+})
 
-const sum = (snapshots: readonly MetricSnapshot[]): Registry =>
-  // The types of the function describe metrics, and not the snapshots that it takes.
-  AggregatorRegistry.aggregate(snapshots as never)
+function indexOrigins(byOrigin: Map<string, number> | undefined, values: readonly Value[]): void {
+  for (const { labels, value } of values) byOrigin?.set(keyOf(labels), value)
+}
+
+const keyOf = ({ zone, origin }: Value['labels']): string => originKey(String(zone), String(origin))
+
+const isOfRuntime = (name: string): boolean => /^(process|nodejs)_/.test(name)

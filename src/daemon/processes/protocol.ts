@@ -2,7 +2,6 @@
  * What the daemon and its proxy processes call on each other. Everything is plain data; records are JSON texts, and
  * rules are compiled where they run.
  */
-import type { MetricObjectWithValues, MetricValue } from 'prom-client'
 import type { JobTarget } from '../../../pipelines/logpush/job-manager.js'
 import type { FrameParts } from '../../../pipelines/logpush/spool/types.js'
 import type { Config } from '../../config/schema.js'
@@ -16,6 +15,7 @@ import type { Cut } from '../../workers/runtime/types.js'
 import type { EdgeConfig } from '../edge.js'
 import type { Channel, PassedHandle } from './channel.js'
 import type { CountSegment } from './count-file.js'
+import type { MetricPart, MetricRequest } from './metric-changes.js'
 import type { ZoneSlice } from './zone-slices.js'
 
 /** The options that a proxy process needs. */
@@ -53,8 +53,6 @@ export interface Listening {
   readonly tls: Bound | undefined
 }
 
-export type MetricSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[]
-
 /** Calls of the daemon on a process. */
 export interface ProcessCalls {
   /** Part of the zones for `start` or `reconfigure`. */
@@ -78,7 +76,7 @@ export interface ProcessCalls {
   readonly reconfigure: [{ readonly config: SlicedConfig; readonly ports: readonly number[] }, Listening]
   /** Opens the access log again. */
   readonly reopenLogs: [undefined, void]
-  readonly metrics: [undefined, MetricSnapshot]
+  readonly metrics: [MetricRequest, MetricPart]
   /** Stops listening, finishes requests and sends the remaining log records. */
   readonly drain: [undefined, void]
 }

@@ -18,6 +18,7 @@ import { RemoteDiskOwner } from './cache-files.js'
 import type { Handlers } from './channel.js'
 import { CountFile } from './count-file.js'
 import type { DaemonChannel, Listening, ProcessCalls, ProcessConfig, ProcessStart, SlicedConfig } from './protocol.js'
+import { MetricChanges } from './metric-changes.js'
 import { RemoteRuntime } from './remote-runtime.js'
 import { Replica } from './replica.js'
 import { zonesOf, type SentZone } from './zone-slices.js'
@@ -40,6 +41,7 @@ interface Started {
 export class ServingProcess {
   readonly #daemon: () => DaemonChannel
   readonly #metrics = openMetrics()
+  readonly #changes = new MetricChanges(this.#metrics)
   #started: Started | undefined
   #edge: Edge | undefined
   #proxy: Proxy | undefined
@@ -73,7 +75,7 @@ export class ServingProcess {
     ticketKeys: (keys) => void (this.#ticketKeys = Buffer.from(keys)),
     reconfigure: async ({ config, ports }) => await this.#reconfigure(config, ports),
     reopenLogs: async () => await this.#edge?.reopenLogs(),
-    metrics: async () => await this.#metrics.getMetricsAsJSON(),
+    metrics: async (request) => await this.#changes.read(request),
     drain: async () => {
       await this.#edge?.close()
       await this.#started?.emitter.close()

@@ -32,13 +32,14 @@ export class CacheMetrics {
   constructor(metrics: Metrics, store: MemoryStore, disk?: DiskCounts) {
     this.zones = new ZoneMetrics(metrics)
     const { counter, gauges, counters } = collectedMetrics(metrics)
+    const removed = this.#removed
     const by = (name: string, help: string, label: string, values: ReadonlyMap<string, number>) =>
       counters(name, help, [label], byLabel(label, values))
     const tiered = (name: string, help: string, read: () => readonly [memory: number, disk: number | undefined]) =>
-      gauges(name, help, ['tier'], (add) => {
+      gauges(name, help, ['tier'], function* () {
         const [inMemory, onDisk] = read()
-        add({ tier: 'memory' }, inMemory)
-        if (onDisk !== undefined) add({ tier: 'disk' }, onDisk)
+        yield [{ tier: 'memory' }, inMemory]
+        if (onDisk !== undefined) yield [{ tier: 'disk' }, onDisk]
       })
     by('edged_cache_requests_total', 'Responses by cf-cache-status.', 'status', this.#requests)
     by('edged_cache_refused_total', 'Eligible responses that were not stored, by reason.', 'reason', this.#refused)
@@ -46,9 +47,9 @@ export class CacheMetrics {
       'edged_cache_evictions_total',
       'Responses that left the cache, by tier and reason.',
       ['tier', 'reason'],
-      (add) => {
-        for (const [reason, count] of this.#removed) add({ tier: 'memory', reason }, count)
-        for (const [reason, count] of disk?.evictions ?? []) add({ tier: 'disk', reason }, count)
+      function* () {
+        for (const [reason, count] of removed) yield [{ tier: 'memory', reason }, count]
+        for (const [reason, count] of disk?.evictions ?? []) yield [{ tier: 'disk', reason }, count]
       },
     )
     if (disk)
@@ -77,7 +78,7 @@ export class CacheMetrics {
       'edged_cache_variant_bytes',
       'Bytes of derived representations: Markdown, and compressed forms.',
       ['kind'],
-      (add) => byLabel('kind', store.variantBytes)(add),
+      () => byLabel('kind', store.variantBytes)(),
     )
   }
 

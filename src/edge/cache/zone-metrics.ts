@@ -1,4 +1,4 @@
-import { collectedMetrics, type AddSample } from '../../core/collected-metrics.js'
+import { collectedMetrics, type LabelledValue } from '../../core/collected-metrics.js'
 import type { Metrics } from '../../core/metrics.js'
 import { CACHE_STATUSES, type CacheStatus } from './types.js'
 
@@ -28,20 +28,26 @@ export class ZoneMetrics {
   readonly #other = new ZoneCounts(OTHER)
 
   constructor(metrics: Metrics) {
-    const each = (visit: (counts: ZoneCounts, zone: string) => void): void => {
-      for (const counts of this.#zones.values()) visit(counts, counts.name)
-      if (this.#zones.size === MAX_ZONES) visit(this.#other, OTHER)
+    const zones = this.#zones
+    const other = this.#other
+    function* each(): Generator<readonly [ZoneCounts, string]> {
+      for (const counts of zones.values()) yield [counts, counts.name]
+      if (zones.size === MAX_ZONES) yield [other, OTHER]
     }
     const { counters, gauges } = collectedMetrics(metrics)
-    counters('edged_cache_zone_requests_total', 'Responses by zone and cf-cache-status.', ['zone', 'status'], (add) =>
-      each(({ requests }, zone) => {
-        for (const [status, count] of requests) if (count > 0) add({ zone, status }, count)
-      }),
+    counters(
+      'edged_cache_zone_requests_total',
+      'Responses by zone and cf-cache-status.',
+      ['zone', 'status'],
+      function* () {
+        for (const [{ requests }, zone] of each())
+          for (const [status, count] of requests) if (count > 0) yield [{ zone, status }, count]
+      },
     )
-    const byZone =
-      (read: (counts: ZoneCounts) => number) =>
-      (add: AddSample<'zone'>): void =>
-        each((counts, zone) => add({ zone }, read(counts)))
+    const byZone = (read: (counts: ZoneCounts) => number) =>
+      function* (): Generator<LabelledValue<'zone'>> {
+        for (const [counts, zone] of each()) yield [{ zone }, read(counts)]
+      }
     const counted = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
       counters(name, help, ['zone'], byZone(read))
     const gauged = (name: string, help: string, read: (counts: ZoneCounts) => number) =>

@@ -9,37 +9,41 @@ export const ORIGIN_IN_FLIGHT = 'edged_origin_requests_in_flight'
 
 /** Registers the metrics of the configured origins, by zone and URL. Read from their counts when scraped. */
 export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): void {
-  const each = (visit: (peer: Peer, labels: { zone: string; origin: string }) => void): void => {
+  function* each(): Generator<readonly [Peer, { zone: string; origin: string }]> {
     for (const { name, balancer } of zones.current.zones)
-      for (const peer of balancer.peers) visit(peer, { zone: name, origin: peer.url })
+      for (const peer of balancer.peers) yield [peer, { zone: name, origin: peer.url }]
   }
+  const read = (value: (peer: Peer) => number) =>
+    function* () {
+      for (const [peer, labels] of each()) yield [labels, value(peer)] as const
+    }
   const { counters, gauges } = collectedMetrics(registry)
   counters(
     'edged_origin_requests_total',
     'Requests to configured origins by zone, origin and class of status; error: without a response.',
     ['zone', 'origin', 'class'],
-    (add) =>
-      each((peer, labels) => {
-        for (const [outcome, count] of peer.responses) add({ ...labels, class: outcome }, count)
-      }),
+    function* () {
+      for (const [peer, labels] of each())
+        for (const [outcome, count] of peer.responses) yield [{ ...labels, class: outcome }, count]
+    },
   )
   counters(
     'edged_origin_retries_total',
     'Requests that were sent to another origin after they failed at this one.',
     ['zone', 'origin'],
-    (add) => each((peer, labels) => add(labels, peer.retried)),
+    read((peer) => peer.retried),
   )
-  gauges(ORIGIN_IN_FLIGHT, 'Requests at configured origins in flight.', ['zone', 'origin'], (add) =>
-    each((peer, labels) => add(labels, peer.active)),
+  gauges(
+    ORIGIN_IN_FLIGHT,
+    'Requests at configured origins in flight.',
+    ['zone', 'origin'],
+    read((peer) => peer.active),
   )
   gauges(
     ORIGIN_UP,
     '1 if the origin gets requests; 0 after failures.',
     ['zone', 'origin'],
-    (add) => {
-      const now = clock.monotonic()
-      each((peer, labels) => add(labels, peer.isUp(now) ? 1 : 0))
-    },
+    read((peer) => (peer.isUp(clock.monotonic()) ? 1 : 0)),
     'min',
   )
 }

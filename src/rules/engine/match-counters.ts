@@ -24,12 +24,13 @@ export class MatchCounters {
   readonly #byRuleset = new Map<string, Map<string, MatchCount>>()
 
   constructor(metrics: Metrics) {
+    const rulesets = this.#byRuleset
     const counted = (name: string, help: string, read: (counter: MatchCount) => number) =>
-      collectedMetrics(metrics).counters(name, help, ['phase', 'ruleset', 'rule', 'action'], (add) => {
-        for (const counters of this.#byRuleset.values())
+      collectedMetrics(metrics).counters(name, help, ['phase', 'ruleset', 'rule', 'action'], function* () {
+        for (const counters of rulesets.values())
           for (const counter of counters.values()) {
             const { phase, ruleset, rule, action } = counter
-            if (read(counter) > 0) add({ phase, ruleset, rule, action }, read(counter))
+            if (read(counter) > 0) yield [{ phase, ruleset, rule, action }, read(counter)]
           }
       })
     counted('edged_rule_matches_total', 'Requests that a rule acted on, by rule.', ({ matches }) => matches)
