@@ -24,14 +24,41 @@ const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
 /** Builds the OpenAPI 3.1 document of the API from the schemas that validate requests. */
 export function openapiDocument(endpoints: readonly Endpoint[]): Json {
-  const paths: Record<string, Json> = {}
-  const rows = endpoints.flatMap((endpoint) => endpoint.scopes.map((type) => ({ endpoint, type })))
-  const path = (row: (typeof rows)[number]) => endpointPath(row.endpoint, row.type)
-  for (const { endpoint, type } of rows.sort((a, b) => bySpecificity(path(a), path(b)))) {
-    const template = endpointPath(endpoint, type).replaceAll(/[:*]([a-z_]+)/g, '{$1}')
-    paths[template] = { ...paths[template], [endpoint.method]: operation(endpoint, type, template) }
+  const steps = documentSteps(endpoints)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
   }
-  return withComponents({
+}
+
+/** As {@link openapiDocument}, with a pause after each endpoint. */
+async function documentInSlices(endpoints: readonly Endpoint[], pause: Pause): Promise<Json> {
+  const steps = documentSteps(endpoints)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    await pause()
+  }
+}
+
+/** Yields after each endpoint. Returns the document. */
+function* documentSteps(endpoints: readonly Endpoint[]): Generator<undefined, Json> {
+  const components = new Map<string, unknown>()
+  const paths: Record<string, Json> = {}
+  const rows = endpoints.flatMap((endpoint) =>
+    endpoint.scopes.map((type) => ({ endpoint, type, path: endpointPath(endpoint, type) })),
+  )
+  for (const { endpoint, type, path } of rows.sort((a, b) => bySpecificity(a.path, b.path))) {
+    const template = path.replaceAll(/[:*]([a-z_]+)/g, '{$1}')
+    const added = withComponents({ [endpoint.method]: operation(endpoint, type, template) }, components)
+    paths[template] = { ...paths[template], ...added }
+    yield
+  }
+  const rest = withComponents(
+    { webhooks: OPENAPI_WEBHOOKS, schemas: COMPONENTS, responses: ERROR_RESPONSES },
+    components,
+  )
+  return {
     openapi: '3.1.1',
     info: {
       title: 'edged',
@@ -45,32 +72,29 @@ export function openapiDocument(endpoints: readonly Endpoint[]): Json {
     servers: [{ url: PREFIX }],
     security: [{ token: [] }, { email: [], key: [] }],
     paths,
-    webhooks: OPENAPI_WEBHOOKS,
+    webhooks: rest['webhooks'],
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },
         email: { type: 'apiKey', in: 'header', name: 'X-Auth-Email' },
         key: { type: 'apiKey', in: 'header', name: 'X-Auth-Key' },
       },
-      schemas: COMPONENTS,
-      responses: ERROR_RESPONSES,
+      schemas: { ...(rest['schemas'] as Json), ...Object.fromEntries(components) },
+      responses: rest['responses'],
     },
-  })
+  }
 }
 
-/** Returns the document with the schemas of manually checked values as components, each once. */
-function withComponents(document: Json): Json {
-  const found = new Map<string, unknown>()
-  const shown: unknown = JSON.parse(
-    JSON.stringify(document, (_key, value: Json | null) => {
+/** Returns a part of the document, in which schemas of manually checked values refer to `components`, where each is added once. */
+function withComponents(part: Json, components: Map<string, unknown>): Json {
+  return JSON.parse(
+    JSON.stringify(part, (_key, value: Json | null) => {
       const name = value?.['x-component']
       if (typeof name !== 'string') return value
-      found.set(name, value?.['x-schema'])
+      components.set(name, value?.['x-schema'])
       return ref(name)
     }),
-  )
-  const { components, ...rest } = shown as { components: { schemas: Json } } & Json
-  return { ...rest, components: { ...components, schemas: { ...components.schemas, ...Object.fromEntries(found) } } }
+  ) as Json
 }
 
 const MESSAGE = {
@@ -188,15 +212,14 @@ function success({ result, file, top, query, bare }: Endpoint, status: number): 
 const dryRun = (query: TSchema | undefined): boolean => shape(query).properties?.['dry_run'] !== undefined
 
 const slices = new EventLoopYield()
-const pause: Pause = () => slices.yieldToEventLoop()
 
 /** Serves `GET /openapi.json`, the only path besides the API that needs no credentials. */
-export function manual(endpoints: readonly Endpoint[]): ApiMiddleware {
+export function manual(endpoints: readonly Endpoint[], pause: Pause = () => slices.yieldToEventLoop()): ApiMiddleware {
   let bytes: Promise<Buffer> | undefined
   return async (ctx, next) => {
     const asked = ctx.path === '/openapi.json' || ctx.path === `${PREFIX}/openapi.json`
     if (!asked || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return await next()
-    bytes ??= jsonBytes(openapiDocument(endpoints), pause)
+    bytes ??= documentInSlices(endpoints, pause).then(async (document) => await jsonBytes(document, pause))
     ctx.body = await bytes
     ctx.type = 'application/json'
   }

@@ -99,11 +99,20 @@ export interface Prepared {
 /** Serializes writes. Throws TypeError for a value that JSON cannot represent and for a duplicate record. */
 export function prepared(writes: readonly Write[]): Prepared[] {
   const names = new Set<string>()
+  // Thousands of writes of one batch have the same scope.
+  let last: Pick<Write, 'kind' | 'scope'> | undefined
+  let place: Scope | undefined
+  let prefix = ''
   return writes.map(({ kind, scope, id, value, json: known, ifVersion }) => {
-    const name = recordName(kind.name, scope, id)
+    if (!place || last?.kind !== kind || last.scope !== scope) {
+      last = { kind, scope }
+      place = shared(scope.type, scope.id)
+      prefix = JSON.stringify([kind.name, scope.type, scope.id]).slice(0, -1)
+    }
+    const name = `${prefix},${JSON.stringify(id)}]`
     if (names.has(name)) throw new TypeError(`the batch names ${name} twice`)
     names.add(name)
-    const at = { kind: kind.name, scope: shared(scope.type, scope.id), id }
+    const at = { kind: kind.name, scope: place, id }
     if (value === undefined) return { name, at, json: undefined, value, ifVersion }
     if (known !== undefined && Object.isFrozen(value)) return { name, at, json: known, value, ifVersion }
     return { name, at, json: jsonOf(value, name), value: isFrozenJson(value) ? value : undefined, ifVersion }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { TSchema } from 'typebox'
 import { routes } from '../../../control/http/app.js'
-import { openapiDocument } from '../../../control/openapi/index.js'
+import { manual, openapiDocument } from '../../../control/openapi/index.js'
 import { bySpecificity, endpointPath } from '../../../control/http/paths.js'
 import { PREFIX } from '../../../control/http/prefix.js'
 import { PERMISSIONS } from '../../../control/http/auth/permissions.js'
@@ -24,6 +24,16 @@ interface Document {
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+
+t.test('the first request for the manual makes a pause after each endpoint', async (t) => {
+  const { endpoints } = await postureClient(t)
+  let pauses = 0
+  const serve = manual(endpoints, async () => void pauses++)
+  const ctx = { method: 'GET', path: '/openapi.json', body: undefined as Buffer | undefined }
+  await serve(ctx as never, async () => undefined)
+  t.strictSame(JSON.parse(String(ctx.body)), JSON.parse(JSON.stringify(openapiDocument(endpoints))))
+  t.ok(pauses > endpoints.length, `${pauses} pauses`)
+})
 
 t.test('the manual needs no token', async (t) => {
   const { url, endpoints } = await postureClient(t)
