@@ -32,8 +32,11 @@ export function senderMetrics(
   const waiting = 'Age in seconds of the oldest unfinished delivery of this daemon, disabled webhooks excluded.'
   gauge('edged_webhook_oldest_pending_age_seconds', waiting, () => {
     let oldest = Infinity
-    for (const queue of queues())
-      if (queue.owned && queue.enabled) for (const id of queue.ids()) oldest = Math.min(oldest, acceptedAt(id))
+    for (const queue of queues()) {
+      // The first was added first: a queue can have 50,000.
+      const [first] = queue.owned && queue.enabled ? queue.ids() : []
+      if (first !== undefined) oldest = Math.min(oldest, acceptedAt(first))
+    }
     return oldest === Infinity ? 0 : Math.max(0, (now() - oldest) / 1000)
   })
   gauge('edged_webhook_circuit_breakers_open', 'Webhooks whose circuit breaker is open.', () =>
