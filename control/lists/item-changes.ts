@@ -1,5 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
+import { EventLoopYield } from '../../src/core/event-loop-yield.js'
+import { frozenJson } from '../../src/core/frozen-json.js'
 import { newId } from '../../src/core/ids.js'
 import {
   bucketId,
@@ -116,6 +118,8 @@ const itemOf = (listId: string, kind: ListKind, given: object, now: string): Lis
   modified_on: now,
 })
 
+const slices = new EventLoopYield()
+
 /** Writes the changed buckets, the list's number of items and the operation in one batch. */
 async function store(
   repository: ListRepository,
@@ -138,8 +142,15 @@ async function store(
       if (before.size === 0 && after.size === 0) continue
       items += after.size - before.size
       const sorted = [...after.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
-      const value = after.size === 0 ? undefined : { list_id: id, items: sorted }
-      writes.push({ kind: LIST_ITEMS, scope, id: key, value, ifVersion: old?.version ?? 0 })
+      const ifVersion = old?.version ?? 0
+      if (sorted.length === 0) writes.push({ kind: LIST_ITEMS, scope, id: key, value: undefined, ifVersion })
+      else {
+        const value = { list_id: id, items: sorted }
+        // The store would serialize all buckets in one turn.
+        const json = JSON.stringify(value)
+        writes.push({ kind: LIST_ITEMS, scope, id: key, value: frozenJson(value), json, ifVersion })
+      }
+      await slices.yieldToEventLoop()
     }
     room(repository, items)
     const operation = newId()
