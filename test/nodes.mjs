@@ -5,13 +5,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 const VERSIONS = [22, 24]
-/** Frames of HTTP/2, which is on by default in these versions; processes that share sockets; a whole daemon. */
+/** Frames of HTTP/2, which is on by default in these versions; processes that share sockets; a whole daemon, its memory. */
 const SHORT = [
   'test/edge/client/http2-frames.test.ts',
   'test/edge/client/http2.test.ts',
   'test/edge/client/https.test.ts',
   'test/e2e/socket-activation.test.ts',
   'test/e2e/control.test.ts',
+  'test/e2e/memory.test.ts',
 ]
 
 const options = process.argv.slice(2)
