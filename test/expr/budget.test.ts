@@ -1,9 +1,11 @@
 import t from 'tap'
 import {
   BUDGET_EXCEEDED,
+  compile,
   compileValue,
   contextOf,
   Getters,
+  parse,
   parseValue,
   REQUEST_STEPS,
   SCHEME,
@@ -15,9 +17,9 @@ const VALUES = 'http.request.body.form.values'
 const body = 'a1'.repeat(65_536)
 const many = Array.from({ length: 30_000 }, () => 'a')
 
-/** Returns how often a value can be evaluated for one request: at most `limit` times. */
+/** Returns how often a value, or a filter, can be evaluated for one request: at most `limit` times. */
 function evaluations(text: string, values: Record<string, Value>, limit = 100_000): number {
-  const evaluate = compileValue(parseValue(text))
+  const evaluate = text.startsWith('any(') ? compile(parse(text)) : compileValue(parseValue(text))
   const getters = new Getters(
     SCHEME,
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, () => value])),
@@ -48,6 +50,9 @@ t.test('functions charge the budget for the work that they do', async (t) => {
     [`len(concat(${VALUES}, ${VALUES}))`, { [VALUES]: many }, 40],
     [`lower(${VALUES}[*])`, { [VALUES]: many }, 20],
     ['remove_query_args(http.request.uri.query, "x")', { 'http.request.uri.query': '&'.repeat(30_000) }, 20],
+    // Each element that is selected, and each combination of two.
+    [`any(${VALUES}[*] == "b")`, { [VALUES]: many }, 70],
+    [`any((${VALUES}[*] == "b" or ${VALUES}[*] == "c"))`, { [VALUES]: many }, 25],
     // Calls that take long for any argument.
     ['sha256(http.host)', { 'http.host': 'a' }, 20_000],
     [`sha256(${VALUES}[*])`, { [VALUES]: many }, 1],

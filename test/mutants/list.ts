@@ -72,6 +72,129 @@ export const MUTANTS: readonly Mutant[] = [
     'if (false) issues',
   ]),
 
+  ...of(
+    'control/http/auth/failed-attempts.ts',
+    'test/control/http/auth.test.ts',
+    [`if ((own?.failures ?? 0) + (others?.failures ?? 0) < MAX_FAILURES) return`, 'return'],
+    [`if (!address.includes(':') || address.includes('.')) return address`, 'return address'],
+  ),
+  ...of(
+    'control/http/json-body.ts',
+    'test/control/http/request-bodies.test.ts',
+    [`depth: MAX_DEPTH`, 'depth: Infinity'],
+    [`members: 100_000`, 'members: Infinity'],
+  ),
+  ...of(
+    'control/logpush/jobs.ts',
+    'test/control/logpush/destinations.test.ts',
+    [`if (!(await tokens().valid(challenge, scope, destination)))`, 'if (false)'],
+    [`if (moved) await assertOwned(scope, destination, body.ownership_challenge)`, ''],
+  ),
+  ...of('control/logpush/ownership-token.ts', 'test/control/logpush/destinations.test.ts', [
+    `.every(([name, value]) => payload[name] === value)`,
+    '.length > 0',
+  ]),
+  ...of(
+    'src/daemon/worker-outbound.ts',
+    'test/workers/runtime-outbound.test.ts',
+    [`!served || served.zone.accountId !== this.#scope.id`, '!served'],
+    [`...(hasNamedOrigin && { agent: protocol === 'https:' ? this.#agents.https : this.#agents.http }),`, ''],
+  ),
+  ...of('src/rules/actions/rewrite.ts', 'test/control/rulesets/rejected.test.ts', [
+    `if (refused) return [{ pointer, message: refused }]`,
+    '',
+  ]),
+
+  // What the work for one request or sender may cost.
+  ...of('src/expr/context.ts', 'test/expr/budget.test.ts', [`if (this.#steps < 0) throw BUDGET_EXCEEDED`, '']),
+  ...of(
+    'src/expr/compile.ts',
+    'test/expr/budget.test.ts',
+    [`context.spend(elements.length * ELEMENT_STEPS)`, ''],
+    [`context.spend(further + sizeOf(value))`, ''],
+    [`context.spend(length * columns.length)`, ''],
+  ),
+  ...of('src/expr/functions/collections.ts', 'test/expr/budget.test.ts', [
+    `budget.spend((items as readonly string[]).reduce((sum, item) => sum + item.length + separator.length, 0))`,
+    '',
+  ]),
+  ...of('src/rules/engine/run.ts', 'test/rules/change-budget.test.ts', [
+    `this.context.spend(fields * ((response?.headers ?? headers).length + 2 * this.#changedFields))`,
+    '',
+  ]),
+  ...of('src/edge/markdown/held-page.ts', 'test/edge/markdown/markdown.test.ts', [
+    `if (this.#htmlBytes > MAX_HTML_BYTES) this`,
+    'if (false) this',
+  ]),
+  ...of('control/http/line-body.ts', 'test/control/http/line-body.test.ts', [
+    `if (size > bodyBytes) throw`,
+    'if (false) throw',
+  ]),
+  ...of('control/http/line-splitter.ts', 'test/control/http/line-body.test.ts', [
+    `if (length > this.#max) {`,
+    'if (false) {',
+  ]),
+  ...of('pipelines/sources/request-listener.ts', 'test/pipelines/sources/listener-limits.test.ts', [
+    `queue.size >= MAX_WAITING || `,
+    '',
+  ]),
+  ...of('pipelines/sources/syslog.ts', 'test/pipelines/sources/listener-limits.test.ts', [
+    `if (open.size >= MAX_CONNECTIONS) return void socket.destroy()`,
+    '',
+  ]),
+  ...of('pipelines/sources/syslog-frames.ts', 'test/pipelines/sources/listener-limits.test.ts', [
+    `if (this.#searched <= this.#max + 1) return at`,
+    'return at',
+  ]),
+  ...of('pipelines/sources/syslog-frames.ts', 'test/pipelines/sources/syslog.test.ts', [
+    `if (length > this.#max) {`,
+    'if (false) {',
+  ]),
+  ...of('pipelines/sources/content-coding.ts', 'test/pipelines/sources/malformed.test.ts', [
+    `if (names.length > MAX_CODINGS) throw`,
+    'if (false) throw',
+  ]),
+  ...of('pipelines/sources/otlp.ts', 'test/pipelines/sources/otlp.test.ts', [
+    `if (end > MAX_BYTES) throw`,
+    'if (false) throw',
+  ]),
+  ...of(
+    'pipelines/sources/otlp-protobuf.ts',
+    'test/pipelines/sources/otlp.test.ts',
+    [`if (inner !== undefined && open.push(inner) > MAX_DEPTH)`, 'if (inner !== undefined && open.push(inner) < 0)'],
+    [`if (tag < MIN_TAG || tag > MAX_TAG) throw`, 'if (false) throw'],
+  ),
+  ...of('pipelines/sources/otlp-records.ts', 'test/pipelines/sources/otlp.test.ts', [
+    `if (values > MAX_VALUES) throw`,
+    'if (false) throw',
+  ]),
+  ...of('control/http/websocket-clients.ts', 'test/control/logpush/live.test.ts', [
+    ` || client.bufferedAmount > MAX_WAITING_BYTES`,
+    '',
+  ]),
+
+  // What a disabled or changed job still reads.
+  ...of(
+    'pipelines/logpush/job-loop.ts',
+    'test/pipelines/logpush/jobs.test.ts',
+    [`return redo !== undefined || limit === undefined || reader.place.position < limit`, 'return true'],
+    [`|| (control.changed && left.length === 0)`, ''],
+  ),
+
+  // Files that destinations write, and what is shown of them.
+  ...of(
+    'sinks/file.ts',
+    'test/sinks/local.test.ts',
+    ["if (rest !== '..' && !rest.startsWith(`..${sep}`)) return", 'return'],
+    [`else if (!(await fs.lstat(next)).isDirectory()) throw`, 'else if (false) throw'],
+  ),
+  ...of(
+    'sinks/redact.ts',
+    'test/sinks/destinations.test.ts',
+    [`if (SECRET.test(name) || secrets.includes(name)) return true`, ''],
+    ['authority.replace(/^\\/\\/.*@/, `//${HIDDEN}@`)', 'authority'],
+  ),
+
   // Bodies of uploads.
   ...of(
     'control/workers/services/multipart.ts',
@@ -143,6 +266,59 @@ export const MUTANTS: readonly Mutant[] = [
     `if (this.#turns.open) handshake()`,
     'if (true) handshake()',
   ]),
+  ...of(
+    'src/edge/client/http2-head.ts',
+    'test/edge/client/http2-head.test.ts',
+    [`if (isUnsafe) return malformed(`, 'if (false) return malformed('],
+    [`if (UNSAFE_VALUE.test(values)) return`, 'if (false) return'],
+    [`if (host !== undefined) return malformed(`, 'if (false) return malformed('],
+    [`if (length !== undefined) return malformed(`, 'if (false) return malformed('],
+    [`if (!isTarget(path) && method !== 'CONNECT') return`, 'if (false) return'],
+    [
+      `if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase())`,
+      'if (false)',
+    ],
+    [`name === '' || UNSAFE_NAME.test(name) || /[A-Z]/.test(name)`, 'UNSAFE_NAME.test(name) || /[A-Z]/.test(name)'],
+  ),
+  ...of('src/edge/client/http2-connection.ts', 'test/edge/client/http2-frames.test.ts', [
+    `if (this.#controlFrames > CONTROL_BURST &&`,
+    'if (false &&',
+  ]),
+  ...of('src/edge/client/reset-limit.ts', 'test/edge/client/http2.test.ts', [
+    `if (bucket.level <= BURST) return false`,
+    'return false',
+  ]),
+  ...of('src/edge/client/server.ts', 'test/edge/client/http2.test.ts', [
+    `if (this.#resets.blocks(address)) return void socket.destroy()`,
+    '',
+  ]),
+  ...of('src/edge/client/server.ts', 'test/edge/client/proxy-protocol.test.ts', [
+    `if (!config.proxy_protocol || !trusted(peer)) return proceed()`,
+    'if (!config.proxy_protocol) return proceed()',
+  ]),
+  ...of('src/http/proxy-protocol.ts', 'test/edge/client/proxy-protocol.test.ts', [
+    `|| variable > MAX_VARIABLE_BYTES`,
+    '',
+  ]),
+  ...of(
+    'src/edge/client/response-writer.ts',
+    'test/edge/proxy.test.ts',
+    [`if (UNSAFE_VALUE.test(values)) throw unsafeField()`, ''],
+    [`if (UNSAFE_NAME.test(name)) throw unsafeField()`, ''],
+  ),
+  ...of(
+    'src/http/request-text.ts',
+    'test/http/origin.test.ts',
+    [
+      `if (UNSAFE_NAME.test(method) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')`,
+      'if (false)',
+    ],
+    [`if (UNSAFE_NAME.test(name)) throw unsafePart()`, ''],
+  ),
+  ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [
+    `this.#total >= connections || `,
+    '',
+  ]),
   ...of('src/edge/client/client-address.ts', 'test/edge/proxy.test.ts', [
     `if (forwardedFor === undefined || !trusted(peer)) return address`,
     'if (forwardedFor === undefined) return address',
@@ -152,6 +328,13 @@ export const MUTANTS: readonly Mutant[] = [
     `if (known?.headers === headers && sameNames(known.names, vary)) return known.key`,
     '',
   ]),
+  ...of(
+    'src/edge/cache/policy.ts',
+    'test/edge/cache/hostile.test.ts',
+    [`if (terms.authorization && !forAuthorized) return`, 'if (false) return'],
+    [`if (!omitted.has('set-cookie') && headerOf(headers, 'set-cookie') !== undefined) return`, 'if (false) return'],
+    [`if (unqualified(directives, 'private')) return`, 'if (false) return'],
+  ),
   ...of('src/edge/cache/request.ts', 'test/edge/cache/hostile.test.ts', [
     `const lower = hyphenedName(name)`,
     'const lower = name.toLowerCase()',

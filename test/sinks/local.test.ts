@@ -38,6 +38,14 @@ t.test('files', async (t) => {
     t.equal(await readFile(join(root, 'logs/checked/challenge.txt'), 'utf8'), 'token')
   })
 
+  await t.test('are never outside of the folders of the operator', (t) => {
+    for (const path of ['/logs', '/logs/a', '/logs/..a', '/logs/a/../b'])
+      t.doesNotThrow(() => file.check?.(new URL(`file://${root}${path}`), deps), path)
+    for (const path of ['/other', '/logs2', '/', '/logs/../other', '/logs/%2e%2e/other', '/logs%2f..%2fother'])
+      t.throws(() => file.open(new URL(`file://${root}${path}`), deps), { name: 'InvalidInput' }, path)
+    t.end()
+  })
+
   await t.test('a link on the way is not followed', async (t) => {
     await mkdir(join(root, 'logs'), { recursive: true })
     await symlink(join(root, 'other'), join(root, 'logs/link'))

@@ -53,9 +53,14 @@ export interface WorkersDaemon {
   files(folder: string): Promise<string>
 }
 
+/** Identifier of an account and its zone. */
+const OTHER = '0a1b2c3d4e5f60718293a4b5c6d7e8f9'
+
 interface WorkersDaemonOptions {
   origin?: string
   more?: string
+  /** Origin of a zone `other.test`, of another account. */
+  neighbor?: string
   /** Seconds until the pipelines write what they have; less than users can set. */
   uploadSeconds?: number
 }
@@ -63,7 +68,14 @@ interface WorkersDaemonOptions {
 /** A daemon with one zone, example.test. */
 export async function workersDaemon(t: Test, options: WorkersDaemonOptions = {}): Promise<WorkersDaemon> {
   const folder = testFolder(t)
-  const { origin = 'demo', more = '', uploadSeconds } = options
+  const { origin = 'demo', more = '', neighbor, uploadSeconds } = options
+  const others =
+    neighbor === undefined
+      ? ['', '']
+      : [
+          `, { id: ${OTHER}, name: Other }`,
+          `, { id: ${OTHER}, account: ${OTHER}, name: other.test, origin: "${neighbor}" }`,
+        ]
   const start = async () =>
     await startDaemon(
       withInterval(
@@ -74,8 +86,8 @@ log: { level: error }
 proxy: { listen: "127.0.0.1:0" }
 control: { listen: "127.0.0.1:0" }
 admin: { listen: "127.0.0.1:0" }
-accounts: [{ id: ${ACCOUNT}, name: Example }]
-zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${origin}", websockets: true, plan: enterprise }]
+accounts: [{ id: ${ACCOUNT}, name: Example }${others[0]!}]
+zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${origin}", websockets: true, plan: enterprise }${others[1]!}]
 tokens: [{ name: admin, token: ${TOKEN}, permissions: ["*"], accounts: ["*"], zones: ["*"] }]
 ${more}`,
           join(folder, 'test.yaml'),

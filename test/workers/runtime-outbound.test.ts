@@ -70,6 +70,15 @@ t.test('a Worker opens a WebSocket to another one, and not to a private address'
   t.equal((await daemon.get('one.example.test', `/?to=${daemon.daemon.admin}/`)).text, '403')
 })
 
+t.test('a Worker does not reach the origin of a zone of another account', skip, async (t) => {
+  const neighbor = await origin(t)
+  const daemon = await workersDaemon(t, { neighbor })
+  await daemon.upload('app', `export default { fetch: () => fetch('http://other.test/') }`)
+  await daemon.domain('app')
+  t.equal((await daemon.get('other.test')).text, 'origin undefined', 'a client does')
+  t.notMatch((await daemon.get('app.example.test')).text, 'origin')
+})
+
 t.test('Workers that call each other in a circle get error 1019', skip, async (t) => {
   const daemon = await workersDaemon(t)
   for (const [name, other] of [

@@ -94,7 +94,7 @@ const KINDS_OF_FIELDS = new NameTable((name) => {
   if (name === 'content-length') return 'length'
   // RFC 9113, 8.2.2: fields about a connection make a request malformed.
   if (framingKind(name) === 'connection' || name === 'upgrade' || name === 'proxy-connection') return 'forbidden'
-  return UNSAFE_NAME.test(name) || /[A-Z]/.test(name) ? 'unsafe' : 'other'
+  return name === '' || UNSAFE_NAME.test(name) || /[A-Z]/.test(name) ? 'unsafe' : 'other'
 })
 
 const noField = (name: string): string => `HTTP/2 has no field ${name}`

@@ -8,6 +8,7 @@ import {
   END_STREAM,
   fields,
   frame,
+  type Frame,
   getFields,
   GOAWAY,
   HEADERS,
@@ -248,6 +249,21 @@ t.test('floods end their connection', async (t) => {
     while ((await metric(proxy.metrics, 'edged_proxy_requests_in_flight')) > 0) await new Promise(setImmediate)
     while ((await metric(proxy.metrics, 'edged_proxy_connections')) > 0) await new Promise(setImmediate)
   }
+})
+
+t.test('a client that reads each acknowledgement of its PING frames is disconnected, too', async (t) => {
+  const proxy = await start(t)
+  const client = await open(t, proxy)
+  client.write(START)
+  const acknowledged = () => client.frames.filter(({ type, flags }) => type === PING && flags === ACK).length
+  let end: Frame | undefined
+  let sent = 0
+  while (end?.type !== GOAWAY && sent < 3000) {
+    client.write(repeat(50, () => frame(PING, 0, 0, Buffer.alloc(8))))
+    sent += 50
+    end = await client.find(({ type }) => type === GOAWAY || acknowledged() >= sent)
+  }
+  t.match(end, { type: GOAWAY })
 })
 
 t.test('requests above the limits of one address are refused in a way that they can be sent again', async (t) => {

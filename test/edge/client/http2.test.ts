@@ -256,6 +256,7 @@ t.test('a client that cancels too many requests is disconnected and refused for 
   while ((await metric(proxy.metrics, 'edged_proxy_requests_in_flight')) > 0) await new Promise(setImmediate)
   const again = connect(`https://localhost:${proxy.tls!.port}`, { ca: CA })
   again.on('error', () => undefined)
+  again.once('remoteSettings', () => t.fail('the connection is served'))
   await new Promise((resolve) => again.once('close', resolve))
 })
 

@@ -158,6 +158,8 @@ t.test('requests of a listener: lines, codings and types', async (t) => {
     status: 202,
     body: { accepted: 1 },
   })
+  const thrice = gzipSync(gzipSync(gzipSync(recordOf('d'))))
+  t.match(await post(thrice, { 'content-encoding': 'gzip, gzip, gzip' }), { status: 415 })
   t.match(await post(Buffer.from(recordOf('e')), { 'content-type': 'image/png' }), { status: 202 })
   t.match(await post(Buffer.from(recordOf('e')), { 'content-encoding': 'compress' }), { status: 415 })
   stop()
