@@ -23,7 +23,7 @@ const Running = Type.Object({
   records_invalid: count('Left out because they are invalid.'),
   losses: Type.Optional(count('Times that records may have been lost before they were read. Of pipelines.')),
   records_lost: Type.Optional(count('Records known to be among them. Of pipelines.')),
-  records_kept: count('That passed filter and sampling; counted again each time a batch is created.'),
+  records_kept: count('That passed filter and sampling.'),
   records_sampled_out: count('Left out by sampling.'),
   records_repeated: count('Left out by dedupe.'),
   records_delivered: count('Delivered.'),

@@ -244,16 +244,30 @@ export class JobLoop {
   }
 
   async #fill(batch: BatchBuilder, lines: Lines, end: number): Promise<number> {
-    const { records: before, sampledOut, repeated } = batch
-    let index = lines.begin
+    const { counted, metrics, tap } = this.#of
+    // Those of batches that are created again were counted.
+    const known = Math.min(end, lines.before(counted.place))
+    const from = known > lines.begin ? await this.#add(batch, lines, lines.begin, known) : lines.begin
+    let index = from
+    if (from >= known && from < end && !batch.full) {
+      const { records: before, sampledOut, repeated } = batch
+      index = await this.#add(batch, lines, from, end)
+      counted.place = lines.place(index)
+      if (tap?.isWatched) tap.show(lines, from, index)
+      metrics.read(index - from)
+      metrics.kept(batch.records - before, batch.sampledOut - sampledOut, batch.repeated - repeated)
+    }
+    if (batch.records > 0) this.#began = batch.from
+    return index
+  }
+
+  /** Adds lines to a batch until it is full. Returns the index of the first line that is not added. */
+  async #add(batch: BatchBuilder, lines: Lines, from: number, end: number): Promise<number> {
+    let index = from
     while (index < end && !batch.full) {
       index = batch.add(lines, index, end)
       if (batch.isDue) await batch.flush()
     }
-    if (this.#of.tap?.isWatched) this.#of.tap.show(lines, lines.begin, index)
-    this.#of.metrics.read(index - lines.begin)
-    this.#of.metrics.kept(batch.records - before, batch.sampledOut - sampledOut, batch.repeated - repeated)
-    if (batch.records > 0) this.#began = batch.from
     return index
   }
 

@@ -16,6 +16,7 @@ import type { SessionDeps } from './session.js'
 import type { SharedFormatting } from './shared-formatting.js'
 import type { SharedFilters } from './shared-filters.js'
 import type { SharedRows } from './shared-rows.js'
+import { START } from './spool-position.js'
 import { CursorLost, SpoolUnavailable, type Cursor, type Spool } from './spool/types.js'
 import { NoRoom } from './batch-buffer.js'
 import { JobStatus } from './status.js'
@@ -76,6 +77,7 @@ export class JobSupervisor {
   readonly #of: TaskOf
   readonly #control = new JobSignal()
   readonly #done: Promise<void>
+  readonly #counted = { place: START }
   #job: TaskJob
   #session: JobLoop | undefined
 
@@ -139,7 +141,10 @@ export class JobSupervisor {
       try {
         if (await this.#mayRun()) await this.#turn(this.#job)
       } catch (error) {
-        if (error instanceof CursorLost) continue
+        if (error instanceof CursorLost) {
+          this.#counted.place = START
+          continue
+        }
         if (error instanceof SpoolUnavailable) {
           await pause(this.#deps.clock, UNAVAILABLE_PAUSE_MS, control.wake)
           continue
@@ -185,6 +190,7 @@ export class JobSupervisor {
       sink,
       destination: destinationKey(text),
       control: this.#control,
+      counted: this.#counted,
       status,
       failed,
     }

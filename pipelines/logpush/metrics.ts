@@ -39,10 +39,7 @@ export function logpushMetrics(registry: Metrics, lags: () => Iterable<Lag>): (j
     new Counter({ name: `edged_logpush_${name}_total`, help, labelNames: ['job', ...labelNames], registers })
 
   const read = counter('records_read', 'Records that jobs looked at.')
-  const kept = counter(
-    'records_selected',
-    'Records that passed filter and sampling. Counted again each time a batch is created.',
-  )
+  const kept = counter('records_selected', 'Records that passed filter and sampling.')
   const delivered = counter('records_delivered', 'Records that arrived.')
   const dropped = counter('records_dropped', 'Records that were not delivered and never will be.', 'reason')
   const bytes = counter('delivered_bytes', 'Text that arrived, before compression.')

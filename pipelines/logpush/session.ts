@@ -9,6 +9,7 @@ import type { JobMetrics } from './metrics.js'
 import type { Shared } from './shared-formatting.js'
 import type { JobFilter } from './shared-filters.js'
 import type { JobRows } from './shared-rows.js'
+import type { SpoolPosition } from './spool-position.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
 import type { JobStatus } from './status.js'
 import type { Tap } from './tap.js'
@@ -51,6 +52,8 @@ export interface SessionOf {
   readonly control: JobSignal
   readonly status: Pick<JobStatus, 'failing' | 'delivered' | 'failed'>
   readonly metrics: Omit<JobMetrics, 'remove'>
+  /** The lines before this place are in the metrics, in this process. */
+  readonly counted: { place: SpoolPosition }
   /** Called after each failure. */
   readonly failed: () => Promise<void>
 }

@@ -18,6 +18,9 @@ export interface SpoolPosition {
   readonly until?: number | undefined
 }
 
+/** The place before all lines. */
+export const START: SpoolPosition = { position: 0, skip: 0 }
+
 /** Some lines of a job, before its filter: what one frame brings. */
 export interface Lines {
   /** Lines from here to `count` are new. */

@@ -14,6 +14,7 @@ import type { CompiledJob } from '../logpush/compiled-job.js'
 import { JobSignal } from '../logpush/job-signal.js'
 import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
+import { START } from '../logpush/spool-position.js'
 import type { AttemptOutcome } from '../logpush/metrics.js'
 import { BatchBuffer } from '../logpush/batch-buffer.js'
 import { SharedFilters } from '../logpush/shared-filters.js'
@@ -170,6 +171,7 @@ class OutputLoop {
         control,
         status: fate,
         metrics: counted(stats),
+        counted: { place: START },
         failed: async () => fate.judge(),
       },
       {

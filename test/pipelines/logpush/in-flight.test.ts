@@ -87,6 +87,9 @@ t.test('a batch that is too large is split, while those behind it that have arri
   await bench.clock.until(() => sink.text.length === textOf(0, 5000).length)
   const texts = sink.arrived.toSorted((a, b) => Number(firstOf(a).slice(1)) - Number(firstOf(b).slice(1)))
   t.equal(texts.map(({ text }) => text).join(''), textOf(0, 5000))
+  // A record counts once, in however many batches it was.
+  for (const name of ['read', 'selected', 'delivered'])
+    t.match(await bench.metrics.metrics(), `edged_logpush_records_${name}_total{job="1"} 5000\n`)
 })
 
 t.test('a destination that needs order gets one batch at a time', async (t) => {
