@@ -206,8 +206,11 @@ t.test('states and parts', async (t) => {
 })
 
 t.test('methods other than GET and HEAD', async (t) => {
-  const { get, port } = await served(t)
-  t.match(await get('/digits.txt', { method: 'POST' }), { status: 405, headers: { allow: 'GET, HEAD' } })
+  const { get, port } = await served(t, { _headers: '/*\n  X-One: 1' })
+  t.match(await get('/digits.txt', { method: 'POST' }), {
+    status: 405,
+    headers: { allow: 'GET, HEAD', 'x-one': '1' },
+  })
   t.equal((await get('/nowhere', { method: 'DELETE' })).status, 404)
   const head = 'POST /digits.txt HTTP/1.1\r\nhost: example.test\r\ncontent-length: 4\r\n\r\nbody'
   const again = 'GET /digits.txt HTTP/1.1\r\nhost: example.test\r\nconnection: close\r\n\r\n'

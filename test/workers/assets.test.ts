@@ -34,6 +34,9 @@ const HTML: [request: string, files: string[], auto: string, force: string, drop
   ['/a/index', ['/a/index.html'], '307 /a/', '307 /a/', '307 /a', 'missing'],
   ['/a/index.html', ['/a.html'], '307 /a', '307 /a/', '307 /a', 'missing'],
   ['/a/index', ['/a.html'], '307 /a', '307 /a/', '307 /a', 'missing'],
+  ['/a/index/', ['/a/index.html'], '307 /a/index', '/a/index.html', '307 /a/index', 'missing'],
+  ['/index/', ['/index.html'], '307 /index', '/index.html', '307 /index', 'missing'],
+  ['/a/index', ['/a/index/index.html'], '307 /a/index/', '307 /a/index/', '/a/index/index.html', 'missing'],
   ['/', ['/index.html'], '/index.html', '/index.html', '/index.html', 'missing'],
   ['/index.html', ['/index.html'], '307 /', '307 /', '307 /', '/index.html'],
   ['/index', ['/index.html'], '307 /', '307 /', '307 /', 'missing'],
@@ -141,7 +144,7 @@ const REDIRECTS: [rules: string, target: string, expected: string][] = [
   ['/old /nowhere 200', '/old', 'missing'],
   ['/old /new', '/old/', 'missing'],
   ['/old /new', '/old?a=1', '302 /new?a=1'],
-  ['/old /new?b=2', '/old?a=1', '302 /new?b=2&a=1'],
+  ['/old /new?b=2', '/old?a=1', '302 /new?b=2'],
   ['/old /new#part', '/old?a=1', '302 /new?a=1#part'],
   ['/page /elsewhere', '/page', '302 /elsewhere'],
   ['# /old /new', '/old', 'missing'],
@@ -168,6 +171,11 @@ const REDIRECTS: [rules: string, target: string, expected: string][] = [
   ['/x/* https://:splat.test/', '/x/shop', '302 https://shop.test/'],
   // A visitor does not choose the site.
   ['/go/* /:splat', '/go//evil.test', '302 /evil.test'],
+  ['/go* /to/:splat/x?u=//y', '/go/a', '302 /to/a/x?u=//y'],
+  // The query of the rule replaces that of the request.
+  ['/a /b?x=1#y', '/a?z=2', '302 /b?x=1#y'],
+  ['/a https://x.test/b?x=1', '/a?z=2', '302 https://x.test/b?x=1'],
+  ['/a /b#y', '/a?z=2', '302 /b?z=2#y'],
   // Static ones first; among dynamic ones the order of lines counts.
   ['/a/x /one\n/a/* /two', '/a/x', '302 /one'],
   ['/a/* /two\n/a/x /one', '/a/x', '302 /two'],
@@ -242,6 +250,7 @@ const HEADERS: [rules: string, path: string, expected: Record<string, string>][]
   ['https://other.test/*\n  X-One: 1', '/a', {}],
   ['https://:sub.test/*\n  X-Sub: :sub', '/a', { 'x-sub': 'site' }],
   ['https://SITE.test/a\n  X-One: 1', '/a', { 'x-one': '1' }],
+  ['/a b\n  X-One: 1', '/a%20b', { 'x-one': '1' }],
   ['# no\n/a # b\n/a\n  # no\n  X-One: 1 # stays', '/a', { 'x-one': '1 # stays' }],
 ]
 t.test('headers', async (t) => {
@@ -277,7 +286,8 @@ const BAD_HEADERS: [text: string, rules: number, line: number, message: RegExp][
   ['https://site.test:8080/\n/b\n  X: 1', 1, 1, /port/],
   ['/a/*/*\n/b\n  X: 1', 1, 1, /more than once/],
   ['/a/:splat/*\n/b\n  X: 1', 1, 1, /:splat/],
-  ['/a b\n/b\n  X: 1', 1, 1, /white space/],
+  ['/a b\n/b\n  X: 1', 1, 1, /no header below/],
+  ['https://site.test/a b\n/b\n  X: 1', 1, 1, /white space/],
   [`/a\n  X: 1\n  Y: ${'y'.repeat(2000)}`, 1, 3, /2000/],
   [many(101, (i) => `/h${i}\n  X: 1`), 100, 201, /100 rules/],
 ]

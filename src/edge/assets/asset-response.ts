@@ -53,7 +53,7 @@ export class AssetResponse {
         this.#empty(404, this.#ruled(decision.path, []))
         break
       case 'method_not_allowed':
-        this.#empty(405, ['allow', 'GET, HEAD'])
+        this.#empty(405, this.#ruled(decision.path, ['allow', 'GET, HEAD']))
         break
       case 'worker':
         if (this.#run) this.#cancelRun = this.#run()

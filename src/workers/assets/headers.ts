@@ -74,12 +74,12 @@ function close(rule: Rule | undefined, rules: Rule[], warnings: Warnings): void 
 }
 
 function readPath(content: string): Pick<Rule, 'host' | 'path'> {
-  if (/\s/.test(content)) throw new TypeError(`the path holds white space: ${content}`)
   if (content.startsWith('/')) {
     const path = encodedPath(content)
     if (path === undefined) throw new TypeError(`the path must begin with one slash: ${content}`)
     return { path: wildcards(path) }
   }
+  if (/\s/.test(content)) throw new TypeError(`the URL holds white space: ${content}`)
   const url = /^https:\/\/([^/?#]+)(\/[^?#]*)?/.exec(content)
   if (!url) throw new TypeError(`a path or a URL with https is expected: ${content}`)
   const [, host = '', path = '/'] = url

@@ -6,23 +6,26 @@ export type Page =
   | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404 }
   | { readonly kind: 'moved'; readonly to: string }
 
-type Lookup = (files: AssetFiles, path: string) => Page | undefined
+type Lookup = (files: AssetFiles, path: string, stays?: boolean) => Page | undefined
 
-/** Returns what a decoded path leads to; undefined if nothing. One lookup per way of handling HTML. */
+/**
+ * Returns what a decoded path leads to; undefined if nothing. One lookup per way of handling HTML. With `stays` only
+ * files are found: the path is where a redirect would lead.
+ */
 export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
-  none: exact,
+  none: (files, path) => exact(files, path),
 
-  'auto-trailing-slash'(files, path) {
-    const move = mover('auto-trailing-slash', files)
+  'auto-trailing-slash'(files, path, stays = false) {
+    const move = mover('auto-trailing-slash', files, stays)
     const plain = () => exact(files, path) ?? exact(files, `${path}.html`) ?? move(`${path}/index.html`, `${path}/`)
     const { form, folder, bare } = dissected(path)
     switch (form) {
       case 'index':
-        return exact(files, path) ?? move(`${path}.html`, folder) ?? move(`${bare}.html`, bare)
+        return exact(files, path) ?? move(`${path}.html`, folder) ?? move(`${bare}.html`, bare) ?? plain()
       case 'index.html':
         return move(path, folder) ?? exact(files, path) ?? move(`${bare}.html`, bare) ?? plain()
       case 'folder':
-        return exact(files, `${path}index.html`) ?? move(`${bare}.html`, bare)
+        return exact(files, `${path}index.html`) ?? move(`${bare}.html`, bare) ?? plain()
       case 'html':
         return move(path, bare) ?? exact(files, path) ?? move(`${bare}/index.html`, folder) ?? plain()
       default:
@@ -30,17 +33,17 @@ export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
     }
   },
 
-  'force-trailing-slash'(files, path) {
-    const move = mover('force-trailing-slash', files)
+  'force-trailing-slash'(files, path, stays = false) {
+    const move = mover('force-trailing-slash', files, stays)
     const plain = () => exact(files, path) ?? move(`${path}.html`, `${path}/`) ?? move(`${path}/index.html`, `${path}/`)
     const { form, folder, bare } = dissected(path)
     switch (form) {
       case 'index':
-        return exact(files, path) ?? move(`${path}.html`, folder) ?? move(`${bare}.html`, folder)
+        return exact(files, path) ?? move(`${path}.html`, folder) ?? move(`${bare}.html`, folder) ?? plain()
       case 'index.html':
         return move(path, folder) ?? exact(files, path) ?? move(`${bare}.html`, folder) ?? plain()
       case 'folder':
-        return exact(files, `${path}index.html`) ?? exact(files, `${bare}.html`)
+        return exact(files, `${path}index.html`) ?? exact(files, `${bare}.html`) ?? plain()
       case 'html':
         return move(path, folder) ?? exact(files, path) ?? move(`${bare}/index.html`, folder) ?? plain()
       default:
@@ -48,18 +51,18 @@ export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
     }
   },
 
-  'drop-trailing-slash'(files, path) {
+  'drop-trailing-slash'(files, path, stays = false) {
     if (path === '/') return exact(files, '/index.html')
-    const move = mover('drop-trailing-slash', files)
+    const move = mover('drop-trailing-slash', files, stays)
     const plain = () => exact(files, path) ?? exact(files, `${path}.html`) ?? exact(files, `${path}/index.html`)
     const { form, bare } = dissected(path)
     switch (form) {
       case 'index':
-        return exact(files, path) ?? move(`${path}.html`, bare || '/') ?? move(`${bare}.html`, bare)
+        return exact(files, path) ?? move(`${path}.html`, bare || '/') ?? move(`${bare}.html`, bare) ?? plain()
       case 'index.html':
         return move(path, bare || '/') ?? exact(files, path) ?? move(`${bare}.html`, bare) ?? plain()
       case 'folder':
-        return move(`${bare}.html`, bare) ?? move(`${bare}/index.html`, bare)
+        return move(`${bare}.html`, bare) ?? move(`${bare}/index.html`, bare) ?? plain()
       case 'html':
         return move(path, bare) ?? exact(files, path) ?? move(`${bare}/index.html`, bare) ?? plain()
       default:
@@ -104,11 +107,11 @@ function exact(files: AssetFiles, path: string): Page | undefined {
 }
 
 /** Redirects a file to the path at which it, and no other file, is served. */
-function mover(handling: HtmlHandling, files: AssetFiles) {
+function mover(handling: HtmlHandling, files: AssetFiles, stays: boolean) {
   return (path: string, to: string): Page | undefined => {
-    const file = files.get(path)
+    const file = stays ? undefined : files.get(path)
     if (!file || to === '' || files.has(to)) return undefined
-    const there = PAGES[handling](files, to)
+    const there = PAGES[handling](files, to, true)
     return there?.kind === 'file' && there.file === file ? { kind: 'moved', to } : undefined
   }
 }

@@ -70,8 +70,12 @@ export function parseRedirects(text: string, htmlHandling: HtmlHandling): Redire
   }
 }
 
-/** A path that starts with two slashes would lead to another site, which the client could choose. */
-const local = (to: string): string => (to.startsWith('//') ? to.replace(/^\/+/, '/') : to)
+/**
+ * Returns a path with single slashes, as in the hosted service. One that starts with two would lead to another site, which
+ * the client could choose.
+ */
+const local = (to: string): string =>
+  to.startsWith('/') ? to.replace(/^[^?#]*/, (path) => path.replaceAll(/\/{2,}/g, '/')) : to
 
 /** Parses `from to [status]`. Throws a TypeError with a message if it is not valid. */
 function readRule(content: string, htmlHandling: HtmlHandling): { from: string } & Redirect {

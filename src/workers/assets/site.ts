@@ -25,7 +25,7 @@ export type AssetDecision =
   | { readonly kind: 'redirect'; readonly status: number; readonly location: string; readonly path: string }
   | { readonly kind: 'worker' }
   | { readonly kind: 'missing'; readonly path: string }
-  | { readonly kind: 'method_not_allowed' }
+  | { readonly kind: 'method_not_allowed'; readonly path: string }
 
 /** What a site is made of. */
 export interface SiteParts {
@@ -112,7 +112,7 @@ export class AssetSite {
     const wanted = redirect ? split(redirect.to).path : path
     const page = this.#page(wanted) ?? this.#notFound(wanted)
     if (!page) return { kind: 'missing', path }
-    if (method !== 'GET' && method !== 'HEAD') return { kind: 'method_not_allowed' }
+    if (method !== 'GET' && method !== 'HEAD') return { kind: 'method_not_allowed', path }
     // One address per page: a request with escapes that are not needed, or without escapes that are, is redirected to it.
     const place = page.kind === 'moved' ? page.to : decodedPath(this.#below(wanted) ?? wanted)
     const usual = this.#base + encodedFrom(place)
@@ -155,11 +155,9 @@ function split(target: string): { path: string; query: string } {
   return { path: encodedPath(path.replace(/^\/{2,}/, '/')) ?? path, query }
 }
 
-/** A destination with the query of the request, which its own one is added to. */
+/** Returns a destination with the query of the request, unless it has a query of its own. */
 function withQuery(to: string, query: string): string {
-  if (query === '') return to
   const hash = to.indexOf('#')
   const bare = hash < 0 ? to : to.slice(0, hash)
-  const joined = bare.includes('?') ? `${bare}&${query.slice(1)}` : bare + query
-  return hash < 0 ? joined : joined + to.slice(hash)
+  return bare.includes('?') || query === '' ? to : bare + query + to.slice(bare.length)
 }
