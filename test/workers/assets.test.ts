@@ -323,6 +323,12 @@ t.test('who gets a request first', async (t) => {
     [page, dated, '/nowhere', true, '404 /404.html'],
     [page, dated, '/nowhere', false, 'worker'],
     [{}, dated, '/nowhere', true, 'worker'],
+    // With rules, the assets have what no rule names, their page for what is missing included.
+    [{ ...page, run_worker_first: ['/api/*'] }, code, '/nowhere', false, '404 /404.html'],
+    [{ ...page, run_worker_first: ['/api/*'] }, code, '/api/nowhere', true, 'worker'],
+    [{ run_worker_first: ['/api/*'] }, code, '/nowhere', false, 'worker'],
+    // Without that page, the Worker responds.
+    [{ not_found_handling: 'single-page-application' }, dated, '/nowhere', true, 'worker'],
     [
       page,
       { ...code, compatibilityFlags: ['assets_navigation_prefers_asset_serving'] },

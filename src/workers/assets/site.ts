@@ -95,9 +95,11 @@ export class AssetSite {
     const says = this.#first?.(path)
     if (says === 'assets') return asset()
     if (says === 'worker' || first === true || direct === false) return { kind: 'worker' }
-    if (this.#navigations && request.navigates) return asset()
-    const found = this.#redirects.find(path) !== undefined || this.#page(path) !== undefined
-    return found ? asset() : { kind: 'worker' }
+    const found = this.#redirects.find(path) ?? this.#page(path)
+    if (found) return asset()
+    // With rules, what none of them names is the assets': also their page for what is missing, if there is one.
+    const prefersPage = this.#first !== undefined || (this.#navigations && request.navigates)
+    return prefersPage && this.#notFound(path) ? asset() : { kind: 'worker' }
   }
 
   /** Returns the header fields of a response after the rules of `_headers`; the same list if no rule applies. */
