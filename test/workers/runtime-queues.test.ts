@@ -22,7 +22,8 @@ t.test('a script consumes what another one sends, with retries and a dead letter
        await env.JOBS.send({ n: 2 }, { contentType: 'json' })
        await env.JOBS.sendBatch([{ body: 'text', contentType: 'text' }, { body: new Uint8Array([1, 2]), contentType: 'bytes' }])
        const error = await env.JOBS.send('x'.repeat(130_000), { contentType: 'text' }).catch((error) => error.message)
-       return Response.json([error, (await env.JOBS.metrics()).backlogCount])
+       const noJson = await env.JOBS.send(() => 1).then(() => 'sent', () => 'rejected')
+       return Response.json([error, (await env.JOBS.metrics()).backlogCount, noJson])
      } }`,
     { bindings },
   )
@@ -45,7 +46,7 @@ t.test('a script consumes what another one sends, with retries and a dead letter
   })
   await daemon.domain('producer')
   const sent = await daemon.get('producer.example.test', '/', { headers: { accept: 'application/json' } })
-  t.match(JSON.parse(sent.text), [/128,?000|too large|413/i, Number])
+  t.match(JSON.parse(sent.text), [/128,?000|too large|413/i, Number, 'rejected'])
   const count = async (id: string): Promise<number> =>
     (await daemon.api('GET', `/queues/${id}/metrics`)).body.result.backlog_count
   while ((await count(dead)) === 0) await sleep(50)

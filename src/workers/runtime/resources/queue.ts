@@ -39,6 +39,7 @@ export function queueResource(queues: Queues): ResourceHandler {
       }))
     } else throw new ResourceError(404, 'Not Found')
     assertSize(messages)
+    assertReadable(messages)
     try {
       await queues.send(scope, queue, messages)
     } catch (error) {
@@ -62,6 +63,18 @@ function assertSize(messages: readonly NewMessage[]): void {
     throw new ResourceError(413, `a message has at most ${messageBytes} bytes`)
   if (messages.reduce((sum, { body }) => sum + body.length, 0) > batchBytes)
     throw new ResourceError(413, `a batch has at most ${batchBytes} bytes`)
+}
+
+/** The runtime cannot deliver a batch with a message that is not JSON although it should be: all of its messages would fail. */
+function assertReadable(messages: readonly NewMessage[]): void {
+  for (const { body, format } of messages) {
+    if (format !== 'json') continue
+    try {
+      JSON.parse(body.toString('utf8'))
+    } catch {
+      throw new ResourceError(400, 'the body of a message is not JSON')
+    }
+  }
 }
 
 function delay(value: unknown): number | undefined {
