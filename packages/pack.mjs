@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
+import { isBuiltin } from 'node:module'
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
 /** The top folder of the sources. */
@@ -24,6 +26,30 @@ const COMMONJS = `import { createRequire as requireFrom } from 'node:module'
 const require = requireFrom(import.meta.url), __dirname = import.meta.dirname`
 
 /**
+ * Gives a package that our code imports when it needs it the named exports that Node finds in it: of a CommonJS module esbuild
+ * makes one with the default export alone, so that `Redis` of `await import('ioredis')` would be undefined.
+ */
+const namedExports = {
+  name: 'named-exports',
+  setup({ onResolve, onLoad, resolve }) {
+    onResolve({ filter: /^[^./]/ }, async ({ path, kind, importer, resolveDir, pluginData }) => {
+      const isOurs = kind === 'dynamic-import' && !importer.includes('node_modules')
+      if (!isOurs || isBuiltin(path) || pluginData === namedExports) return undefined
+      const found = await resolve(path, { kind, resolveDir, pluginData: namedExports })
+      if (found.errors.length > 0 || found.external) return found
+      return { path: found.path, namespace: namedExports.name, pluginData: resolveDir }
+    })
+    onLoad({ filter: /./, namespace: namedExports.name }, async ({ path, pluginData: resolveDir }) => {
+      const found = Object.keys(await import(pathToFileURL(path).href))
+      const names = found.filter((name) => name !== 'default' && /^[A-Za-z_$][\w$]*$/.test(name))
+      const from = JSON.stringify(path)
+      const rest = found.includes('default') ? `import all from ${from}\nexport default all\n` : ''
+      return { contents: `${rest}export { ${names.join(', ')} } from ${from}`, resolveDir }
+    })
+  },
+}
+
+/**
  * Bundles modules, by their names in `outdir`, with everything that they import; what several of them need is in modules that
  * they share. Returns the folders of the packages in it, sorted.
  */
@@ -40,6 +66,7 @@ export async function bundle(modules, options) {
     legalComments: 'none',
     logLevel: 'warning',
     metafile: true,
+    plugins: [namedExports],
     ...options,
   })
   const used = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
