@@ -52,18 +52,21 @@ export class CharsetDecoder {
   /** Throws NotConvertible for an encoding that browsers reject. */
   write(bytes: Uint8Array): string {
     if (this.#decoder !== undefined) return this.#decoder.decode(bytes)
+    const isEnough = (length: number) => length >= (this.#header === undefined ? DECLARED_WITHIN : MAX_MARK_BYTES)
+    if (this.#held.length === 0 && isEnough(bytes.byteLength))
+      return this.#begin(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     this.#held = Buffer.concat([this.#held, bytes])
-    return this.#held.length < (this.#header === undefined ? DECLARED_WITHIN : MAX_MARK_BYTES) ? '' : this.#begin()
+    return isEnough(this.#held.length) ? this.#begin(this.#held) : ''
   }
 
   /** Returns the rest of the text. */
   end(): string {
-    const text = this.#decoder === undefined ? this.#begin() : ''
+    const text = this.#decoder === undefined ? this.#begin(this.#held) : ''
     return text + (this.#decoder?.end() ?? '')
   }
 
-  #begin(): string {
-    const held = this.#held
+  /** Decodes the start of the page, by which its encoding is chosen. */
+  #begin(held: Buffer): string {
     this.#held = Buffer.alloc(0)
     const marked = MARKS.find(([mark]) => mark.every((byte, at) => held[at] === byte))?.[1]
     const encoding = marked ?? this.#header ?? declaredEncoding(held.subarray(0, DECLARED_WITHIN), this.#xml)

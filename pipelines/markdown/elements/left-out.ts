@@ -10,6 +10,12 @@ export const DROPPED: ReadonlySet<string> = new Set(
     select textarea datalist progress meter map rp area`),
 )
 
+const AMPERSAND = 0x26
+const LETTER_H = 0x68
+const LETTER_I = 0x69
+const LETTER_N = 0x6e
+const LETTER_O = 0x6f
+
 const ROLES = new Set(words('banner contentinfo navigation search dialog alertdialog'))
 
 export const dropped: Family = { names: [...DROPPED].filter((name) => name !== 'svg'), open: () => 'skip' }
@@ -100,14 +106,26 @@ export function isHidden(tag: Tag): boolean {
   return way !== undefined && role !== 'tabpanel' && !isShownLater(tag, way)
 }
 
+/** Returns 1 if an undecoded style may have `none` or `hidden`, otherwise 0: few styles have, and copying them takes longer. */
+function mayHide(units: ArrayLike<number>, start: number, end: number): number {
+  for (let at = start | 0; at < end; at++) {
+    const char = (units[at] as number) | 0x20
+    if (char === AMPERSAND) return 1
+    if (char !== LETTER_N && char !== LETTER_H) continue
+    const next = (units[at + 1] as number) | 0x20
+    if (next === (char === LETTER_N ? LETTER_O : LETTER_I)) return 1
+  }
+  return 0
+}
+
 type Way = 'hidden' | 'aria-hidden' | 'display' | 'visibility'
 
 function hiddenBy(tag: Tag): Way | undefined {
   const hidden = tag.attribute('hidden')
   if (hidden !== undefined && hidden !== 'until-found') return 'hidden'
   if (tag.attribute('aria-hidden') === 'true') return 'aria-hidden'
-  const style = tag.attribute('style')
-  if (style === undefined || !/none|hidden/i.test(style)) return undefined
+  if (tag.attributeUnits('style', mayHide) === 0) return undefined
+  const style = tag.attribute('style') ?? ''
   if (/display\s*:\s*none/i.test(style)) return 'display'
   return /visibility\s*:\s*hidden/i.test(style) ? 'visibility' : undefined
 }

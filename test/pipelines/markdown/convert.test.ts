@@ -155,6 +155,19 @@ t.test('emphasis at the start of a block is neither a list nor a rule', async (t
   for (const [html, markdown] of examples) t.equal(convert(html), markdown + '\n', html)
 })
 
+t.test('an element that its style hides is left out, however the style is written', async (t) => {
+  const hiding = [
+    'display:none',
+    'DISPLAY : None',
+    'display:n&#111;ne',
+    'color:red;visibility:hidden',
+    'visibility:h&#x69;dden',
+  ]
+  for (const style of hiding) t.equal(convert(`<p>a<b style="${style}"> b`), 'a\n', style)
+  for (const style of ['', 'color:red', 'font:normal', 'display:inline', 'white-space:nowrap'])
+    t.equal(convert(`<p>a<b style="${style}"> b`), 'a **b**\n', style)
+})
+
 t.test('the body of any page never begins with the line that begins frontmatter', async () => {
   fc.assert(
     fc.property(page, (html) => html.includes('<meta') || !/^---[ \t]*(?:\n|$)/.test(convert(html))),
