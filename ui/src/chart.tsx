@@ -10,6 +10,17 @@ export interface Line {
 }
 
 const HEIGHT = 220
+/** Minimum seconds between the ends of the axis. */
+const MIN_SPAN = 600
+
+/** Returns the ends of the axis. For the first point alone, uPlot's own are years apart. */
+const spanOf = ({ data: [times] }: UPlot, least: number | null, most: number | null): [number, number] => {
+  const last = times.at(-1) ?? Date.now() / 1000
+  const end = Math.min(most ?? last, last)
+  return times.length > 1 && least !== null && (least > times[0]! || end - least > MIN_SPAN)
+    ? [least, end]
+    : [end - MIN_SPAN, end]
+}
 
 const colorOf = (name: string): string => {
   const probe = document.createElement('span')
@@ -37,7 +48,10 @@ export function Chart({ title, times, lines }: { title: string; times: readonly 
           { stroke: soft, grid, ticks: grid },
           { stroke: soft, grid, ticks: grid },
         ],
-        scales: { y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 1)] } },
+        scales: {
+          x: { range: spanOf },
+          y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 1)] },
+        },
       },
       undefined,
       element,

@@ -88,7 +88,7 @@ export function Deliveries({ posture, webhooks }: { posture: string; webhooks: r
         caption="Deliveries"
         read={read}
         keyOf={({ id }) => id}
-        empty="No deliveries."
+        empty="No deliveries. Tests of webhooks, findings that are sent and remediation policies create them."
         columns={[
           ['Created', ({ created_at: at }) => <Time at={at} />],
           ['Webhook', ({ webhook_id: id }) => labels.get(id) ?? id],

@@ -31,7 +31,11 @@ export function Findings({ posture, webhooks }: { posture: string; webhooks: rea
       <PagedTable
         caption="Findings"
         read={read}
-        empty={wanted === '' ? 'No findings.' : 'Nothing matches the search.'}
+        empty={
+          wanted === ''
+            ? 'No findings. They arrive at POST .../edged/findings of the account.'
+            : 'Nothing matches the search.'
+        }
         keyOf={({ id }) => id}
         columns={[
           ['Finding', ({ finding }) => finding.name],

@@ -56,7 +56,7 @@ function Jobs({ jobs, path }: { jobs: Read<readonly Job[]>; path: string }) {
           <Table
             caption="Jobs"
             rows={list}
-            empty="No jobs."
+            empty="No jobs. A job sends log records to a destination; create one below."
             keyOf={({ id }) => id}
             textOf={({ id, name, dataset, destination_conf: to }) => `${id} ${name ?? ''} ${dataset} ${to}`}
             columns={[

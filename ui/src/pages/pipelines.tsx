@@ -28,18 +28,24 @@ export function Pipelines() {
   return (
     <>
       <Panel title="Of the account">
-        <List path={`${ofAccount}/edged/pipelines`} />
+        <List
+          path={`${ofAccount}/edged/pipelines`}
+          empty="Nothing runs for the account. Pipelines are documents below pipelines: in the configuration; jobs are created on the page Log push."
+        />
       </Panel>
       {ofZone && (
         <Panel title="Of the zone">
-          <List path={`${ofZone}/edged/pipelines`} />
+          <List
+            path={`${ofZone}/edged/pipelines`}
+            empty="Nothing runs for the zone. A pipeline with source: { zone: ID } in the configuration runs here, and so do jobs of the page Log push."
+          />
         </Panel>
       )}
     </>
   )
 }
 
-function List({ path }: { path: string }) {
+function List({ path, empty }: { path: string; empty: string }) {
   const read = useRead<readonly Running[]>(path, 5000)
   return (
     <Loaded read={read}>
@@ -48,7 +54,7 @@ function List({ path }: { path: string }) {
           caption="Pipelines and jobs"
           textOf={({ kind, name, destination_conf: to }) => `${kind} ${name} ${to}`}
           rows={running}
-          empty="Nothing runs here."
+          empty={empty}
           columns={[
             ['Name', ({ kind, name }) => `${kind} ${name}`],
             ['Dataset', ({ dataset }) => dataset],

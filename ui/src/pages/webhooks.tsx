@@ -62,7 +62,7 @@ function List({
       <Table
         caption="Webhooks"
         rows={webhooks}
-        empty="No webhooks."
+        empty="No webhooks. A webhook receives posture findings as JSON; create one below."
         keyOf={({ id }) => id}
         textOf={({ label, destination_url: url }) => `${label} ${url}`}
         columns={[

@@ -61,7 +61,7 @@ export function Domains({ scripts }: { scripts: readonly string[] }) {
             rows={list}
             keyOf={({ id }) => id}
             textOf={({ hostname, service }) => `${hostname} ${service}`}
-            empty="No custom domains."
+            empty="No custom domains. With one, a Worker responds at a host name of a zone; it needs a script."
             columns={[
               ['Domain', ({ hostname }) => hostname],
               ['Worker', ({ service }) => service],

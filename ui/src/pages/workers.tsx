@@ -48,7 +48,7 @@ export function Workers() {
               keyOf={({ id }) => id}
               textOf={({ id }) => id}
               rows={list}
-              empty="No scripts."
+              empty="No scripts. Upload one below, or with wrangler deploy."
               columns={[
                 ['Name', ({ id }) => id],
                 ['Changed', ({ modified_on: at }) => <Time at={at} />],

@@ -31,6 +31,10 @@ export function Zones() {
   )
 }
 
+/** Returns a name whose lines break after underscores only. */
+const breakable = (name: string) =>
+  name.split(/(?<=_)/).flatMap((part, at) => (at === 0 ? [part] : [<wbr key={at} />, part]))
+
 function Settings() {
   const { ofZone } = usePlace()
   const read = useRead<readonly Setting[]>(`${ofZone}/settings`)
@@ -49,7 +53,7 @@ function Settings() {
             keyOf={({ id }) => id}
             textOf={({ id }) => id}
             columns={[
-              ['Setting', ({ id }) => <code>{id}</code>],
+              ['Setting', ({ id }) => <code class="name">{breakable(id)}</code>],
               [
                 'Value',
                 (setting) => (
