@@ -65,10 +65,15 @@ export const Zone = Type.Object(
           default: false,
           description: 'Serve the Markdown of /page at /page.md and of / at /index.md, if content_converter is on.',
         }),
-        llms_txt: Type.Union([Type.Literal('off'), Type.Literal('front_page'), Type.Literal('sitemap')], {
+        llms_txt: Type.String({
+          pattern: '^(off|front_page|sitemap|/[!-~]{1,1023})$',
           default: 'off',
           description:
-            'Create /llms.txt from the links of the front page or from /sitemap.xml, if content_converter is on. off: the file of the origin.',
+            'Create /llms.txt from the links of the front page, from /sitemap.xml (sitemap), or from the sitemap or page at a path, if ' +
+            'content_converter is on. off: the file of the origin.',
+          examples: ['/wp-sitemap-posts-page-1.xml'],
+          'x-message':
+            'must be off, front_page, sitemap, or the path of a sitemap or page, as in /wp-sitemap-posts-page-1.xml',
         }),
       },
       { ...strict, default: {}, description: 'Conversion to Markdown.' },

@@ -9,13 +9,15 @@ export interface Alias {
   readonly target: string
 }
 
+/** The named sources of `llms.txt`; others are paths. */
+const SOURCES: Readonly<Record<string, string>> = { front_page: '/', sitemap: '/sitemap.xml' }
+
 /** Returns what a request for `/page.md` or `/llms.txt` asks for; undefined if the zone has no such address. */
 export function aliasOf({ target, zone }: { readonly target: string; readonly zone: Zone }): Alias | undefined {
-  const { mdAddresses, llmsTxt } = zone
-  if (mdAddresses !== true && (llmsTxt ?? 'off') === 'off') return undefined
+  const { mdAddresses, llmsTxt = 'off' } = zone
+  if (mdAddresses !== true && llmsTxt === 'off') return undefined
   const [path, query] = split(target)
-  if (path === '/llms.txt' && llmsTxt !== 'off')
-    return { type: 'llms_txt', target: llmsTxt === 'sitemap' ? '/sitemap.xml' : '/' }
+  if (path === '/llms.txt' && llmsTxt !== 'off') return { type: 'llms_txt', target: SOURCES[llmsTxt] ?? llmsTxt }
   const page = mdAddresses === true ? /^(\/.*?)(?:(?<=\/)index)?\.md$/.exec(path)?.[1] : undefined
   return page === undefined || path.endsWith('/.md') ? undefined : { type: 'page', target: page + query }
 }

@@ -166,6 +166,21 @@ t.test('llms.txt lists the pages of the sitemap', async (t) => {
   t.same(await outcomes(), { converted: 2, malformed: 1 })
 })
 
+t.test('llms.txt is created from the sitemap at a path', async (t) => {
+  const sitemap = '<urlset><url><loc>http://example.test/about/</loc></url></urlset>'
+  const { get } = await site(
+    t,
+    ({ url }, response) => {
+      if (url === '/wp-sitemap-posts-page-1.xml') response.writeHead(200, { 'content-type': 'text/xml' }).end(sitemap)
+      else response.writeHead(301, { location: '/wp-sitemap.xml' }).end()
+    },
+    { markdown: 'llms_txt: /wp-sitemap-posts-page-1.xml' },
+  )
+  const { headers, body } = await get('/llms.txt', { accept: '*/*' })
+  t.match(headers, { 'content-type': MARKDOWN })
+  t.equal(body.toString(), '# example.test\n\n## Pages\n\n- [about](/about/)\n')
+})
+
 t.test('llms.txt of a front page with a base address, and of one that moved', async (t) => {
   let head: [number, Record<string, string>] = [200, {}]
   const { get } = await site(
