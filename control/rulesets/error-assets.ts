@@ -5,10 +5,11 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ACCESS } from '../http/auth/permissions.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { audited, type Actor } from '../resources/audit.js'
+import { relativeAddresses } from './relative-addresses.js'
 import type { StoredPages } from './stored-pages.js'
 
 const PATH = '/custom_pages/assets'
@@ -74,7 +75,7 @@ async function put(
   actor: Actor,
   asset: ErrorAsset,
   before?: Stored<ErrorAsset>,
-): Promise<Static<typeof AssetResponse>> {
+): Promise<ApiResponse<Static<typeof AssetResponse>>> {
   const { store, clock } = pages.deps
   const { scope } = actor
   pages.assertRoom(scope, asset, before?.value)
@@ -88,7 +89,8 @@ async function put(
       ifVersion: before?.version,
     }),
   )
-  return shown(asset)
+  const isFetched = asset.last_updated !== before?.value.last_updated
+  return new ApiResponse(shown(asset), { messages: isFetched ? relativeAddresses(asset) : [] })
 }
 
 function listAssets({ deps }: StoredPages): Endpoint {

@@ -15,6 +15,7 @@ import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { audited } from '../resources/audit.js'
 import { PageUrl } from './error-assets.js'
+import { relativeAddresses } from './relative-addresses.js'
 import type { StoredPages } from './stored-pages.js'
 
 const PATH = '/custom_pages'
@@ -118,7 +119,8 @@ function replacePage(pages: StoredPages): Endpoint {
         )
         return next
       })
-      return new ApiResponse(shown(id, after), { messages: withoutEffect(inert && page ? ['/state'] : []) })
+      const messages = [...withoutEffect(inert && page ? ['/state'] : []), ...(page ? relativeAddresses(page) : [])]
+      return new ApiResponse(shown(id, after), { messages })
     },
   })
 }

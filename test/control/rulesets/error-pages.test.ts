@@ -44,6 +44,23 @@ async function pages(t: Test) {
   return { ...api, origin, served }
 }
 
+t.test('a page with relative addresses of files is stored with a message', async (t) => {
+  const { call, origin, served } = await pages(t)
+  const url = `${origin}/sorry.html`
+  served.text =
+    '<link rel=stylesheet href="/a.css"><IMG alt="x" src=b.png><img src="b.png"><script src=\'c.js\'></script><a href="/">Home</a>'
+  const at = (count: number, first: string) => {
+    const message = new RegExp(`\\(${count}\\), such as "${first}"`)
+    return { status: 200, body: { messages: [{ code: 10903, message, source: { pointer: '/url' } }] } }
+  }
+  t.match(await call('POST', ASSETS, { name: 'sorry', url }), at(3, '/a.css'))
+  served.text =
+    '<img src="data:image/png;base64,AA=="><img src="https://a.test/b.png"><img src=//a.test/c><use href="#d">'
+  t.match(await call('PUT', `${ASSETS}/sorry`, { url }), { status: 200, body: { messages: [] } })
+  served.text = '<style>@import "x.css"</style><img src="e.png">::RAY_ID::'
+  t.match(await call('PUT', `/zones/${ZONE}/custom_pages/waf_block`, { state: 'customized', url }), at(1, 'e.png'))
+})
+
 t.test('an asset is created, listed, read, fetched again and deleted', async (t) => {
   const { call, origin, served } = await pages(t)
   const url = `${origin}/sorry.html`
