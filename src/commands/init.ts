@@ -80,11 +80,11 @@ proxy:
   #   certificates: [{ cert_file: ./example.pem, key_file: ./example.key }]
 
 accounts:
-  - { id: ${account}, name: Default }
+  - { id: "${account}", name: Default }
 
 zones:
-  - id: ${newId()}
-    account: ${account}
+  - id: "${newId()}"
+    account: "${account}"
     name: ${quoted(name)}
     hostnames: ["*"] # every host that no other zone names
     origin: ${quoted(origin)}

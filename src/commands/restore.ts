@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { loadConfig } from '../config/load.js'
 import type { Config } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
-import { messageOf } from '../core/errors.js'
+import { fileFault, messageOf } from '../core/errors.js'
 import { makeFolder, writeDurably } from '../disk/durable-write.js'
 import { openBackup, type Backup } from '../store/backup/read.js'
 import { keyId, parsedKey } from '../store/keyring.js'
@@ -89,5 +89,7 @@ function checkedKey({ manifest, key }: Backup, known: readonly Buffer[] | undefi
 }
 
 function fail(error: unknown): never {
-  throw new Exit(1, `nothing can be restored: ${messageOf(error)}`)
+  const { code, path } = error as NodeJS.ErrnoException
+  const reason = code !== undefined && path !== undefined ? `${path}: ${fileFault(error)}` : messageOf(error)
+  throw new Exit(1, `nothing can be restored: ${reason}`)
 }

@@ -178,6 +178,8 @@ export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw badFile(file, fileFault(error))
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    const advice = '; edged init writes a configuration, config/pipelines/ has examples of pipelines'
+    throw badFile(file, fileFault(error) + (isMissing ? advice : ''))
   }
 }
