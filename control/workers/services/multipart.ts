@@ -1,12 +1,15 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
 import { InvalidInput } from '../../../src/core/errors.js'
+import { EventLoopYield, type Pause } from '../../../src/core/event-loop-yield.js'
+import { parseScanned, scanJson } from '../../../src/core/json-slices.js'
 import type { MemoryBudget } from '../../../src/core/memory-budget.js'
 import type { FormPart } from '../../../src/workers/upload/form.js'
 import { ApiError } from '../../http/errors.js'
-import { assertNotHostile } from '../../http/json-limits.js'
+import { assertNotHostile, MAX_DEPTH } from '../../http/json-limits.js'
 
 export interface FormLimits {
   /** Of the whole body. */
@@ -22,6 +25,13 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 const MAX_FIRST_LINE_LENGTH = 2 + 70 + 16
 const LINE_FEED = 0x0a
 const MAX_JSON_BYTES = 10_000_000
+/** Parts that are JSON. */
+const DOCUMENTS: ReadonlySet<string> = new Set(['metadata', 'settings'])
+/** A longer one is parsed in slices, within limits: what follows reads each member in one turn of the event loop. */
+const MAX_SHORT_BYTES = 64 * 1024
+const DOCUMENT_LIMITS = { depth: MAX_DEPTH, members: 10_000, values: 50_000 }
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
 
 /**
  * Reads a multipart body into memory and passes its parts to `use`. They count in the budget until `use` has finished.
@@ -36,9 +46,28 @@ export async function withForm<T>(
 ): Promise<T> {
   const body = new CountedBody(request, limits)
   try {
-    return await use(await readParts(request, body, limits.parts))
+    const parts = await readParts(request, body, limits.parts)
+    return await use(await Promise.all(parts.map(async (part) => (isLongDocument(part) ? await readPart(part) : part))))
   } finally {
     body.release()
+  }
+}
+
+const isLongDocument = ({ name, bytes }: FormPart): boolean => DOCUMENTS.has(name) && bytes.length > MAX_SHORT_BYTES
+
+async function readPart(part: FormPart): Promise<FormPart> {
+  return { ...part, json: await longJson(part.bytes, `the ${part.name}`) }
+}
+
+/** Parses JSON in slices. Throws `badBody`; its message does not quote the text, which may hold secrets. */
+async function longJson(bytes: Buffer, what: string): Promise<unknown> {
+  if (!isUtf8(bytes)) throw new ApiError('badBody', undefined, `${what} is not UTF-8`)
+  const scan = await scanJson(bytes, DOCUMENT_LIMITS, pause)
+  if (scan.excess !== undefined) throw new ApiError('badBody', undefined, `${what} ${scan.excess}`)
+  try {
+    return await parseScanned(bytes, scan, pause)
+  } catch {
+    throw new ApiError('badBody', undefined, `${what} is not JSON`)
   }
 }
 
@@ -86,22 +115,13 @@ async function jsonParts(body: CountedBody): Promise<FormPart[]> {
       throw new ApiError('tooLarge', undefined, `the JSON body is larger than ${MAX_JSON_BYTES} bytes`)
     chunks.push(chunk)
   }
-  const form = parsed(Buffer.concat(chunks))
+  // It begins with a brace.
+  const form = (await longJson(Buffer.concat(chunks), 'the JSON body')) as Record<string, unknown>
   assertNotHostile(form)
   const { metadata, files = [], ...others } = form
   if (metadata === undefined || Object.keys(others).length > 0 || !Array.isArray(files) || files.length > 0)
     throw new ApiError('badBody', undefined, 'a JSON body holds metadata alone: modules come as parts of a form')
   return [{ name: 'metadata', type: 'application/json', bytes: Buffer.from(JSON.stringify(metadata)) }]
-}
-
-function parsed(bytes: Buffer): Record<string, unknown> {
-  try {
-    // It begins with a brace.
-    return JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
-  } catch {
-    // The parser's own message quotes the text, which may hold secrets.
-    throw new ApiError('badBody', undefined, 'the JSON body is not JSON')
-  }
 }
 
 function collect(stream: Readable, done: (bytes: Buffer) => void): void {

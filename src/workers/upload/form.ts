@@ -10,6 +10,8 @@ export interface FormPart {
   /** Content type without parameters, in lower case; `text/plain` if the part has none. */
   readonly type: string
   readonly bytes: Buffer
+  /** Value of the bytes, if they are JSON that was parsed before. */
+  readonly json?: unknown
 }
 
 /** One uploaded file. */
@@ -78,7 +80,7 @@ export function readDocument(
   const [text] = texts
   const others = parts.filter((part) => part !== text && !isField(part))
   if (!text && fields.length === 0) return { document: undefined, others }
-  const document = text ? parsed(name, text.bytes) : unflatten(name, fields, schema)
+  const document = text ? (text.json ?? parsed(name, text.bytes)) : unflatten(name, fields, schema)
   if (document === null || typeof document !== 'object' || Array.isArray(document))
     throw refused(`the ${name} must be a JSON object`)
   return { document, others }

@@ -109,6 +109,9 @@ t.test('a class moves from one script to another in two phases', async (t) => {
 })
 
 const main = modulePart('w.js', PLAIN)
+/** More than what is parsed in one piece. */
+const LONG = 70_000
+const WIDE = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`m${n}`, n]))
 const FORMS: readonly (readonly [what: string, parts: readonly Part[], message: RegExp, pointer?: string])[] = [
   ['no parts', [], /metadata is missing|could not be read/],
   ['no metadata', [main], /metadata is missing/],
@@ -122,6 +125,15 @@ const FORMS: readonly (readonly [what: string, parts: readonly Part[], message: 
   ['metadata that is no object', [metadataPart('[]'), main], /must be a JSON object/],
   ['metadata that is null', [metadataPart('null'), main], /must be a JSON object/],
   ['metadata that is no UTF-8', [{ name: 'metadata', body: Uint8Array.of(0x7b, 0xff, 0x7d) }, main], /is not UTF-8/],
+  ['long metadata that is no JSON', [metadataPart(`{${' '.repeat(LONG)}`), main], /is not JSON/],
+  ['long metadata that is no UTF-8', [{ name: 'metadata', body: Buffer.alloc(LONG, 0xff) }, main], /is not UTF-8/],
+  ['metadata with too many members', [metadataPart(WIDE), main], /metadata has more than 10000 members/],
+  [
+    'long metadata without the main module',
+    [metadataPart({ main_module: 'x.js', filler: 'x'.repeat(LONG) }), main],
+    /is not an uploaded part/,
+    '/main_module',
+  ],
   ['no module', [metadataPart({})], /has no module/],
   [
     'a main module that is no part',
