@@ -126,17 +126,20 @@ t.test('managed transforms change the fields of requests and responses', async (
   const path = `/zones/${ZONE}/managed_headers`
   const set = async (of: 'request' | 'response', ...ids: string[]) =>
     await call('PATCH', path, { [`managed_${of}_headers`]: ids.map((id) => ({ id, enabled: true })) })
-  const forged = 'True-Client-IP: 1.2.3.4\r\nCF-IPCountry: XX\r\nX-Real-IP: 1.2.3.4\r\n'
+  const forged =
+    'True-Client-IP: 1.2.3.4\r\nCF-IPCountry: XX\r\nX-Real-IP: 1.2.3.4\r\nCF_IPCity: XX\r\nX_Real_IP: 1.2.3.4\r\n'
   const seen = async () => JSON.parse((await get('example.test', '/', forged)) as string) as Record<string, string>
 
   t.match(await seen(), { 'true-client-ip': '1.2.3.4', 'cf-ipcountry': 'XX', 'x-forwarded-for': '127.0.0.1' })
   await set('request', 'add_true_client_ip_headers', 'add_visitor_location_headers')
   t.equal((await seen())['true-client-ip'], '127.0.0.1')
   t.notOk('cf-ipcountry' in (await seen()), 'the location of the client is unknown')
+  // The same name for many origins.
+  t.notOk('cf_ipcity' in (await seen()))
   await call('DELETE', path)
   await set('request', 'remove_visitor_ip_headers')
   const fields = await seen()
-  for (const name of ['true-client-ip', 'cf-connecting-ip', 'x-forwarded-for', 'x-real-ip'])
+  for (const name of ['true-client-ip', 'cf-connecting-ip', 'x-forwarded-for', 'x-real-ip', 'x_real_ip'])
     t.notOk(name in fields, name)
 
   t.match((await raw('example.test')).text, /x-powered-by: secret\r\nx-frame-options: DENY/i)

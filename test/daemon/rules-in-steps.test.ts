@@ -146,6 +146,14 @@ t.test('changes of many zones are in force although others follow in each turn',
   t.ok(seen.size > 2, `${seen.size} states`)
   await registered.applied
   t.same([...inForce()], [100])
+
+  // The second change arrives while the zones are created with the first one.
+  await entry(2, '101')
+  await new Promise(setImmediate)
+  t.not(registered.applied, undefined)
+  await entry(3, '102')
+  await registered.applied
+  t.same([...inForce()], [3])
 })
 
 t.test('rules of an account with many zones are in force in all of them together', async (t) => {

@@ -46,6 +46,10 @@ t.test('every parameter has a description, and a misspelt one is recognized', as
   t.throws(() => checkDestination('s3://logs?region=us-east-1&acces-key-id=a', strict), /did you mean access-key-id\?/)
   const other = () => checkDestination('s3://logs?region=us-east-1&ACCESS_KEY_ID=hunter2', strict)
   t.throws(other, /^\/ has an unknown parameter; did you mean access-key-id\?$/)
+  t.throws(
+    () => checkDestination('kinesis://a?region=b&STS_ASSUME_ROLE_ARN=c', strict),
+    /did you mean sts-assume-role-arn\?/,
+  )
 })
 
 const REFUSED: [conf: string, message: RegExp][] = [
