@@ -239,6 +239,16 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (/^https:\\/\\/[^/?#]*@/i.test(text)) throw`, 'if (false) throw'],
   ),
 
+  // Second spellings of header fields.
+  ...of('src/edge/managed-transforms.ts', 'test/daemon/api-zones.test.ts', [
+    `!name.includes('_') || !fields.has(hyphenedName(name))`,
+    'true',
+  ]),
+  ...of('src/rules/fields/trusted.ts', 'test/rules/fields.test.ts', [
+    `this.#headers.has(hyphenedName(name))`,
+    'this.#headers.has(name.toLowerCase())',
+  ]),
+
   // Framing of requests and responses.
   ...of(
     'src/http/message-reader.ts',
