@@ -22,14 +22,14 @@ export const TEXT = 0
 export const START_TAG = 1
 export const END_TAG = 2
 
-/** The other numbers of a text: where it starts and ends, with the white space around it and without, and its traits. */
+/** The other numbers of a text: its start and end, with the white space around it and without, and its traits. */
 export const TEXT_START = 1
 export const TEXT_END = 2
 export const TEXT_FROM = 3
 export const TEXT_TO = 4
 export const TEXT_TRAITS = 5
 
-/** The other numbers of a tag: the id of its name and where that is, its attributes' places in the table, and what they are. */
+/** The other numbers of a tag: the id and the position of its name, its attributes' rows in the table, and what they are. */
 export const TAG_ID = 1
 export const TAG_NAME = 2
 export const TAG_NAME_END = 3
@@ -53,7 +53,7 @@ export const STOP_MORE = 0
 export const STOP_END = 1
 /** The tag at this position is not finished. */
 export const STOP_TAG = 2
-/** At this position is markup that is no tag. */
+/** At this position is markup other than a tag. */
 export const STOP_DECLARATION = 3
 
 /** What an attribute's value has: `&`, something to escape in an address, NUL, `\r`, bytes of UTF-8, parentheses, something to escape in a title. */

@@ -67,7 +67,7 @@ function traitsOf(text: string): number {
   return bits.reduce((all, [bit, isSet]) => (isSet ? all | bit : all), 0)
 }
 
-/** Parts that stand at each position of a text of up to three blocks of 16 characters. */
+/** Parts that are put at each position of a text of up to three blocks of 16 characters. */
 const PARTS = [
   ...'\\`*_~[]&\0\r\n\t\f +,-./:Zn{|}'.split(''),
   '  ',
