@@ -18,7 +18,7 @@ export const PROGRAMS = {
   cli: 'src/cli',
   main: 'src/daemon/processes/main',
   thread: 'src/workers/code/thread',
-  'config-thread': 'src/daemon/config-thread',
+  'config-thread': 'src/daemon/config/config-thread',
 }
 
 /** Modules of others may be CommonJS modules, which expect these two names. */

@@ -15,6 +15,7 @@ const LIBRARIES = {
   markdown: 'pipelines/markdown/index',
   expr: 'src/expr/index',
   records: 'pipelines/records/index',
+  plugin: 'src/plugins/index',
 }
 
 /** Read while the daemon runs, or by people. */

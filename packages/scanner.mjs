@@ -25,7 +25,7 @@ const MODULE = join(FOLDER, 'scanner/module.ts')
 /** Returns a hash of everything that the module is made of. */
 function hashOfSources() {
   const assembly = readdirSync(join(FOLDER, 'scanner/assembly')).sort()
-  const files = [...assembly.map((file) => `scanner/assembly/${file}`), 'scanner/layout.ts', 'text-traits.ts']
+  const files = [...assembly.map((file) => `scanner/assembly/${file}`), 'scanner/layout.ts', 'text/text-traits.ts']
   const hash = createHash('sha256').update([COMPILER, ...OPTIONS].join(' '))
   for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(FOLDER, file)))
   return hash.digest('hex')

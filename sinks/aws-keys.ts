@@ -2,7 +2,7 @@ import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
 import type { Checksum, SourceData } from '@smithy/types'
 import type { Clock } from '../src/core/clock.js'
 import { SinkError } from '../src/core/sink.js'
-import { failureOf } from './failure.js'
+import { failureOf } from './contract/failure.js'
 import type { HttpClient } from './http/client.js'
 import { loadSdk } from './objects/s3-store.js'
 import { elements } from './xml.js'
@@ -13,12 +13,12 @@ export interface AwsKeys {
   readonly sessionToken?: string
 }
 
-/** Where keys come from. */
+/** Source of keys. */
 export interface KeySource {
   readonly region: string
-  /** Given by the destination; else the credentials that the daemon runs with. */
+  /** Keys of the destination. If undefined, the credentials of the daemon are used. */
   readonly own: AwsKeys | undefined
-  /** To be assumed with those. */
+  /** Role to assume with the keys. */
   readonly role: { readonly arn: string; readonly externalId: string | undefined } | undefined
   /** Where roles are assumed. */
   readonly stsOrigin: string
@@ -75,7 +75,7 @@ export function keyRing({ region, own, role, stsOrigin }: KeySource, client: Htt
     }
     const until = Date.parse(found.Expiration ?? '')
     if (!accessKeyId || !secretAccessKey || !sessionToken || Number.isNaN(until))
-      throw new SinkError('transient', 'the role could not be assumed: the answer has no keys')
+      throw new SinkError('transient', 'the role could not be assumed: the response has no keys')
     return { keys: { accessKeyId, secretAccessKey, sessionToken }, until }
   }
 }
@@ -125,7 +125,7 @@ export async function signedPost(request: {
   return { url, headers: signed.headers, body: Buffer.from(text) }
 }
 
-/** The hash that the signer works with; with a key it is an HMAC. */
+/** SHA-256 for the signer. With a key it is an HMAC. */
 class Sha256 implements Checksum {
   readonly digestLength = 32
   readonly #key: SourceData | undefined

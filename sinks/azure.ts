@@ -5,12 +5,13 @@ import { HttpClient } from './http/client.js'
 import { folder, type Folder } from './objects/folder.js'
 import { objectSink, PART_BYTES, type ContentType, type ObjectStore } from './objects/object-sink.js'
 import { parts } from './objects/parts.js'
-import { pathOf, reject, secret, text } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
+import { pathOf, reject, secret, text } from './contract/params.js'
+import type { SinkDeps, SinkType } from './contract/sink-type.js'
 
 /**
- * Gzipped block blobs in Azure storage, by the URL of a shared access signature (SAS) with https replaced: for objects,
- * with the permission to write. The owner of a job has to prove that the container is theirs.
+ * Gzipped block blobs in Azure storage. The destination is the URL of a shared access signature (SAS) with another
+ * scheme than https. The signature is for objects and has the permission to write. The owner of a job has to prove that
+ * they own the container.
  */
 export const azure: SinkType = {
   scheme: 'azure',
@@ -39,7 +40,7 @@ interface Place {
   readonly origin: string
   readonly container: string
   readonly folder: Folder
-  /** The query as it was given, for its signature is over what it says. */
+  /** Query as given. It stays unchanged because the signature covers its text. */
   readonly sas: string
 }
 
@@ -49,7 +50,8 @@ function placeOf(destination: URL): Place {
   const origin = `https://${host}`
   if (host === '' || !URL.canParse(origin)) reject('has no host')
   const [container = '', ...rest] = pathOf(destination).split('/')
-  // If the host is not that of an account, as with emulators, this is the account, and the container follows it.
+  // If the host is not the host of an account, for example with emulators, this is the account, and the container
+  // follows.
   if (!/^\$?[a-z0-9][a-z0-9-]{1,62}$/.test(container))
     reject('has an invalid container name; use 2 to 63 lower-case letters, digits and dashes')
 
@@ -78,7 +80,8 @@ function blobStore({ origin, container, sas }: Place, deps: SinkDeps): ObjectSto
   async function upload(key: string, body: BatchBody, type: ContentType, signal: AbortSignal): Promise<void> {
     const ids: string[] = []
     for await (const bytes of parts(body, PART_BYTES)) {
-      // The same in each attempt, so that blocks of one that failed are replaced. What is left Azure drops after a week.
+      // The same in each attempt, so that blocks of a failed attempt are replaced. Azure drops unused blocks after a
+      // week.
       const id = Buffer.from(String(ids.length).padStart(6, '0')).toString('base64')
       await send(key, `comp=block&blockid=${encodeURIComponent(id)}&`, bytes, {}, signal)
       ids.push(id)
@@ -118,5 +121,5 @@ function blobStore({ origin, container, sas }: Place, deps: SinkDeps): ObjectSto
 }
 
 const VERSION = '2021-08-06'
-/** Codes with a status that says something else. */
+/** Codes that mean a temporary failure in spite of their status. */
 const PASSING: ReadonlySet<string> = new Set(['Md5Mismatch', 'InvalidBlockList', 'OperationTimedOut', 'ServerBusy'])

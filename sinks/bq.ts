@@ -7,8 +7,8 @@ import { linewise, type Lines, type Verdict } from './http/linewise.js'
 import { AccessTokens } from './http/access-tokens.js'
 import { accountGrant, serviceAccount, type ServiceAccount } from './http/service-account.js'
 import { ENDPOINT, endpointOf } from './objects/bucket.js'
-import { paramReader, reject, secret } from './params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
+import { paramReader, reject, secret } from './contract/params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from './contract/sink-type.js'
 
 const PARAMS = Type.Object(
   { credentials: secret('JSON key of a service account, as base64:.. or url:..'), endpoint: ENDPOINT },
@@ -73,7 +73,7 @@ export const bq: SinkType = {
 
       write: linewise(insert),
 
-      // A table that takes rows and has no column `content` says so, and has nothing written to it.
+      // A table that accepts rows and has no column `content` reports that, and nothing is written to it.
       async check(signal) {
         const from = new Date(deps.clock.now())
         await insert({ name: 'edged-test', from, lines: [TEST_TEXT], numbers: [0] }, signal)
@@ -111,20 +111,20 @@ function rowErrors(text: string, rows: number): readonly RowError[] | undefined 
     const { index, errors } = record(row)
     return { at: Number(index), reason: word(record(Array.isArray(errors) ? errors[0] : undefined)['reason']) }
   })
-  // Each row once: more would make more of a batch than it has.
+  // Each row counts once. Otherwise a batch could seem to have more rows than it has.
   const places = new Set(issues.map(({ at }) => at))
   const sound = issues.every(({ at }) => Number.isInteger(at) && at >= 0 && at < rows)
   return sound && places.size === issues.length ? issues : undefined
 }
 
-/** `invalid` is the fault of the row; all other reasons pass. */
+/** `invalid` means that the row itself has an error. All other reasons are temporary. */
 function judged(issues: readonly RowError[], host: string, rows: number): Verdict | undefined {
   const refused = issues.filter(({ reason }) => reason === 'invalid')
   const passing = issues.filter(({ reason }) => reason !== 'invalid')
   const [first] = [...passing, ...refused]
   if (first === undefined) return undefined
   return {
-    message: `${host} did not take ${issues.length} of ${rows} rows: ${first.reason}`,
+    message: `${host} rejected ${issues.length} of ${rows} rows: ${first.reason}`,
     again: passing.map(({ at }) => at),
     failure: 'transient',
     refused: refused.map(({ at }) => at),

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { NONE } from './http/http-sink.js'
 import { arrayMessage, linesSinkType } from './http/lines-sink.js'
-import { reject, text } from './params.js'
+import { reject, text } from './contract/params.js'
 
-/** The log intake of Datadog. Lines of JSON are sent as one array; other text unchanged. */
+/** Log intake of Datadog. JSON lines are sent as one array. Other text is sent unchanged. */
 export const datadog = linesSinkType({
   scheme: 'datadog',
   form: 'datadog://host/api/v2/logs',

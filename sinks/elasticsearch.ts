@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
 import { SinkError } from '../src/core/sink.js'
-import { failureOf } from './failure.js'
+import { failureOf } from './contract/failure.js'
 import type { Response } from './http/client.js'
 import { isObject, linesSinkType } from './http/lines-sink.js'
 import type { Verdict } from './http/linewise.js'
 import { objectOf, recordTime } from './http/record-time.js'
 import { TLS } from './http/target.js'
-import { reject, text } from './params.js'
+import { reject, text } from './contract/params.js'
 
-/** What is asked back of a bulk request: enough to know what became of each record. */
+/** Response fields requested for a bulk request. They are enough to know the outcome of each record. */
 const FILTER_PATH = 'errors,items.create.status,items.create.error.type'
 
 /**
@@ -47,7 +47,7 @@ export const elasticsearch = linesSinkType({
   message({ name, from, lines, numbers }, { time, isTimed }) {
     const documents = lines.map((text, index) => {
       const line = isTimed ? timed(text, from, time) : text
-      // Data streams take nothing but `create`, and a document that is there already answers 409.
+      // Data streams accept only `create`, and return 409 for a document that exists already.
       const action = JSON.stringify({ create: { _id: `${name}-${numbers[index]}` } })
       return `${action}\n${isObject(line) ? line : JSON.stringify({ message: line })}\n`
     })
@@ -58,10 +58,10 @@ export const elasticsearch = linesSinkType({
   test: (now) => JSON.stringify({ '@timestamp': now.toISOString(), content: 'tests' }),
 })
 
-/** The naming scheme of data streams: type, dataset, namespace. */
+/** Naming scheme of data streams, which is type, dataset and namespace. */
 const DATA_STREAM = /\/(logs|metrics|traces|synthetics)-[^-/]+-[^/]+$/
 
-/** Adds the time of a document that has none; the rest of its text stays as it is. */
+/** Adds the time to a document without one. The rest of the text is unchanged. */
 function timed(line: string, from: Date, field: string | undefined): string {
   const record = objectOf(line)
   if (record === undefined)
@@ -90,7 +90,10 @@ function bulkResponse(text: Response['text'], complete: boolean): BulkResponse |
   }
 }
 
-/** The status of a record whose own content is the fault. Others are about the index, the credentials or the moment. */
+/**
+ * Status of a record whose own content is invalid. Other statuses are about the index, the credentials or a temporary
+ * state.
+ */
 const UNFIT = 400
 
 function judged(response: BulkResponse | undefined, host: string, lines: number): Verdict | undefined {
@@ -107,7 +110,7 @@ function judged(response: BulkResponse | undefined, host: string, lines: number)
   if (first === undefined) return undefined
   const why = /^[a-z_]{1,64}$/.test(first.type) ? `: ${first.type}` : ''
   return {
-    message: `${host} did not take ${failed.length} of ${lines} records${why}`,
+    message: `${host} rejected ${failed.length} of ${lines} records${why}`,
     again: again.map(({ at }) => at),
     failure: passing.length > 0 ? 'transient' : 'refused',
     refused: failed.filter(({ status }) => status === UNFIT).map(({ at }) => at),

@@ -1,21 +1,22 @@
+import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError, type SinkFailure } from '../src/core/sink.js'
-import { makeFolder, syncFolder, TEMPORARY, writeDurably, type Disk } from '../src/disk/durable-write.js'
-import { reasonOf } from './failure.js'
+import { makeFolder, syncEntry, TEMPORARY, writeDurably, type Disk } from '../src/disk/durable-write.js'
+import { reasonOf } from './contract/failure.js'
 import { folder, type Folder } from './objects/folder.js'
-import { flag, paramReader, pathOf, reject } from './params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
+import { flag, paramReader, pathOf, reject } from './contract/params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from './contract/sink-type.js'
 
 const PARAMS = Type.Object({ gzip: flag('Compress the files.', false) }, strict)
 const read = paramReader(PARAMS)
 
 /**
- * Each batch is a file `<name>.log`, or `<name>.log.gz`, in a folder of this machine, only below the folders that the
- * operator allows. Files are written atomically and durably; a batch that is sent again replaces its file. Missing folders
- * are created; a folder that is a symbolic link is rejected.
+ * Writes each batch to a file `<name>.log` or `<name>.log.gz` in a local folder, only below the folders that the
+ * operator allows. Files are written atomically and durably. If a batch is sent again, its file is replaced. Missing
+ * folders are created. A folder that is a symbolic link is rejected.
  */
 export const file: SinkType = {
   scheme: 'file',
@@ -43,7 +44,8 @@ export const file: SinkType = {
       },
 
       async check(signal) {
-        const key = inside.key('.test.txt', today())
+        // Jobs of one folder can be checked concurrently.
+        const key = inside.key(`.test-${randomBytes(8).toString('hex')}.txt`, today())
         await written(disk, root, key, [Buffer.from(TEST_TEXT)], signal)
         await disk.rm(join(root, key), { force: true })
       },
@@ -62,7 +64,7 @@ export const file: SinkType = {
 interface Place {
   /** The allowed folder. */
   readonly root: string
-  /** The rest of the path, which is made if it is missing. */
+  /** The rest of the path, which is created if it is missing. */
   readonly inside: Folder
   readonly gzip: boolean
 }
@@ -99,17 +101,17 @@ async function written(
   }
 }
 
-/** The real path of a folder below `root`; makes it, and follows no link on the way down. */
+/** Returns the real path of a folder below `root`. Creates the folder and follows no symbolic link on the way. */
 async function folderBelow(disk: Disk, root: string, path: string): Promise<string> {
-  // What leads to the allowed folder is the operator's, links and all.
+  // The path to the allowed folder belongs to the operator, including symbolic links.
   await makeFolder(disk, root, 0o777)
   let current = await fs.realpath(root)
   for (const name of path.split('/')) {
     if (name === '' || name === '.') continue
     const next = join(current, name)
-    const made = await disk.mkdir(next).then(() => true, existing)
-    if (made) await syncFolder(disk, current)
-    else if (!(await fs.lstat(next)).isDirectory()) throw new SinkError('refused', `${next} is not a folder`)
+    const isNew = await disk.mkdir(next).then(() => true, existing)
+    if (!isNew && !(await fs.lstat(next)).isDirectory()) throw new SinkError('refused', `${next} is not a folder`)
+    await syncEntry(disk, next, { isNew })
     current = next
   }
   return current
@@ -120,7 +122,7 @@ function existing(error: NodeJS.ErrnoException): false {
   return false
 }
 
-/** Someone has to mend these; all others may pass, like a full disk. */
+/** Errors that need the operator. All others may be temporary, for example a full disk. */
 const TO_MEND: ReadonlySet<string> = new Set([
   'EACCES',
   'EISDIR',

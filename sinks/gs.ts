@@ -3,12 +3,12 @@ import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
 import { s3Like } from './objects/s3-like.js'
 import type { S3Place } from './objects/s3-store.js'
-import { reject } from './params.js'
+import { reject } from './contract/params.js'
 
 /**
- * Gzipped objects in Google Cloud Storage, over its XML interface, which takes HMAC keys and requests like those of S3.
- * Without keys those of the environment variables GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY are used, and the owner of a
- * job has to prove that the bucket is theirs.
+ * Gzipped objects in Google Cloud Storage, over its XML interface, which accepts HMAC keys and S3 requests. Without
+ * keys, the environment variables GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY are used, and the owner of a job has to
+ * prove that they own the bucket.
  */
 export const gs = s3Like({
   scheme: 'gs',

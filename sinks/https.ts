@@ -1,6 +1,9 @@
 import { httpSinkType } from './http/http-sink.js'
 
-/** Each batch is one gzipped POST. `header_*` become headers, including the content type; other parameters stay in the URL. */
+/**
+ * Sends each batch as one gzipped POST. `header_*` become headers, including the content type. Other parameters stay in
+ * the URL.
+ */
 export const https = httpSinkType({ scheme: 'https', form: 'https://host/path', summary: 'one gzipped POST' })
 
 /** The same without TLS, if the operator allows it. */

@@ -9,8 +9,8 @@ import { arrayMessage } from './http/lines-sink.js'
 import { linewise, type Lines } from './http/linewise.js'
 import { httpParams, targetReader } from './http/target.js'
 import { endpointOf } from './objects/bucket.js'
-import { reject, secret, text } from './params.js'
-import { TEST_TEXT, type SinkType } from './sink-type.js'
+import { reject, secret, text } from './contract/params.js'
+import { TEST_TEXT, type SinkType } from './contract/sink-type.js'
 
 const PATH = '/logs/v1/singles'
 const zip = promisify(gzip)
@@ -21,7 +21,10 @@ const OWN = Type.Object({
 })
 const read = targetReader(OWN)
 
-/** IBM Cloud Logs. Lines of JSON are sent as one array; other text, such as an array that the options of the output make, unchanged. */
+/**
+ * IBM Cloud Logs. JSON lines are sent as one array. Other text is sent unchanged, for example an array made by the
+ * output options.
+ */
 export const ibmcl: SinkType = {
   scheme: 'ibmcl',
   form: `ibmcl://id.ingress.region.logs.cloud.ibm.com${PATH}`,

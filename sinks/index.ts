@@ -1,3 +1,4 @@
+import { tableOf } from '../src/core/extension/tables.js'
 import type { Sink } from '../src/core/sink.js'
 import { azure } from './azure.js'
 import { bq } from './bq.js'
@@ -11,43 +12,46 @@ import { kafka } from './kafka.js'
 import { kinesis } from './kinesis.js'
 import { loki } from './loki.js'
 import { newrelic } from './newrelic.js'
-import { reject } from './params.js'
+import { reject } from './contract/params.js'
+import { pluginSink } from './contract/plugin.js'
 import { r2 } from './r2.js'
 import { redacted } from './redact.js'
 import { redis, rediss } from './redis.js'
 import { s3 } from './s3.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
+import type { SinkDeps, SinkType } from './contract/sink-type.js'
 import { sentinelone, splunk } from './splunk.js'
 import { stdout } from './stdout.js'
 import { sumo } from './sumo.js'
 import { syslog } from './syslog.js'
 
+const OWN: readonly SinkType[] = [
+  azure,
+  bq,
+  datadog,
+  elasticsearch,
+  file,
+  gs,
+  http,
+  https,
+  ibmcl,
+  kafka,
+  kinesis,
+  loki,
+  newrelic,
+  r2,
+  redis,
+  rediss,
+  s3,
+  sentinelone,
+  splunk,
+  stdout,
+  sumo,
+  syslog,
+]
+
 /** Every type of destination, by the scheme of `destination_conf`. */
 export const SINKS: ReadonlyMap<string, SinkType> = new Map(
-  [
-    azure,
-    bq,
-    datadog,
-    elasticsearch,
-    file,
-    gs,
-    http,
-    https,
-    ibmcl,
-    kafka,
-    kinesis,
-    loki,
-    newrelic,
-    r2,
-    redis,
-    rediss,
-    s3,
-    sentinelone,
-    splunk,
-    stdout,
-    sumo,
-    syslog,
-  ].map((type) => [type.scheme, type]),
+  tableOf('sink', { own: OWN, key: ({ scheme }) => scheme, complete: pluginSink }).map((type) => [type.scheme, type]),
 )
 
 /** A destination as it was read. */
@@ -61,7 +65,7 @@ const MAX_CHARACTERS = 4096
 /** Parses a `destination_conf`. Throws InvalidInput with the pointer "" if it is not a URL or its scheme is unknown. */
 export function parseDestination(text: string): Destination {
   if (text.length > MAX_CHARACTERS) reject(`is longer than ${MAX_CHARACTERS} characters`)
-  // URL parsers drop some of these: what they then see is not what was written.
+  // URL parsers drop some of these characters, so the parsed URL would differ from the given one.
   if (/[\s\\\p{Cc}\p{Cf}]/u.test(text)) reject('has white space, a backslash or a control character in it')
   if (text.includes('#')) reject('has a # in it; write %23')
   const type = typeOf(text)
@@ -76,7 +80,7 @@ export function checkDestination(text: string, deps: SinkDeps): void {
   type.check(url, deps)
 }
 
-/** Opens a destination; connects to nothing yet. Throws as {@link checkDestination} does. */
+/** Opens a destination without connecting to it yet. Throws as {@link checkDestination} does. */
 export function openSink(text: string, deps: SinkDeps): Sink {
   const { type, url } = parseDestination(text)
   return type.open(url, deps)
@@ -88,12 +92,12 @@ export function needsOwnership(text: string): boolean {
   return type.ownership?.(url) ?? false
 }
 
-/** A destination as it may be shown and logged, secrets replaced by `***`. Takes any text. */
+/** Returns a destination in the form that is shown and logged, with secrets replaced by `***`. Accepts any string. */
 export const redact = (text: string): string => redacted(text, typeOf(text))
 
 /**
- * What destinations have in common that share a limit on uploads in progress: scheme and host, or bucket. Throws InvalidInput
- * with the pointer "".
+ * Returns the key that destinations share if they share a limit on uploads in progress. It is scheme and host, or the
+ * bucket. Throws InvalidInput with the pointer "".
  */
 export function destinationKey(text: string): string {
   const { protocol, host } = parseDestination(text).url

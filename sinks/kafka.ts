@@ -3,9 +3,9 @@ import { Type, type Static } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
 import { NotPublic } from '../src/egress/egress.js'
-import { unreachable } from './failure.js'
-import { choice, flag, pathOf, reject, secret, shown, text } from './params.js'
-import type { SinkDeps } from './sink-type.js'
+import { unreachable } from './contract/failure.js'
+import { choice, flag, pathOf, reject, secret, shown, text } from './contract/params.js'
+import type { SinkDeps } from './contract/sink-type.js'
 import { FixedPartitions } from './streams/fixed-partitions.js'
 import { LateSocket } from './streams/late-socket.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
@@ -37,14 +37,14 @@ const PARAMS = Type.Object(
 )
 
 /**
- * Each line of a batch is a message, confirmed by all in-sync replicas. The addresses that brokers return for each other
- * are guarded like that of the destination.
+ * Sends each line of a batch as a message, confirmed by all in-sync replicas. The addresses that brokers return for
+ * each other are guarded like the address of the destination.
  *
- * Messages have the headers `batch`, its name, and `record`, the number of its line from 0: a batch that failed midway
- * is sent again from its beginning, and a consumer recognizes by the two what it has seen.
+ * Messages have the headers `batch`, the name of the batch, and `record`, the number of the line from 0. A batch that
+ * failed midway is sent again from its beginning. A consumer recognizes duplicates by these two headers.
  *
- * With `idempotent`, requests whose response is lost are repeated under the same numbers before the batch fails. Numbers do
- * not outlive an attempt: a later one cuts its requests and chooses partitions again.
+ * With `idempotent`, requests whose response is lost are repeated under the same numbers before the batch fails.
+ * Numbers do not outlive an attempt. A later attempt splits the requests and chooses partitions again.
  */
 export const kafka = lineSinkType({
   scheme: 'kafka',
@@ -62,7 +62,7 @@ interface Settings {
   readonly sasl: Sasl | undefined
   readonly gzip: boolean
   readonly idempotent: boolean
-  /** Where the key may be: names of the members that lead to it, outermost first. */
+  /** Possible paths to the key. Each is a list of member names, outermost first. */
   readonly keys: readonly (readonly string[])[]
 }
 
@@ -105,7 +105,7 @@ function saslOf({ sasl: mechanism, username, password }: Static<typeof PARAMS>):
   return { mechanism, username, password }
 }
 
-/** A connection per batch: brokers may start and stop between two batches. */
+/** Opens one connection per batch, because brokers may start and stop between two batches. */
 async function produce(
   { brokers, topic, transport, sasl, gzip, idempotent, keys }: Settings,
   batch: LineBatch,
@@ -129,7 +129,7 @@ async function produce(
     const socket = new LateSocket(dial(host, port), MAX_RECEIVED)
     sockets.add(socket)
     socket.once('connect', onConnect).once('close', () => sockets.delete(socket))
-    // What it uses of a socket is there.
+    // It has all members of a socket that the library uses.
     return socket as unknown as ReturnType<NonNullable<KafkaConfig['socketFactory']>>
   }
   const abort = () => sockets.forEach((socket) => socket.destroy(new Error('given up')))
@@ -143,7 +143,7 @@ async function produce(
     socketFactory,
     connectionTimeout: CONNECT_MS,
     requestTimeout: ANSWER_MS,
-    // Trying again is for the job's loop, which knows what else waits.
+    // The loop of the job retries, because it knows about other waiting work.
     retry: { retries: 0 },
     logLevel: logLevel.NOTHING,
   })
@@ -173,9 +173,9 @@ async function produce(
 
 const ALL = -1
 const ANSWER_MS = 30_000
-/** Repetitions of a request, of which brokers drop what they have. */
+/** Repetitions of a request. Brokers drop messages that they already have. */
 const REPEATS = { retries: 2, initialRetryTime: 200 }
-/** Answers of brokers are small; the largest one names the topic's partitions. */
+/** Maximum size of broker responses. They are small. The largest one names the topic's partitions. */
 const MAX_RECEIVED = 16 * 1024 * 1024
 
 /** Messages in the sizes of requests. Brokers take 1 MiB in one by default, after compression. */
@@ -192,7 +192,7 @@ async function* requests({ name, groups }: LineBatch, keys: Settings['keys']): A
         waiting = []
         bytes = 0
       }
-      // A copy: the line is a view of bytes that may change with the next group.
+      // A copy, because the line is a view of bytes that may change with the next group.
       waiting.push({ key, value: Buffer.from(line), headers: { batch: name, record: String(record) } })
       bytes += size
       record += 1
@@ -201,7 +201,7 @@ async function* requests({ name, groups }: LineBatch, keys: Settings['keys']): A
   if (waiting.length > 0) yield waiting
 }
 
-/** RFC 6901, 4: what begins with a slash is a pointer. */
+/** Returns the path of a key. A key that begins with a slash is a JSON pointer (RFC 6901, 4). */
 const keyPath = (key: string): string[] =>
   key.startsWith('/')
     ? key
@@ -213,7 +213,9 @@ const keyPath = (key: string): string[] =>
 /** Requests of the same visit stay in one partition, and in order. */
 const DEFAULT_KEYS: Settings['keys'] = [['RayID'], ['ClientIP']]
 
-/** Returns the key of a line: the text of a string, the JSON text of another value; null if the line has no such value. */
+/**
+ * Returns the key of a line. A string is used as it is, another value as JSON text. Null if the line has no such value.
+ */
 function keyOf(line: Uint8Array, keys: Settings['keys']): string | null {
   if (line[0] !== 0x7b) return null
   let record: unknown
@@ -235,10 +237,10 @@ const memberOf = (value: unknown, name: string): unknown =>
     : undefined
 
 const REQUEST_BYTES = 900_000
-/** What a message has around its value, headers included. */
+/** Bytes of a message besides its value, including headers. */
 const OVERHEAD = 100
 
-/** What the library threw: the broker's code if it has one. */
+/** Converts an error of the library to a SinkError, with the broker's code if there is one. */
 function failed(place: string, error: unknown): SinkError {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
     const { type, name, message } = cause as { type?: unknown; name: string; message: string }
@@ -246,7 +248,7 @@ function failed(place: string, error: unknown): SinkError {
       return new SinkError('refused', `${place}: the broker asks for ${TOO_MANY_ITERATIONS}`)
     if (typeof type === 'string' && /^[A-Z_]{1,64}$/.test(type))
       return new SinkError(failureOf(type), `${place}: the broker responded with ${type}`)
-    if (name.includes('SASL')) return new SinkError('refused', `${place}: the broker refused the credentials`)
+    if (name.includes('SASL')) return new SinkError('refused', `${place}: the broker rejected the credentials`)
   }
   return unreachable(place, error)
 }

@@ -3,12 +3,12 @@ import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError, type SinkFailure } from '../src/core/sink.js'
 import { keyRing, signedPost, type KeySource } from './aws-keys.js'
-import { failureOf } from './failure.js'
+import { failureOf } from './contract/failure.js'
 import { HttpClient } from './http/client.js'
 import { ACCESS_KEYS, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
 import { noPath } from './streams/server.js'
-import { paramReader, reject, text } from './params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from './sink-type.js'
+import { paramReader, reject, text } from './contract/params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from './contract/sink-type.js'
 
 const PARAMS = Type.Object(
   {
@@ -98,7 +98,7 @@ export const kinesis: SinkType = {
   },
 }
 
-/** What Kinesis takes in a record: data, before it is put into base64, and partition key. */
+/** Maximum size of a Kinesis record, which counts data before base64 encoding, and partition key. */
 const RECORD_BYTES = 1024 * 1024
 /** Of text, which gzip makes larger by a few bytes at worst. */
 const BATCH_BYTES = 1_000_000

@@ -3,13 +3,13 @@ import { linesSinkType } from './http/lines-sink.js'
 import type { Lines } from './http/linewise.js'
 import { objectOf, recordTime } from './http/record-time.js'
 import { TLS } from './http/target.js'
-import { reject, text } from './params.js'
+import { reject, text } from './contract/params.js'
 
 const PUSH_PATH = '/loki/api/v1/push'
 
 /**
- * One stream of Loki. Lines have the time of their record, or that at which their batch began, a nanosecond apart: the same
- * whenever the batch is sent again, so that Loki recognizes duplicates.
+ * One stream of Loki. Each line has the time of its record. A line without a time gets the start time of its batch, one
+ * nanosecond after the line before. The times are the same if the batch is sent again, so Loki recognizes duplicates.
  */
 export const loki = linesSinkType({
   scheme: 'loki',
@@ -66,14 +66,15 @@ export const loki = linesSinkType({
         return at < before || at >= from || Buffer.byteLength(line) > bytes ? [index] : []
       })
     const found = unfit(before)
-    // The time in the text is cut to a second: the lines of that second count as rejected, though Loki may have stored some.
+    // The time in the text has no fraction of a second. All lines of that second count as rejected, though Loki may
+    // have stored some.
     return found.length > 0 || before === 0n ? found : unfit(before + SECOND)
   },
 })
 
 const SECOND = 1_000_000_000n
 
-/** Returns the time of a line in nanoseconds since 1970: the same in each attempt, also among other lines. */
+/** Returns the time of a line in nanoseconds since 1970. It is the same in each attempt, also among other lines. */
 const timeOf = (
   { from, lines, numbers }: Lines,
   index: number,
@@ -87,7 +88,10 @@ const TOO_OLD = /oldest acceptable timestamp is: (\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\
 const TOO_NEW = /has timestamp too new: (\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\d+)?Z)/g
 const TOO_LONG = /Max entry size '(\d+)' bytes exceeded/g
 
-/** Returns what Loki says of the lines that it rejects: those before a time, from a time on, and of more bytes. */
+/**
+ * Returns the bounds that Loki reports for rejected lines. Lines before a time, lines from a time on and lines with too
+ * many bytes are rejected.
+ */
 function boundsOf(text: string): { before: bigint; from: bigint; bytes: number } {
   const found = (pattern: RegExp) => Array.from(text.matchAll(pattern), ([, value = '']) => value)
   const seconds = (pattern: RegExp) => found(pattern).map((value) => Math.floor(Date.parse(value) / 1000))

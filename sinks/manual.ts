@@ -1,5 +1,5 @@
-import type { ParamSchema } from './params.js'
-import type { SinkType } from './sink-type.js'
+import type { ParamSchema } from './contract/params.js'
+import type { SinkType } from './contract/sink-type.js'
 
 type Types = Iterable<SinkType>
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { httpSinkType } from './http/http-sink.js'
-import { reject, secret, text } from './params.js'
+import { reject, secret, text } from './contract/params.js'
 
-/** The Log API of New Relic; timestamps must be `unix`. */
+/** Log API of New Relic. Timestamps must be `unix`. */
 export const newrelic = httpSinkType({
   scheme: 'newrelic',
   form: 'newrelic://log-api.newrelic.com/log/v1',

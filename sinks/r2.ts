@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
 import { s3Like } from './objects/s3-like.js'
-import { choice, reject, text } from './params.js'
+import { choice, reject, text } from './contract/params.js'
 
 /** Gzipped objects in an R2 bucket, over its S3 interface. */
 export const r2 = s3Like({

@@ -1,13 +1,13 @@
-import { secretsOf, shownOf } from './params.js'
-import type { SinkType } from './sink-type.js'
+import { secretsOf, shownOf } from './contract/params.js'
+import type { SinkType } from './contract/sink-type.js'
 
 const HIDDEN = '***'
 /** Hidden for every sink. */
 const SECRET = /^header_|secret|token|passw|pwd|credential|(api|access).?key|^key$|^sig(nature)?$|^auth/i
 
 /**
- * Returns a destination with its secrets replaced by `***`: credentials before the host, and the values of parameters that
- * are secret or unknown. Takes any string; returns `***` for one that is not a destination.
+ * Returns a destination with its secrets replaced by `***`. Secrets are the credentials before the host and the values
+ * of secret or unknown parameters. Accepts any string, and returns `***` for a string that is not a destination.
  */
 export function redacted(text: string, type: SinkType | undefined): string {
   const parts = /^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i.exec(text)
@@ -21,7 +21,7 @@ export function redacted(text: string, type: SinkType | undefined): string {
 
   function parameter(part: string): string {
     const [name = '', value] = part.split('=', 2)
-    // A value that was not escaped looks like a name.
+    // An unescaped value looks like a name.
     if (value === undefined) return type?.shown === undefined ? part : part && HIDDEN
     return hidden(plain(name)) ? `${name}=${HIDDEN}` : part
   }

@@ -3,9 +3,9 @@ import { AbstractConnector, Redis, type RedisOptions } from 'ioredis'
 import { Type, type Static } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
-import { unreachable } from './failure.js'
-import { pathOf, reject, secret, text, whole } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
+import { unreachable } from './contract/failure.js'
+import { pathOf, reject, secret, text, whole } from './contract/params.js'
+import type { SinkDeps, SinkType } from './contract/sink-type.js'
 import { lineSinkType, type LineBatch } from './streams/line-sink.js'
 import { CONNECT_MS, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
 
@@ -21,10 +21,10 @@ const PARAMS = Type.Object(
 )
 
 /**
- * Each line of a batch is an entry of a Redis stream, in the field `data`.
+ * Adds each line of a batch as an entry to a Redis stream, in the field `data`.
  *
- * The fields `batch`, the name of the batch, and `record`, the number of the line from 0, tell entries apart: a batch
- * that failed midway is sent again from its beginning, and a consumer recognizes by the two what it has seen.
+ * The fields `batch`, the name of the batch, and `record`, the number of the line from 0, distinguish entries. A batch
+ * that failed midway is sent again from its beginning. A consumer recognizes duplicates by these two fields.
  */
 export const rediss = redisOver('rediss')
 
@@ -47,7 +47,7 @@ interface Settings {
   readonly transport: Transport
   readonly options: RedisOptions
   readonly stream: string
-  /** What follows the key in XADD, up to the id. */
+  /** Arguments of XADD between key and id. */
   readonly cut: readonly (string | number)[]
 }
 
@@ -78,13 +78,13 @@ async function append(
   const place = `${server.host}:${server.port}`
   signal.throwIfAborted()
   let refusal: unknown
-  /** Bytes of answers to what was asked last. */
+  /** Bytes of responses to the last group of commands. */
   let received = 0
   const link = new Redis({
     ...options,
     lazyConnect: true,
     enableReadyCheck: false,
-    // What failed is sent again by the job's loop, which knows what else waits.
+    // The loop of the job retries, because it knows about other waiting work.
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -96,7 +96,8 @@ async function append(
       })
     }),
   })
-  // Such as a password that the server does not take: reported here; commands only see a closed connection.
+  // For example a password that the server rejects. It is only reported here, and commands only see a closed
+  // connection.
   link.on('error', (error) => (refusal ??= error))
   const abort = () => link.disconnect()
   signal.addEventListener('abort', abort, { once: true })
@@ -142,12 +143,14 @@ function connector(connect: () => Promise<Socket>): NonNullable<RedisOptions['Co
 }
 
 const DISCONNECT_MS = 2000
-/** The response to a line is its id, some 30 bytes; a hostile server would fill the memory. */
+/**
+ * Maximum bytes of responses. The response to a line is its id, some 30 bytes. A hostile server would fill the memory.
+ */
 const MAX_RECEIVED = 16 * 1024 * 1024
 
 /**
- * What the library threw: the first word of what the server said, which is its kind. The error itself is not kept: it
- * knows the command, which may be the one with the password.
+ * Converts an error of the library to a SinkError with the first word of the server's message, which is the error type.
+ * The error itself is not kept because it contains the command, which may be the one with the password.
  */
 function failed(place: string, error: unknown): SinkError {
   const [kind = ''] = error instanceof Error && error.name === 'ReplyError' ? error.message.split(' ', 1) : []

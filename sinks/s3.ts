@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
 import { s3Like } from './objects/s3-like.js'
-import { choice, reject } from './params.js'
+import { choice, reject } from './contract/params.js'
 
 /**
  * Gzipped objects in Amazon S3, or with `endpoint` in a server with the same API, which takes keys and path-style names.
@@ -31,7 +31,7 @@ export const s3 = s3Like({
     const encryption = sse === undefined ? {} : { ServerSideEncryption: sse }
 
     if (endpoint === undefined) {
-      // The owner of a bucket can read what others put there.
+      // The owner of a bucket can read objects that other accounts wrote.
       const object = { ACL: 'bucket-owner-full-control' as const, ...encryption }
       return { bucket, region, ...(credentials && { credentials }), object }
     }

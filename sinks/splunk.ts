@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { httpSinkType } from './http/http-sink.js'
 import { TLS, type Target } from './http/target.js'
-import { reject, text } from './params.js'
+import { reject, text } from './contract/params.js'
 
 const RAW_PATH = '/services/collector/raw'
 

@@ -3,9 +3,9 @@ import type { Writable } from 'node:stream'
 import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
-import { reasonOf } from './failure.js'
-import { paramReader, reject } from './params.js'
-import type { SinkDeps, SinkType } from './sink-type.js'
+import { reasonOf } from './contract/failure.js'
+import { paramReader, reject } from './contract/params.js'
+import type { SinkDeps, SinkType } from './contract/sink-type.js'
 
 const PARAMS = Type.Object({}, strict)
 const read = paramReader(PARAMS)
@@ -13,7 +13,7 @@ const read = paramReader(PARAMS)
 /** Writes the text of all batches to standard output. For pipeline files only. */
 export const stdout: SinkType = stdoutTo(() => process.stdout)
 
-/** The same to another stream, which it never ends. */
+/** The same for another stream, which is never ended. */
 export function stdoutTo(stream: () => Writable): SinkType {
   return {
     scheme: 'stdout',
@@ -28,7 +28,7 @@ export function stdoutTo(stream: () => Writable): SinkType {
     open(destination, deps) {
       checked(destination, deps)
       const out = stream()
-      // The await of a failed write throws; an unhandled event as well would end the process.
+      // The await of a failed write throws. An additional unhandled event would end the process.
       out.on('error', ignored)
       return {
         encoding: 'identity',
@@ -59,7 +59,7 @@ function checked(destination: URL, deps: SinkDeps): void {
     reject('has a host or a path; write stdout:')
 }
 
-/** Resolves once the stream has taken a piece: what is written later than that cannot pile up in memory. */
+/** Resolves after the stream has consumed a piece, so that later pieces do not pile up in memory. */
 async function written(stream: Writable, piece: Uint8Array, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   if (stream.destroyed || !stream.writable) throw new SinkError('refused', 'standard output is closed')

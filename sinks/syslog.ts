@@ -6,9 +6,9 @@ import { Type, type Static } from 'typebox'
 import type { Clock } from '../src/core/clock.js'
 import { strict } from '../src/core/schema.js'
 import { SinkError } from '../src/core/sink.js'
-import { unreachable } from './failure.js'
-import { reject, text, whole } from './params.js'
-import type { SinkDeps } from './sink-type.js'
+import { unreachable } from './contract/failure.js'
+import { reject, text, whole } from './contract/params.js'
+import type { SinkDeps } from './contract/sink-type.js'
 import { lineSinkType } from './streams/line-sink.js'
 import { CONNECT_MS, noPath, serverOf, TRANSPORT, transportOf, type Server, type Transport } from './streams/server.js'
 
@@ -23,7 +23,7 @@ const PARAMS = Type.Object(
   {
     facility: whole('Facility of the messages. Default: 16 (local0).', 0, 23),
     severity: whole('Severity of the messages. Default: 6 (informational).', 0, 7),
-    hostname: Type.Optional(field('HOSTNAME of the messages. Default: that of this machine.', 255)),
+    hostname: Type.Optional(field('HOSTNAME of the messages. Default is the name of this machine.', 255)),
     'app-name': Type.Optional(field('APP-NAME of the messages. Default: edged.', 48)),
     ...TRANSPORT,
   },
@@ -31,13 +31,13 @@ const PARAMS = Type.Object(
 )
 
 /**
- * Each line of a batch is a message of RFC 5424 with octet counting (RFC 5425), over TLS; over plain TCP (RFC 6587) with
- * `tls=false`, if the operator allows it.
+ * Sends each line of a batch as a message of RFC 5424 with octet counting (RFC 5425), over TLS. With `tls=false` and
+ * the permission of the operator, it uses plain TCP (RFC 6587).
  *
- * Syslog confirms nothing, so a connection carries one batch, and the batch counts as delivered once the server has read to
- * its end and closed. A server that closes earlier, for example because it has too many connections, has not read it: the
- * connection is not ended sooner than such a close would be seen. A batch that is sent again has the same PROCID, the name
- * of the batch, and the same sequenceId for each line.
+ * Syslog confirms nothing, so a connection carries one batch. The batch counts as delivered after the server has read
+ * to its end and closed. A server that closes earlier, for example because it has too many connections, has not read
+ * the batch. The client side waits long enough to see such a close before it ends the connection. A batch that is sent
+ * again has the same PROCID, which is the name of the batch, and the same sequenceId for each line.
  */
 export const syslog = lineSinkType({
   scheme: 'syslog',
@@ -54,7 +54,7 @@ export const syslog = lineSinkType({
       const socket = await egress.connect({ ...server, ...transport, timeoutMs: CONNECT_MS, signal })
       const connected = clock.monotonic()
       const closed = once(socket, 'end', { signal })
-      // The pipeline reports it if it is the first to fail; without an owner it would end the process.
+      // The pipeline reports the error if it is the first failure. Unhandled, it would end the process.
       closed.catch(() => {})
       let reported = false
       socket.once('end', () => (early = !reported))
@@ -94,9 +94,11 @@ async function settled(closed: Promise<unknown>, clock: Clock, ms: number, signa
   }
 }
 
-/** A server that does not want the connection has closed it after this time, or twice what it took to connect. */
+/**
+ * Time in which a server that does not want the connection closes it. Twice the connect time is used if it is longer.
+ */
 const SETTLE_MS = 100
-/** How long a server may take to read what is in progress, and to close. */
+/** Maximum time for a server to read data in progress and to close. */
 const CLOSE_MS = 30_000
 
 class NotClosed extends Error {

@@ -1,6 +1,9 @@
 import sax from 'sax'
 
-/** Returns, for each name, the text of the first element of that name; absent if the document has none or is not well-formed. */
+/**
+ * Returns, for each name, the text of the first element with this name. A name is absent if the document lacks it or is
+ * not well-formed.
+ */
 export function elements<const N extends string>(document: string, names: readonly N[]): Partial<Record<N, string>> {
   const found: Partial<Record<N, string>> = {}
   let current: N | undefined

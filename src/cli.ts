@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
-import { Exit, type DefineCommand } from './commands/command.js'
+import { Exit, type DefineCommand } from './commands/common/command.js'
 import { messageOf } from './core/errors.js'
-import { holdHeap } from './core/heap-size.js'
-import { VERSION } from './package.js'
+import { holdHeap } from './core/memory/heap-size.js'
+import { VERSION } from './release/package.js'
 
 /** Every command, in the order of `edged --help`. Its code is loaded only if it is called: all code takes a second. */
 const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<DefineCommand>])[] = [

@@ -27,7 +27,9 @@ for (const option of ['--version', '--help']) {
     const { stdout, loaded } = edged(t, option)
     t.match(stdout, option === '--help' ? /^ {2}serve .*\n(?:.*\n)* {2}check /m : /^\d+\.\d+\.\d+\n$/)
     t.strictSame(
-      loaded.filter((file) => !/^(node_modules|src\/(cli|package|core\/|commands\/command\.))/.test(file)),
+      loaded.filter(
+        (file) => !/^(node_modules|src\/(cli|release\/package|core\/|commands\/common\/command\.))/.test(file),
+      ),
       [],
     )
     t.ok(loaded.some((file) => file.startsWith('src/cli.')))

@@ -2,8 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { globSync } from 'tinyglobby'
+import { SETTINGS } from '../control/zones/setting-types.js'
 import { pipelineManual, stageTable } from '../src/config/pipeline-manual.js'
 import { readYaml } from '../src/config/yaml.js'
+import { setCacheSettings } from '../src/rules/actions/set-cache-settings.js'
+import { setConfig } from '../src/rules/actions/set-config.js'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...globSync('docs/*.md')]
 
@@ -38,4 +41,32 @@ t.test('the documentation has the reference of pipelines that the schemas print'
   const plain = (text: string) => text.trim().replaceAll(/\s+/g, ' ').replaceAll(/-{3,}/g, '---')
   t.equal(plain(part('stages')), plain(stageTable()), 'run: edged schema pipeline --markdown')
   t.equal(plain(part('reference')), plain(pipelineManual()), 'run: edged schema pipeline --markdown')
+})
+
+/** Returns the words in backticks of a row in docs/no-effect.md. */
+function namesOf(row: string): Set<string> {
+  const line = readFileSync('docs/no-effect.md', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`| ${row} `))
+  return new Set([...(line?.split('|')[2] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+}
+
+t.test('the documentation lists the settings of zones that act', async (t) => {
+  const names = namesOf('Zone settings')
+  for (const { id, schema, hasEffect } of SETTINGS.values()) {
+    const { enum: values = [undefined] } = schema as { readonly enum?: readonly unknown[] }
+    t.equal(names.has(id), values.some(hasEffect), id)
+  }
+})
+
+t.test('the documentation lists the members of set_config and set_cache_settings that act', async (t) => {
+  const acting = namesOf('`set_config`')
+  for (const [name, schema] of Object.entries(setConfig.params.properties)) {
+    const { enum: values = [true] } = schema as { readonly enum?: readonly unknown[] }
+    const acts = values.some((value) => setConfig.inert({ [name]: value }).length === 0)
+    t.equal(acting.has(name), acts, name)
+  }
+  const inert = namesOf('`set_cache_settings`')
+  for (const name of Object.keys(setCacheSettings.params.properties))
+    t.equal(inert.has(name), setCacheSettings.inert({ [name]: true }).length > 0, name)
 })

@@ -5,11 +5,6 @@ import { globSync } from 'tinyglobby'
 const CODE = ['src', 'control', 'pipelines', 'sinks'].map((folder) => `${folder}/**/*.ts`)
 const TEXTS = [...CODE, 'config/full.yaml', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/*.md']
 
-const read = (patterns: readonly string[]): string =>
-  globSync(patterns.slice())
-    .map((file) => readFileSync(file, 'utf8'))
-    .join('\n')
-
 /** Words and phrases with a plain replacement. */
 const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\btold\b/gi, 'returned, reported, shown, logged'],
@@ -34,16 +29,36 @@ t.test('words with a plain replacement are not used', async (t) => {
   }
 })
 
-/** Names that were replaced, so that one idea has one word. */
-const OLD_NAMES = [
-  'ScriptShelf WebhookBook JobBook DomainBook namespaceBook ServedZones ServedLists ServedWorkers RuleBook UploadDesk',
-  'saveSuccessor LogpushEngine PostureEngine WorkersEngine Surroundings AnswerSink AnswerReader AnswerWriter ClientAnswer',
-  'CompressedAnswer RuledAnswer AssetAnswer AnswerHead RuleParts GuardParts FieldParts plainParts hearOut PageRing',
-  'shelf shelfOf tallies ListTold toldWith toldMissing SettleInput SettledDeployment outlet laneKey desk mostBytes mostKeys',
-  'LogpushTask OpenBatch Breather takeRecords StandingJob InTurn storeOver OriginFault settleClasses settleDeployment settleHeap',
+/** Returns the texts of all comments of the code, without code in them. */
+const COMMENTS = globSync(CODE).flatMap((file) =>
+  [...readFileSync(file, 'utf8').matchAll(/\/\*\*?([\s\S]*?)\*\/|^\s*\/\/(.*)$/gm)].map(([, block, line]) =>
+    (block ?? line ?? '')
+      .replaceAll(/^\s*\*\s?/gm, ' ')
+      .replaceAll(/`[^`]*`|\{@[^}]*\}/g, 'X')
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+  ),
+)
+
+/** Forms that make a reader look for the noun, and how many of 1,000 sentences may have them. A budget only falls. */
+const BUDGETS: readonly (readonly [form: string, pattern: RegExp, budget: number])[] = [
+  [
+    'a clause with "what" in place of a noun',
+    /\bwhat (?:is|are|it|they|the|an?|was|were|has|have|no|this|that)\b/gi,
+    2,
+  ],
+  ['"that of" and "those of"', /\b(?:that|those) of\b/gi, 0.5],
+  ['"of it", "of them" and "of which"', /\bof (?:it|them|which)\b/gi, 1],
+  ['"Undefined:"', /\bUndefined:/g, 0],
+  ['a colon or semicolon in front of a clause', /[;:] (?=[a-z])/g, 30],
 ]
 
-t.test('no replaced name is left', async (t) => {
-  const all = read([...CODE, 'test/**/*.ts', '!test/wording.test.ts', '!**/node_modules/**', 'ARCHITECTURE.md'])
-  for (const name of OLD_NAMES.join(' ').split(' ')) t.notOk(new RegExp(`\\b${name}\\b`).test(all), name)
+t.test('comments repeat the noun and end their sentences', async (t) => {
+  const text = COMMENTS.join(' \n ')
+  const sentences = text.match(/[.!?](?:\s|$)|\n/g)?.length ?? 0
+  t.ok(sentences > 10_000, 'comments are found')
+  for (const [form, pattern, budget] of BUDGETS) {
+    const found = ((text.match(pattern)?.length ?? 0) / sentences) * 1000
+    t.ok(found <= budget, `${form}: ${found.toFixed(1)} of 1,000 sentences, at most ${budget}`)
+  }
 })

@@ -41,7 +41,7 @@ const Entry = Type.Object({
   when: Type.String(),
 })
 
-/** The audit logs of an account: what was changed through the API, by whom. */
+/** The audit logs of an account: changes through the API, with their authors. */
 export function auditLogs({ config, store }: Pick<ControlDeps, 'config' | 'store'>): Endpoint[] {
   return [
     endpoint({

@@ -153,7 +153,10 @@ class AuditLogs {
 
 type LogsAuditDeps = Pick<ControlDeps, 'config' | 'store'>
 
-/** The second version of the audit logs: more members, filters by each of them, and the history of one resource. */
+/**
+ * The second version of the audit logs. Entries have more members, each member is a filter, and the history of one
+ * resource can be read.
+ */
 export function logsAudit(deps: LogsAuditDeps): Endpoint[] {
   const logs = new AuditLogs(deps)
   const common = {

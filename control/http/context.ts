@@ -10,7 +10,7 @@ import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import type { ErrorKind } from './errors.js'
-import type { Permission } from './auth/permissions.js'
+import type { Permission } from './permissions.js'
 
 /**
  * Permissions of a token and their scope. A zone is covered if `zones` names it or `zonesOf` its account (`*`: all),
@@ -59,7 +59,7 @@ export interface EndpointInfo {
   /** The body names the account: `handle` checks the permissions for it. */
   readonly isForAccountOfBody?: true
   readonly body?: TSchema
-  /** Content types besides `application/json` that are accepted. The body is JSON with each of them. */
+  /** Content types besides `application/json` that are accepted. The body is JSON for each content type. */
   readonly jsonAs?: readonly string[]
   /** Maximum size of the JSON body; 64 KiB if not set. */
   readonly maxBytes?: number
@@ -80,13 +80,15 @@ export interface RequestState {
   /** routes */
   endpoint?: EndpointInfo
   scopeType?: Scope['type']
+  /** clientAddress */
+  clientAddress?: string
   /** authenticate */
   caller?: Caller
   credentials?: Credentials
   /** locate */
   scope?: Scope
   accountId?: string
-  /** readBody: the parsed JSON; undefined for an empty body */
+  /** readBody: the parsed JSON. Undefined for an empty body */
   body?: unknown
 }
 
@@ -106,6 +108,13 @@ export interface Upgrades {
   closeAll(): void
 }
 
+/** Why requests cannot be sent to an origin. */
+export interface OriginIssue {
+  readonly message: string
+  /** False for a name that does not resolve: it may later. */
+  readonly isLasting: boolean
+}
+
 /** Dependencies of the control plane. */
 export interface ControlDeps {
   /** The configuration in force now. */
@@ -113,16 +122,18 @@ export interface ControlDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** Distinguishes this machine from the others with the same store; undefined without others. */
+  /** Distinguishes this machine from the others with the same store. Undefined without others. */
   readonly machine?: string | undefined
+  /** Maximum connections of the listener; default: 4096. */
+  readonly maxConnections?: number
   /** Makes the server listen; default: on the address of the configuration. */
   readonly bind?: (server: Server, address: string, name: 'control') => Promise<void>
   /**
-   * Returns why the proxy cannot send requests to an origin that an API user names; undefined if it can, or if its name
-   * does not resolve yet. Not set: origins are not checked.
+   * Returns why the proxy cannot send requests to an origin that an API user names; undefined if it can. Not set: origins
+   * are not checked.
    */
-  readonly originIssue?: (origin: URL) => Promise<string | undefined>
-  /** Returns where certificates of the HTTPS listener come from; undefined without this listener. */
+  readonly originIssue?: (origin: URL) => Promise<OriginIssue | undefined>
+  /** Returns where certificates of the HTTPS listener come from, or undefined without this listener. */
   readonly tls?: () => { readonly acme: boolean; readonly files: readonly string[] } | undefined
   /** Handlers of requests for a protocol upgrade. The first one that knows the path handles the request. */
   readonly upgrades?: readonly Upgrades[]

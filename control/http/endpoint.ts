@@ -2,11 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Type, type Static, type TSchema } from 'typebox'
 import { assertNoIssues, InvalidInput, type Issue } from '../../src/core/errors.js'
-import { parser, soundMembers } from '../../src/core/schema.js'
+import { isUnknownMember, parser, soundMembers } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { RequestSource } from '../../src/core/store.js'
 import { ApiError, ApiErrors } from './errors.js'
 import { InvalidQuery, queryParser } from './query.js'
+import { withoutReadOnly, type ReadCurrent } from './read-only.js'
 import type { Caller, Credentials, EndpointInfo } from './context.js'
 
 type Headers = Readonly<Record<string, string>>
@@ -82,7 +83,7 @@ type ParamNames<P extends string> = P extends `${infer Before}/*${infer Rest}`
 /** One authenticated, authorized and validated request to an endpoint. */
 export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly requestId: string
-  /** Where the request came from; undefined for changes by the daemon itself. */
+  /** Where the request came from. Undefined for changes by the daemon itself. */
   readonly source?: RequestSource
   readonly caller: Caller
   /** State and validity of the caller's own credentials. */
@@ -96,12 +97,21 @@ export interface Call<P extends string = string, B = unknown, Q = unknown> {
   readonly body: B
   /** The request itself, for endpoints with `raw`: its body is unread. */
   readonly request: IncomingMessage
+  /** Reads the resource of a write. Undefined if the path has no GET. */
+  readonly current?: ReadCurrent | undefined
 }
 
 /** One row of the API: permissions, input and output of an endpoint. */
 export interface Endpoint extends EndpointInfo {
   readonly summary: string
   readonly query?: TSchema
+  /** Query parameters of clients of the public API that a write accepts without effect. */
+  readonly ignoredQuery?: readonly string[]
+  /**
+   * The public API does not have the path, so its clients do not send further parameters. Unknown parameters are
+   * rejected, because a misspelled filter would return everything. Default: true below `/edged/`.
+   */
+  readonly isOwn?: true
   readonly result?: TSchema
   readonly status?: number
   /** All statuses of success, if there is more than one. */
@@ -160,35 +170,34 @@ const isObject = (value: unknown): value is GivenBody =>
 
 const NO_QUERY = Type.Object({})
 
-/** Paths that wrangler and the official libraries call with query parameters that have no effect here. */
-const CLIENT_PATHS = /^\/(workers|storage|r2|d1|queues|secrets_store|hyperdrive)\b/
-/** These parameters. Filters are not among them: a filter without effect would return everything. */
-const CLIENT_PARAMETERS: ReadonlySet<string> = new Set([
-  'account.id',
-  'available_subdomain',
-  'bindings_inherit',
-  'deploy',
-  'direction',
-  'env',
-  'environment',
-  'excludeScript',
-  'expand',
-  'fields',
-  'force',
-  'ignore_defaults',
-  'include_subdomain_availability',
-  'legacy_env',
-  'order',
-  'order_by',
-  'orderBy',
-  'page',
-  'per_page',
-  'perPage',
-  'replace_state',
-  'show_zonename',
-  'url_encoded',
-  'usage_model',
-])
+/** Code of the message for a query parameter that is unknown and ignored. */
+const UNKNOWN_PARAMETER = 10904
+
+/** Adds a message for each ignored parameter to a response. Files have no messages. */
+function withIgnored<R>(result: HandlerResult<R>, ignored: readonly Issue[]): HandlerResult<R> {
+  if (ignored.length === 0 || result instanceof FileResponse) return result
+  const response = result instanceof ApiResponse ? result : new ApiResponse(result)
+  const messages = ignored.map(({ pointer, message }) => ({
+    code: UNKNOWN_PARAMETER,
+    message: `ignored: ${message}`,
+    source: { pointer },
+  }))
+  return new ApiResponse(response.result, {
+    ...response.options,
+    messages: [...(response.options.messages ?? []), ...messages],
+  })
+}
+
+/** Parses a body without its read-only members, if they have their current values. Throws the issues of the others. */
+async function parseWritable({ body, current }: Call, parse: (body: unknown) => unknown): Promise<unknown> {
+  try {
+    return parse(body)
+  } catch (error) {
+    if (!current || !(error instanceof InvalidInput) || !error.issues.some(isUnknownMember)) throw error
+    assertNoIssues(withoutReadOnly(body, error.issues, await current()))
+    return parse(body)
+  }
+}
 
 /** Describes an endpoint. `handle` receives a validated body and query; it throws to reject the request. */
 export function endpoint<
@@ -201,7 +210,7 @@ export function endpoint<
   const optional = spec.bodyOptional ?? spec.method === 'delete'
   const parseWhole = async (call: Call): Promise<unknown> => {
     try {
-      return parse?.(call.body)
+      return parse && (await parseWritable(call, parse))
     } catch (error) {
       if (!(error instanceof InvalidInput)) throw error
       assertNoIssues([...error.issues, ...(await furtherIssues(call, error.issues))])
@@ -226,12 +235,14 @@ export function endpoint<
     if (parse && !optional) throw new InvalidInput([{ pointer: '', message: 'is required: the body is empty' }])
     return empty
   }
+  const isOwn = spec.isOwn ?? spec.path.startsWith('/edged/')
   const parseQuery = queryParser(spec.query ?? NO_QUERY, {
-    ...(CLIENT_PATHS.test(spec.path) && { ignored: CLIENT_PARAMETERS }),
+    areIgnored: spec.method === 'get' && !isOwn,
+    accepted: spec.ignoredQuery,
   })
-  /** Throws the issues of the query together with those of the body. */
-  const parseInput = async (call: Call): Promise<{ body: unknown; query: unknown }> => {
-    let query: unknown
+  /** Throws the issues of the query together with the issues of the body. */
+  const parseInput = async (call: Call): Promise<{ body: unknown; query: unknown; ignored: readonly Issue[] }> => {
+    let query: ReturnType<typeof parseQuery> = { value: undefined, ignored: [] }
     let wrong: readonly Issue[] = []
     try {
       query = parseQuery(call.query as URLSearchParams)
@@ -243,7 +254,7 @@ export function endpoint<
     try {
       const body = await parseBody(call)
       if (first) throw new ApiErrors([first, ...others])
-      return { body, query }
+      return { body, query: query.value, ignored: query.ignored }
     } catch (error) {
       if (!first || !(error instanceof InvalidInput)) throw error
       const { refusal = 'invalid' } = spec
@@ -254,8 +265,9 @@ export function endpoint<
   return {
     ...spec,
     handle: async (call) => {
-      const { body, query } = await parseInput(call)
-      return await spec.handle({ ...call, body: body as Static<B>, query: query as Static<Q> })
+      const { body, query, ignored } = await parseInput(call)
+      const result = await spec.handle({ ...call, body: body as Static<B>, query: query as Static<Q> })
+      return withIgnored(result, ignored)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Every error of the API: code, status, message. Codes and texts are those of the public v4 API if known. */
+/** Every error of the API: code, status, message. Codes and texts are the same as in the public v4 API if known. */
 export const ERRORS = {
   // Authentication and permissions
   noCredentials: [9106, 400, 'Missing X-Auth-Key, X-Auth-Email or Authorization headers'],
@@ -113,6 +113,7 @@ export const ERRORS = {
   queueFull: [10611, 503, 'the maximum number of deliveries is waiting (webhooks.quotas.pending); try again later'],
   badPolicy: [10612, 400, 'the policy does not fit'],
   findingTypeNotFound: [10615, 404, 'no finding of the account has this type'],
+  findingsBusy: [10616, 429, 'too many concurrent requests; try again'],
   policyNotFound: [10613, 404, 'the policy was not found'],
   tooManyPolicies: [10614, 403, 'the maximum number of policies is reached (webhooks.quotas.policies)'],
 
@@ -181,13 +182,15 @@ export const ERRORS = {
   consumerNotFound: [11002, 404, 'the consumer does not exist'],
   consumerExists: [11004, 409, 'the queue has a consumer already'],
   databaseNotFound: [7404, 404, 'the database could not be found'],
+  databasesBusy: [7503, 503, 'the databases of the account are busy with another query'],
+  queryStopped: [7504, 400, 'the query exceeded a limit and was stopped'],
   databaseExists: [7502, 400, 'a database with that name exists already'],
   noRuntime: [7501, 501, 'the runtime for Workers and databases is not installed; `edged doctor` prints the command'],
   badDatabase: [7500, 400, 'the database does not fit'],
   tooManyDatabases: [20426, 403, 'the maximum number of databases is reached'],
   secretStoreNotFound: [1001, 404, 'the store of secrets does not exist'],
   secretStoreExists: [1003, 409, 'a store of secrets with that name exists already'],
-  secretStoreNotEmpty: [1005, 409, 'the store has secrets; delete them first'],
+  secretStoreNotEmpty: [1005, 409, 'the store has secrets; delete them first, or add ?force=true'],
   badSecretStore: [1002, 400, 'the store of secrets does not fit'],
   tooManySecretStores: [20427, 403, 'the maximum number of stores of secrets is reached'],
   storeSecretNotFound: [1001, 404, 'the secret does not exist'],
@@ -251,6 +254,7 @@ export const ERRORS = {
 
   // Limits and internal errors
   internal: [10500, 500, 'internal error'],
+  lostBlob: [10508, 500, 'stored content is damaged or missing'],
   full: [10507, 507, 'the storage is full; nothing was changed'],
   unavailable: [10503, 503, 'the store does not accept changes now; nothing was changed'],
 } as const satisfies Record<string, readonly [code: number, status: number, message: string]>
@@ -292,7 +296,7 @@ export class ApiError extends Error {
   }
 }
 
-/** An error response with all of these; the status is that of the first. */
+/** An error response with all given errors. The first error determines the status. */
 export class ApiErrors extends Error {
   override readonly name = 'ApiErrors'
   readonly errors: readonly ApiError[]

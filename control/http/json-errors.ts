@@ -1,10 +1,10 @@
-import type { Pause } from '../../src/core/event-loop-yield.js'
+import type { Pause } from '../../src/core/schedule/event-loop-yield.js'
 
 /** Tokens and line breaks that are read between two pauses. */
 const SLICE_TOKENS = 1000
 
 /**
- * Returns the position at which a text stops being JSON, as `line 3, column 7: a value is expected`; undefined if it is
+ * Returns the position at which a text stops being JSON, as `line 3, column 7: a value is expected`. Undefined if it is
  * JSON. The engine's own message has no position, and quotes the text.
  */
 export async function jsonIssue(text: string, pause: Pause): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import type { Pause } from '../../src/core/event-loop-yield.js'
+import type { Pause } from '../../src/core/schedule/event-loop-yield.js'
 
 /** A value with more values, or more characters in its texts, is written in slices. */
 const LARGE_VALUES = 2000

@@ -1,28 +1,57 @@
 import type { IncomingMessage } from 'node:http'
-import { MalformedArray } from '../../pipelines/sources/array-lines.js'
-import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
-import { ndjson, NotGzip } from '../../pipelines/sources/ndjson.js'
-import { bytePieces } from '../../src/core/byte-pieces.js'
-import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
+import { MalformedArray } from '../../pipelines/sources/lines/array-lines.js'
+import {
+  assertLines,
+  MAX_BODY_BYTES,
+  MAX_LINES,
+  SenderGone,
+  STEP_LINES,
+  whileConnected,
+} from '../../src/core/schedule/intake-limits.js'
+import { MAX_LINE_BYTES } from '../../pipelines/sources/lines/line-blocks.js'
+import { ndjson, NotGzip } from '../../pipelines/sources/lines/ndjson.js'
+import type { Pause } from '../../src/core/schedule/event-loop-yield.js'
 import { ApiError } from './errors.js'
-import { LineCutter } from './line-splitter.js'
+import { LineCutter, type LineTaker } from './line-splitter.js'
 
 const CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'gzip', 'x-gzip'])
 
-/**
- * Returns an NDJSON or JSON array body as chunks of NDJSON. Decompresses gzip, detected by Content-Encoding or by the
- * first bytes. Throws `wrongType`; reading rejects as {@link ndjson} does.
- */
-export function bodyText(request: IncomingMessage): AsyncIterable<Uint8Array> {
-  const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
-  if (!CODINGS.has(coding)) throw new ApiError('wrongType', undefined, 'the content encoding must be gzip or identity')
-  // A response is required even if reading ends early: the connection stays open.
-  return ndjson(request.iterator({ destroyOnReturn: false }), { gzip: coding.endsWith('gzip') })
+/** How a body is read. */
+export interface LineReading {
+  /** Called after each few lines. */
+  readonly pause: Pause
+  /** Maximum size of the body after decompression, and number of its lines. */
+  readonly maxBytes?: number
+  readonly maxLines?: number
 }
 
-const slices = new EventLoopYield()
-/** A body that has arrived is read without waiting for anything else, however large it is. */
-const pause: Pause = () => slices.yieldToEventLoop()
+/**
+ * Passes the lines of an NDJSON or JSON array body to `taker`, each valid until its call returns. Decompresses gzip,
+ * detected by Content-Encoding or by the first bytes. Yields the number of lines that have ended after each few lines.
+ * Throws `wrongType`; rejects as {@link ndjson} does, with IntakeLimit and with SenderGone.
+ */
+export async function* linesInto(
+  request: IncomingMessage,
+  taker: LineTaker,
+  { pause, maxBytes = MAX_BODY_BYTES, maxLines = MAX_LINES }: LineReading,
+): AsyncGenerator<number> {
+  const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (!CODINGS.has(coding)) throw new ApiError('wrongType', undefined, 'the content encoding must be gzip or identity')
+  const cutter = new LineCutter(taker, MAX_LINE_BYTES)
+  const between = whileConnected(request, pause)
+  // A response is required even if reading ends early: the connection stays open.
+  const body = request.iterator({ destroyOnReturn: false })
+  for await (const piece of ndjson(body, { gzip: coding.endsWith('gzip'), maxBytes, pause: between })) {
+    for (let at = 0; at < piece.length;) {
+      assertLines(cutter.ended, maxLines)
+      at = cutter.push(piece, at, Math.min(STEP_LINES, maxLines - cutter.ended))
+      yield cutter.ended
+      await between()
+    }
+  }
+  cutter.finish()
+  yield cutter.ended
+}
 
 /** One line of a body. */
 export interface BodyLine {
@@ -32,43 +61,27 @@ export interface BodyLine {
   readonly bytes: Buffer | undefined
 }
 
-export interface BodyLimits {
-  /** Maximum size of the whole body after decompression. */
-  readonly bodyBytes: number
-}
-
 /**
  * Reads the lines of such a body sequentially with bounded memory. Skips lines of white space only. Throws
- * `wrongType`, `badBody`, `badJson` and `tooLarge`.
+ * `wrongType`, `badBody`, `badJson` and IntakeLimit.
  */
-export async function* bodyLines(request: IncomingMessage, { bodyBytes }: BodyLimits): AsyncGenerator<BodyLine> {
+export async function* bodyLines(request: IncomingMessage, reading: LineReading): AsyncGenerator<BodyLine> {
   const found: BodyLine[] = []
-  const cutter = new LineCutter(
-    {
-      line: (bytes, start, end, line) => found.push({ line, bytes: Buffer.from(bytes.subarray(start, end)) }),
-      tooLong: (line) => found.push({ line, bytes: undefined }),
-    },
-    MAX_LINE_BYTES,
-  )
-  let size = 0
+  const taker: LineTaker = {
+    line: (bytes, start, end, line) => found.push({ line, bytes: Buffer.from(bytes.subarray(start, end)) }),
+    tooLong: (line) => found.push({ line, bytes: undefined }),
+  }
   try {
-    for await (const piece of bodyText(request)) {
-      size += piece.length
-      if (size > bodyBytes) throw new ApiError('tooLarge', undefined, `the body is larger than ${bodyBytes} bytes`)
-      for (const part of bytePieces(piece)) {
-        cutter.push(part)
-        await pause()
-        for (const line of found.splice(0)) {
-          yield line
-          await pause()
-        }
+    for await (const _ended of linesInto(request, taker, reading)) {
+      for (const line of found.splice(0)) {
+        yield line
+        await reading.pause()
       }
     }
-    cutter.finish()
-    yield* found
   } catch (error) {
     if (error instanceof MalformedArray) throw new ApiError('badJson', undefined, error.message)
-    if (error instanceof NotGzip || isStreamFault(error)) throw new ApiError('badBody', undefined, { cause: error })
+    if (error instanceof NotGzip || error instanceof SenderGone || isStreamFault(error))
+      throw new ApiError('badBody', undefined, { cause: error })
     throw error
   }
 }

@@ -27,13 +27,21 @@ export class LineCutter {
     return this.#number - 1
   }
 
-  push(piece: Uint8Array): void {
-    let from = 0
-    for (let end = piece.indexOf(LINE_FEED); end >= 0; end = piece.indexOf(LINE_FEED, from)) {
+  /**
+   * Reads at most `maxLines` lines of a chunk, starting at `begin`. Returns where it stopped, which is the length or
+   * the position after a line.
+   */
+  push(piece: Uint8Array, begin = 0, maxLines = Infinity): number {
+    let from = begin
+    let left = maxLines
+    for (let end = piece.indexOf(LINE_FEED, from); end >= 0; end = piece.indexOf(LINE_FEED, from)) {
       this.#end(piece, from, end)
       from = end + 1
+      left--
+      if (left === 0) return from
     }
     if (from < piece.length) this.#hold(piece, from, piece.length)
+    return piece.length
   }
 
   /** Ends the input. The last line does not need a line feed. */

@@ -19,5 +19,5 @@ export function bySpecificity(a: string, b: string): number {
   return left.length - right.length
 }
 
-/** Fixed segments, then parameters of one segment, then those of all segments that follow. */
+/** Ranks fixed segments first, then parameters of one segment, then parameters of all segments that follow. */
 const rank = (segment: string): number => (segment.startsWith('*') ? 2 : Number(segment.startsWith(':')))

@@ -8,26 +8,44 @@ interface Property {
   readonly items?: Property
 }
 
-const NONE: ReadonlySet<string> = new Set()
+/** The parsed query of a URL. */
+interface ParsedQuery {
+  readonly value: unknown
+  /** An issue for each unknown parameter that was ignored. */
+  readonly ignored: readonly Issue[]
+}
+
+/** How parameters are treated that are not in the schema. */
+interface UnknownParameters {
+  /** True: they are ignored and reported. False: they are refused. */
+  readonly areIgnored: boolean
+  /** Names that are accepted without effect, unreported. */
+  readonly accepted?: readonly string[] | undefined
+}
+
+/** Unknown parameters of one request that are reported. The others are ignored or refused with them. */
+const MAX_REPORTED = 20
 
 /** A query that does not fit its schema. Reported like an invalid body, with the error row for queries. */
 export class InvalidQuery extends InvalidInput {}
 
 /**
  * Converts the query of a URL to the typed object of its schema, with defaults. Numbers and booleans are parsed,
- * lists are read from repeated names or commas. A parameter that is not in the schema is rejected: it would have no
- * effect, and a misspelled filter would return everything. `ignored` parameters are accepted without effect.
+ * lists are read from repeated names or commas.
  */
 export function queryParser(
   schema: TSchema,
-  { ignored = NONE }: { readonly ignored?: ReadonlySet<string> } = {},
-): (query: URLSearchParams) => unknown {
+  { areIgnored, accepted = [] }: UnknownParameters,
+): (query: URLSearchParams) => ParsedQuery {
   const parse = parser(schema, { defaults: true })
   const properties = Object.entries((schema as { properties?: Record<string, Property> }).properties ?? {})
   const names: ReadonlySet<string> = new Set(properties.map(([name]) => name))
   return (query) => {
-    const unknown = [...new Set(query.keys())].filter((name) => !names.has(name) && !ignored.has(name))
-    const issues: Issue[] = unknown.map((name) => unknownParameter(name, names))
+    const unknown = [...new Set(query.keys())]
+      .filter((name) => !names.has(name) && !accepted.includes(name))
+      .slice(0, MAX_REPORTED)
+      .map((name) => unknownParameter(name, names))
+    const issues: Issue[] = areIgnored ? [] : unknown
     const input: Record<string, unknown> = {}
     for (const [name, property] of properties) {
       const texts = query.getAll(name)
@@ -41,7 +59,7 @@ export function queryParser(
     }
     try {
       const value = parse(input)
-      if (issues.length === 0) return value
+      if (issues.length === 0) return { value, ignored: areIgnored ? unknown : [] }
     } catch (error) {
       if (!(error instanceof InvalidInput)) throw error
       issues.push(...error.issues)

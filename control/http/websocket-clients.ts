@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 
@@ -29,7 +30,7 @@ export class LiveClients {
   #probedAt: number
   #usedAt: number
 
-  /** `notice`: what a client that missed records gets before the next ones. */
+  /** `notice` creates the message that a client that missed records gets before the next records. */
   constructor(clock: Clock, notice?: (missed: number) => Notice) {
     this.#clock = clock
     this.#notice = notice
@@ -65,11 +66,16 @@ export class LiveClients {
     for (const client of this.#clients.keys()) if (client.readyState === client.OPEN) client.send(text, { binary })
   }
 
-  /** Adds a client; `left` is called when it disconnects. Beyond the limit, closes the client and returns false. */
-  join(client: WebSocket, left?: () => void): boolean {
+  /**
+   * Adds a client; `left` is called when it disconnects. Beyond the limit, closes the client and returns false. `transport`:
+   * its connection.
+   */
+  join(client: WebSocket, transport: Duplex, left?: () => void): boolean {
     client.on('error', () => client.terminate())
     if (this.size >= MAX_CLIENTS) {
       client.close(TRY_LATER, `at most ${MAX_CLIENTS} clients`)
+      // Without waiting for its close frame: hundreds of clients could each keep a connection for that time.
+      transport.end(() => transport.destroy())
       return false
     }
     this.#clients.set(client, true)

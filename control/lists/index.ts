@@ -3,7 +3,7 @@ import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ListRepository } from './list-repository.js'
 import { items } from './items.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { ListChange, ListResult, NewList } from './schemas.js'
 import { whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
@@ -27,7 +27,7 @@ export function lists(deps: ControlDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: ControlDeps) {
   const repository = new ListRepository(deps)
   return { repository }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
-import { EventLoopYield } from '../../src/core/event-loop-yield.js'
-import { frozenJson } from '../../src/core/frozen-json.js'
+import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
+import { frozenJson } from '../../src/core/json/frozen-json.js'
 import { newId } from '../../src/core/ids.js'
 import {
   bucketId,
@@ -59,7 +59,7 @@ export async function replaceItems(
   return await store(repository, actor, id, BUCKETS, (_old, bucket) => given.get(bucket) ?? new Map())
 }
 
-/** Removes items by their ids. Rejects if one of them does not exist. */
+/** Removes items by their ids. Rejects if an item does not exist. */
 export async function removeItems(
   repository: ListRepository,
   actor: Actor,

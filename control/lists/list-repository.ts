@@ -25,7 +25,10 @@ export interface ListResponse extends StoredList {
   readonly num_referencing_filters: number
 }
 
-/** The lists of an account: its own, and those of the configuration, which cannot be changed through the API. */
+/**
+ * The lists of an account. These are its own lists, and the lists of the configuration, which cannot be changed through
+ * the API.
+ */
 export class ListRepository {
   readonly deps: ControlDeps
   readonly turns = new KeyedEdits('listsBusy')
@@ -34,7 +37,7 @@ export class ListRepository {
     this.deps = deps
   }
 
-  /** Returns those of the configuration first, then the account's, in the order of their names. */
+  /** Returns the lists of the configuration first, then the account's, in the order of their names. */
   all({ id }: Scope): ListResponse[] {
     const own = this.deps.store.list(LISTS, account(id)).map((stored) => this.toResponse(stored))
     const given = [...configIndex(this.deps.config()).lists.keys()].map((name) => this.#given(id, name))
@@ -58,7 +61,7 @@ export class ListRepository {
     throw this.#givenName(id) === undefined ? notFound(id) : new ApiError('listReadOnly')
   }
 
-  /** Returns items in the order of their ids, after one of them. Throws `listNotFound`. */
+  /** Returns items in the order of their ids, starting after the item `behind`. Throws `listNotFound`. */
   *items(scope: Scope, id: string, behind = ''): Generator<ListItem> {
     if (!this.deps.store.get(LISTS, scope, id)) {
       const name = this.#givenName(id)

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { DATASETS, OPERATORS, type Dataset } from '../../pipelines/records/index.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { known } from './datasets.js'
@@ -23,7 +23,7 @@ const Info = Type.Object({
   ),
 })
 
-/** What a form for a new job needs to know about datasets. */
+/** The facts about datasets that a form for a new job needs. */
 export function datasetInfos(): Endpoint[] {
   return [
     endpoint({

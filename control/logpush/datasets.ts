@@ -4,7 +4,7 @@ import { DATASETS, type Dataset, type FieldType } from '../../pipelines/records/
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { JobRepository } from './job-repository.js'
 import { JobResult } from './schemas.js'
 

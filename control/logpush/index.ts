@@ -10,6 +10,7 @@ import { OwnershipTokens } from './ownership-token.js'
 import { pipelines } from './pipelines.js'
 import { pull } from './pull.js'
 import { records } from './records.js'
+import { shownDestinations } from './shown-destinations.js'
 import { tail } from './tail.js'
 import { validation } from './validate.js'
 
@@ -22,6 +23,7 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
   }
   return [
     ...jobs(deps, parts),
+    ...shownDestinations(deps, parts.repository),
     ...datasets(parts.repository),
     ...datasetInfos(),
     ...validation(parts),

@@ -1,18 +1,14 @@
 import type { IncomingMessage } from 'node:http'
-import { bytePieces } from '../../src/core/byte-pieces.js'
-import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
 import { messageOf } from '../../src/core/errors.js'
 import { SpoolFull, SpoolUnavailable, type Spool } from '../../pipelines/logpush/spool/types.js'
 import { MalformedRecord, recordCheck, UnfitRecord, type Dataset } from '../../pipelines/records/index.js'
-import { MalformedArray } from '../../pipelines/sources/array-lines.js'
-import { MAX_LINE_BYTES } from '../../pipelines/sources/line-blocks.js'
-import { NotGzip } from '../../pipelines/sources/ndjson.js'
-import { bodyText } from '../http/line-body.js'
+import { MalformedArray } from '../../pipelines/sources/lines/array-lines.js'
+import { assertInvalid, IntakeLimit, SenderGone, withStored } from '../../src/core/schedule/intake-limits.js'
+import { MAX_LINE_BYTES } from '../../pipelines/sources/lines/line-blocks.js'
+import { NotGzip } from '../../pipelines/sources/lines/ndjson.js'
+import { linesInto, type LineReading } from '../http/line-body.js'
 import { ApiError } from '../http/errors.js'
-import { LineCutter } from '../http/line-splitter.js'
-
-const slices = new EventLoopYield()
-const yieldToOthers: Pause = () => slices.yieldToEventLoop()
+import type { LineTaker } from '../http/line-splitter.js'
 
 const COMMIT_BYTES = 256 * 1024
 const MAX_REPORTED = 100
@@ -27,83 +23,122 @@ export interface Ingested {
 }
 
 /**
- * Takes the records of a request into a spool; resolves once they are durable. Holds a frame and the part of a line,
- * however large the body is. Throws `spoolFull`, `badRecords` and `wrongType`; what was durable before stays so, and the
- * message says up to which line.
+ * Appends the records of a request to a spool. Resolves when they are durable. Buffers one frame and the part of a line,
+ * however large the body is. Throws `spoolFull`, `badRecords`, `tooLarge` and `wrongType`. Records that were durable
+ * before the error stay durable, and the message names their last line.
  */
 export async function ingest(
   request: IncomingMessage,
   spool: Spool,
   dataset: Dataset,
-  pause: Pause = yieldToOthers,
+  reading: LineReading,
 ): Promise<Ingested> {
-  const writer = spool.writer({ check: recordCheck(dataset) })
-  const rejected: { line: number; message: string }[] = []
-  let refused = 0
-  let accepted = 0
-  let safe = 0
-  const reject = (line: number, message: string): void => {
-    refused++
-    if (rejected.length < MAX_REPORTED) rejected.push({ line, message })
-  }
+  const intake = new Intake(spool, dataset)
   try {
-    const lines = new LineCutter(
-      {
-        line(bytes, start, end, number) {
-          try {
-            writer.add(bytes, start, end)
-          } catch (error) {
-            if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
-            reject(number, error.message)
-          }
-        },
-        tooLong: (number) => reject(number, `a record has at most ${MAX_LINE_BYTES} bytes`),
-      },
-      MAX_LINE_BYTES,
-    )
-    const commit = async (): Promise<void> => {
-      const { count } = writer
-      if (count > 0) await writer.commit()
-      accepted += count
-      safe = lines.ended
+    for await (const ended of linesInto(request, intake, reading)) {
+      intake.ended = ended
+      if (intake.isLarge) await intake.commit()
     }
-    for await (const piece of bodyText(request)) {
-      for (const part of bytePieces(piece)) {
-        lines.push(part)
-        if (writer.size >= COMMIT_BYTES) await commit()
-        await pause()
-      }
-    }
-    lines.finish()
-    await commit()
+    await intake.commit()
+    return intake.result
   } catch (error) {
-    throw ingestError(error, safe)
+    // The records in front of a limit are valid.
+    if (error instanceof IntakeLimit) throw await limited(intake, error)
+    throw ingestError(error, intake.stored)
   }
-  const more = refused - rejected.length
-  return { accepted, rejected, ...(more > 0 && { more_rejected: more }) }
 }
 
-function ingestError(error: unknown, safe: number): unknown {
+/** Takes the lines of one request. */
+class Intake implements LineTaker {
+  readonly #writer: ReturnType<Spool['writer']>
+  readonly #isKept: boolean
+  readonly #rejected: { line: number; message: string }[] = []
+  #refused = 0
+  #accepted = 0
+  #safe = 0
+  /** Lines that have ended. */
+  ended = 0
+
+  constructor(spool: Spool, dataset: Dataset) {
+    this.#writer = spool.writer({ check: recordCheck(dataset) })
+    this.#isKept = spool.cursors.length > 0
+  }
+
+  line(bytes: Uint8Array, start: number, end: number, number: number): void {
+    try {
+      this.#writer.add(bytes, start, end)
+    } catch (error) {
+      if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
+      this.#reject(number, error.message)
+    }
+  }
+
+  tooLong(number: number): void {
+    this.#reject(number, `a record has at most ${MAX_LINE_BYTES} bytes`)
+  }
+
+  #reject(line: number, message: string): void {
+    this.ended = line
+    assertInvalid(++this.#refused)
+    if (this.#rejected.length < MAX_REPORTED) this.#rejected.push({ line, message })
+  }
+
+  get isLarge(): boolean {
+    return this.#writer.size >= COMMIT_BYTES
+  }
+
+  async commit(): Promise<void> {
+    const { count } = this.#writer
+    if (count > 0) await this.#writer.commit()
+    this.#accepted += count
+    this.#safe = this.ended
+  }
+
+  get result(): Ingested {
+    const more = this.#refused - this.#rejected.length
+    return { accepted: this.#accepted, rejected: this.#rejected, ...(more > 0 && { more_rejected: more }) }
+  }
+
+  /** Lines whose valid records are stored. */
+  get stored(): number {
+    return this.#isKept ? this.#safe : 0
+  }
+}
+
+/** Stores the records in front of a limit. Returns the error of the request. */
+async function limited(intake: Intake, { limit, message }: IntakeLimit): Promise<unknown> {
+  try {
+    await intake.commit()
+  } catch (error) {
+    return ingestError(error, intake.stored)
+  }
+  const { stored, result } = intake
+  return new ApiError(limit === 'invalid' ? 'badRecords' : 'tooLarge', undefined, {
+    message: withStored(message, stored),
+    meta: { ...result },
+  })
+}
+
+function ingestError(error: unknown, stored: number): unknown {
   if (error instanceof ApiError) return error
-  const upTo = safe === 0 ? '' : `; records up to line ${safe} were stored`
   if (error instanceof SpoolUnavailable)
     return new ApiError('spoolUnavailable', undefined, {
-      message: `${error.message}; send the records again later${upTo}`,
+      message: withStored(`${error.message}; send the records again later`, stored),
       headers: { 'retry-after': '5' },
       cause: error,
     })
   if (error instanceof SpoolFull)
     return new ApiError('spoolFull', undefined, {
-      message: `no room for records now, send them again later${upTo}`,
+      message: withStored('no room for records now, send them again later', stored),
       headers: { 'retry-after': '5' },
       cause: error,
     })
-  if (error instanceof MalformedArray) return new ApiError('badRecords', undefined, `${error.message}${upTo}`)
+  if (error instanceof MalformedArray) return new ApiError('badRecords', undefined, withStored(error.message, stored))
   if (error instanceof NotGzip) return new ApiError('badRecords', undefined, error.message)
   const { code } = error as NodeJS.ErrnoException
   if (code?.startsWith('Z_'))
-    return new ApiError('badRecords', undefined, `the body is not gzip: ${messageOf(error)}${upTo}`)
+    return new ApiError('badRecords', undefined, withStored(`the body is not gzip: ${messageOf(error)}`, stored))
   // The sender went away: nobody reads the response.
-  if (code === 'ECONNRESET') return new ApiError('badBody', undefined, { cause: error })
+  if (error instanceof SenderGone || code === 'ECONNRESET') return new ApiError('badBody', undefined, { cause: error })
   return error
 }

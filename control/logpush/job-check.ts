@@ -1,6 +1,6 @@
 import { assertNoIssues, issuesIn, type Issue } from '../../src/core/errors.js'
 import type { Scope } from '../../src/core/scope.js'
-import { compileJob } from '../../pipelines/logpush/compiled-job.js'
+import { compileJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { DATASETS, type FilterLimits } from '../../pipelines/records/index.js'
 import type { GivenBody } from '../http/endpoint.js'
 import type { ReadJob } from './services.js'
@@ -22,7 +22,7 @@ export function checkJob(job: ReadJob, scope: Scope, limits: FilterLimits, besid
   assertNoIssues([...issues, ...besides, ...issuesIn(() => compileJob(job, '', limits))])
 }
 
-/** Returns the issues of a job made of members that fit their schema; `output_options` are those of the body. */
+/** Returns the issues of a job made of members that fit their schema. Its `output_options` are the ones in the body. */
 export const furtherIssues = (
   job: ReadJob,
   given: GivenBody,

@@ -4,7 +4,7 @@ import { DATASETS } from '../../pipelines/records/index.js'
 import type { PlainJob, ReadJob } from './services.js'
 import type { JobChange, JobInput } from './schemas.js'
 
-/** The datasets of jobs that name none: what the daemon itself records. */
+/** The datasets of jobs that name none. The daemon itself records these datasets. */
 const USUAL: Readonly<Record<Scope['type'], string>> = {
   zone: 'http_requests',
   account: 'audit_logs_v2',

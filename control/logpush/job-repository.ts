@@ -63,7 +63,7 @@ export class JobRepository {
   async create(actor: Actor, plain: PlainJob): Promise<JobResult> {
     const { store, clock } = this.#deps
     const { scope } = actor
-    // Every creation changes the number, so that those of other machines are counted too.
+    // Every creation changes the number, so that jobs that other machines create are counted too.
     const job = await this.#turns.run('', async () => {
       this.assertQuota(scope)
       const number = store.get(NUMBERS, DAEMON, LATEST)

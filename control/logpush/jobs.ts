@@ -6,7 +6,7 @@ import type { Scope } from '../../src/core/scope.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { DestinationCheck } from './destination-check.js'
 import type { LogpushDeps, ReadJob } from './services.js'
 import type { JobRepository } from './job-repository.js'
@@ -19,7 +19,7 @@ const scopes = ['account', 'zone'] as const
 const PATH = '/logpush/jobs'
 const MAX_ATTEMPTS = 5
 
-/** What the endpoints of log push share. */
+/** Dependencies that the endpoints of log push share. */
 export interface Parts {
   readonly repository: JobRepository
   readonly destinations: DestinationCheck
@@ -34,7 +34,7 @@ export function jobs(deps: LogpushDeps, parts: Parts): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ logpush }: LogpushDeps, { repository, destinations, tokens }: Parts) {
   const assertOwned = async (scope: Scope, destination: string, challenge: string | undefined): Promise<void> => {
     if (!logpush().destinations.needsOwnership(destination)) return

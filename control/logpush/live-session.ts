@@ -1,15 +1,16 @@
+import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
 import type { FollowedMachines, OtherMachines } from '../../src/core/machine-streams.js'
 import type { Scope } from '../../src/core/scope.js'
-import { compileJob, type CompiledJob } from '../../pipelines/logpush/compiled-job.js'
+import { compileJob, type CompiledJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { LiveClients } from '../http/websocket-clients.js'
 import { pointed } from './json-pointers.js'
 import type { TailInput } from './tail-input.js'
 
-/** What a session of a zone shows; texts as they were given. */
+/** The input of a session of a zone. Texts are as the client sent them. */
 export interface LiveJob {
   /** Names with commas between them. */
   readonly fields?: string
@@ -43,16 +44,16 @@ export interface LiveElsewhere {
   readonly tail?: TailInput
 }
 
-/** What a session reads. */
+/** The records that a session reads. */
 export interface LiveSource {
   readonly elsewhere: LiveElsewhere
-  /** Compiles what it shows. Throws InvalidInput if it does not fit. */
+  /** Compiles the input of the session. Throws InvalidInput if the input does not fit. */
   compile(seed: string): CompiledJob
-  /** Reads the records; undefined: those of the scope that the daemon accepts. */
+  /** Reads the records. Undefined if the session reads the records of the scope that the daemon accepts. */
   readonly lines?: ((job: CompiledJob, signal: AbortSignal) => AsyncIterable<Uint8Array>) | undefined
 }
 
-/** Returns what a session of a zone reads. */
+/** Returns the source of a session of a zone. */
 export const zoneSource = ({ fields, filter, sample = 1 }: LiveJob): LiveSource => ({
   elsewhere: { edge: { ...(fields !== undefined && { fields }), ...(filter !== undefined && { filter }), sample } },
   compile: (seed) => {
@@ -80,13 +81,13 @@ interface Made {
   readonly log: Log
   /** Tells clients of records that they missed, and of machines that do not respond. */
   readonly tellsMissed: boolean
-  /** Undefined: no other machine uses the store. */
+  /** Undefined if no other machine uses the store. */
   readonly machines: OtherMachines | undefined
 }
 
 const ofSession = (pointer: string): string => (pointer.startsWith('/output_options/field_names') ? '/fields' : pointer)
 
-/** One session: what it shows of which zone, and to whom. Reads records while somebody listens. */
+/** One session, with its source and its clients. Reads records while a client is connected. */
 export class LiveSession {
   readonly id: string
   readonly scope: Scope
@@ -109,11 +110,12 @@ export class LiveSession {
     this.#compiled = source.compile(made.id)
   }
 
-  join(client: WebSocket): void {
+  /** Adds a client with its connection. */
+  join(client: WebSocket, transport: Duplex): void {
     const left = () => {
       if (this.clients.size === 0) this.#reading?.stop.abort()
     }
-    if (this.clients.join(client, left)) this.#reading ??= this.#start()
+    if (this.clients.join(client, transport, left)) this.#reading ??= this.#start()
   }
 
   /** Reads no more. */
@@ -146,7 +148,7 @@ export class LiveSession {
     this.#reading = this.clients.size > 0 ? this.#start() : undefined
   }
 
-  /** Reads what the other machines have. */
+  /** Reads the records of the other machines. */
   #follow(): FollowedMachines | undefined {
     const { scope, machines, counts, tellsMissed } = this.#made
     return machines?.follow(

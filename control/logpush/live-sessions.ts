@@ -49,20 +49,20 @@ export class LiveSessions {
   readonly #jobs = new Map<LiveSession, LiveJob>()
   readonly #sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: 1024 })
   #timer: NodeJS.Timeout | undefined
-  /** Undefined: no other machine uses the store. */
+  /** Undefined if no other machine uses the store. */
   machines: OtherMachines | undefined
 
   constructor(deps: LiveDeps) {
     this.#deps = deps
   }
 
-  /** Those of a zone, in the order in which they were made, with what they show. */
+  /** Returns the sessions of a zone with their input, in the order of their creation. */
   list(scope: Scope): (readonly [session: LiveSession, job: LiveJob])[] {
     this.sweep()
     return [...this.#jobs].filter(([session]) => session.scope.id === scope.id)
   }
 
-  /** Makes a session; undefined if the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
+  /** Creates a session. Returns undefined if the zone has as many as it may have. Throws InvalidInput for a job that does not fit. */
   open(scope: Scope, job: LiveJob, requestId: string): LiveSession | undefined {
     if (this.list(scope).length >= MAX_PER_ZONE) return undefined
     const session = this.#made(scope, zoneSource(job), { requestId, tellsMissed: false })
@@ -98,11 +98,11 @@ export class LiveSessions {
     this.sweep()
     const session = this.#sessions.get(id)
     if (!session) return false
-    this.#sockets.handleUpgrade(request, socket, head, (client) => session.join(client))
+    this.#sockets.handleUpgrade(request, socket, head, (client) => session.join(client, socket))
     return true
   }
 
-  /** Ends what is over: sessions of an hour, sessions that nobody has used for five minutes, clients that answer no more. */
+  /** Ends sessions after one hour, sessions that nobody has used for five minutes, and clients that do not respond. */
   sweep(): void {
     const now = this.#deps.clock.monotonic()
     for (const [id, session] of this.#sessions) {

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Watched } from '../../pipelines/logpush/monitor.js'
 import { mayUse } from '../http/auth/access.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import type { LogpushDeps } from './services.js'
@@ -35,7 +35,7 @@ const Running = Type.Object({
   batches_in_flight: count('Batches being sent.'),
 })
 
-/** Pipelines and jobs that run, with what they have done. */
+/** Pipelines and jobs that run, with their counts. */
 export function pipelines({ logpush }: LogpushDeps): Endpoint[] {
   return [
     endpoint({

@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
+import { IngestRequests } from '../http/ingest-requests.js'
 import { known } from './datasets.js'
 import type { LogpushDeps } from './services.js'
 import { ingest } from './ingest.js'
@@ -9,8 +10,8 @@ import { ingest } from './ingest.js'
 /** Code of the message for records that no job takes. */
 const NO_JOB = 20101
 
-/** Each buffers a few hundred KiB, and up to a whole record. */
-const MAX_CONCURRENT = 64
+/** Each request buffers a few hundred KiB, and up to a whole record. */
+const LIMITS = { total: 64, perAccount: 48 }
 
 const Result = Type.Object({
   accepted: Type.Integer({ description: 'Records that are safe on disk.' }),
@@ -26,7 +27,7 @@ const Result = Type.Object({
 
 /** Takes in the records that jobs push. */
 export function records({ logpush }: LogpushDeps): Endpoint[] {
-  let underWay = 0
+  const requests = new IngestRequests('logpushBusy', LIMITS)
   return [
     endpoint({
       method: 'post',
@@ -40,27 +41,22 @@ export function records({ logpush }: LogpushDeps): Endpoint[] {
       },
       status: 202,
       result: Result,
-      async handle({ scope, params, request }) {
+      async handle({ scope, accountId, params, request }) {
         const dataset = known(params.dataset)
         if (!dataset.scopes.some((type) => type === scope.type))
           throw new ApiError('datasetNotFound', undefined, `${dataset.name} is not a dataset of ${scope.type}s`)
-        if (underWay >= MAX_CONCURRENT)
-          throw new ApiError('logpushBusy', undefined, { headers: { 'retry-after': '1' } })
-        underWay++
-        try {
+        return await requests.run(accountId, async (pause) => {
           const { spools, settledFor, observeIngest } = logpush()
           await settledFor(scope, dataset.name)
           const spool = await spools.open(dataset.name, scope)
-          const ingested = await ingest(request, spool, dataset)
+          const ingested = await ingest(request, spool, dataset, { pause })
           const { accepted, rejected, more_rejected = 0 } = ingested
           observeIngest?.(dataset.name, { accepted, rejected: rejected.length + more_rejected })
           const result = { ...ingested, rejected: [...rejected] }
           if (spool.cursors.length > 0) return result
           const message = `no enabled job takes ${dataset.name} of this ${scope.type}; the records were checked, but not stored`
           return new ApiResponse(result, { status: 202, messages: [{ code: NO_JOB, message }] })
-        } finally {
-          underWay--
-        }
+        })
       },
     }),
   ]

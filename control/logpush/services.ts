@@ -16,6 +16,8 @@ export interface Destinations {
   open(destination: string): Sink
   /** Whether a job needs an ownership challenge for it. */
   needsOwnership(destination: string): boolean
+  /** Returns it without secrets. Takes any text. */
+  redact(destination: string): string
 }
 
 /** A job as it will run, its destination in the clear. */
@@ -24,7 +26,7 @@ export type PlainJob = Omit<LogpushJob, 'destination_conf'> & { readonly destina
 /** A job as it is read: without its destination if none of the keys opens it. */
 export type ReadJob = Omit<PlainJob, 'destination_conf'> & { readonly destination_conf: string | undefined }
 
-/** What the log push area of the API needs besides configuration and store. */
+/** Services of the log push area of the API besides configuration and store. */
 export interface LogpushServices {
   readonly vault: Vault
   /** Keys of ownership challenges, 32 bytes each, the same on every machine. The first one signs; each is valid. */

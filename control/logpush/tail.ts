@@ -1,10 +1,10 @@
 /** `edged tail`: live records of a job, a pipeline or a dataset of the scope. */
 import { Type } from 'typebox'
-import { compileJob, type CompiledJob, type JobSettings } from '../../pipelines/logpush/compiled-job.js'
+import { compileJob, type CompiledJob, type JobSettings } from '../../pipelines/logpush/settings/compiled-job.js'
 import type { Watched } from '../../pipelines/logpush/monitor.js'
 import { readFilter } from '../../pipelines/records/index.js'
 import { InvalidInput } from '../../src/core/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { socketAddress } from '../http/websocket-url.js'
@@ -40,7 +40,10 @@ export const tail = ({ logpush }: LogpushDeps): Endpoint[] => [
   }),
 ]
 
-/** Returns what a session reads. Throws InvalidInput if it names a job or pipeline that is not among `running`. */
+/**
+ * Returns the source of a session. Throws InvalidInput if the input names a job or pipeline that is not among
+ * `running`.
+ */
 export function tailSource(input: TailInput, running: readonly Watched[]): LiveSource {
   const { job, pipeline, route, dataset = 'http_requests' } = input
   if (job === undefined && pipeline === undefined)
@@ -65,7 +68,7 @@ export function tailSource(input: TailInput, running: readonly Watched[]): LiveS
   }
 }
 
-/** Compiles what a job says, for single lines, with the filter of the watcher beside its own. */
+/** Compiles the settings of a job for single lines, with the filter of the watcher in addition to the job's filter. */
 function compiled(settings: JobSettings, { fields, filter, sample }: TailInput, seed: string): CompiledJob {
   const { merge_subrequests: _merge, ...options } = asObject(settings.output_options)
   const suffix = options['record_suffix']

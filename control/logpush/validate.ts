@@ -4,7 +4,7 @@ import { orNull, strict } from '../../src/core/schema.js'
 import { DATASETS, parseLogpullOptions } from '../../pipelines/records/index.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { known } from './datasets.js'
 import type { Parts } from './jobs.js'
 import { Challenge, Destination, LogpullOptions, Verdict } from './schemas.js'
@@ -118,7 +118,7 @@ function validateOrigin(): Endpoint {
   })
 }
 
-/** What is wrong, as a response rather than as a refusal. Throws what says nothing about the input. */
+/** Returns the issues of the input as a response instead of an error. Throws errors that do not concern the input. */
 async function verdict(check: () => void | Promise<void>): Promise<{ valid: boolean; message: string }> {
   try {
     await check()

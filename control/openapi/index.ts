@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
+import { EventLoopYield, type Pause } from '../../src/core/schedule/event-loop-yield.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Endpoint } from '../http/endpoint.js'
 import { ERROR_RESPONSES, failures } from './errors.js'

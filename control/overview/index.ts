@@ -6,7 +6,7 @@ import { ruleCounts } from './rule-counts.js'
 import { traffic } from './traffic.js'
 import { tries } from './try.js'
 
-/** What the daemon has done and how it is: numbers, certificates, changes, and trial requests. */
+/** The state of the daemon: numbers, certificates, changes, and trial requests. */
 export const overview = (deps: OverviewDeps): Endpoint[] => [
   ...traffic(deps),
   ...auditEntries(deps),

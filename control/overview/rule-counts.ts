@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { RULESETS } from '../../src/core/model/ruleset.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import type { OverviewDeps } from './services.js'

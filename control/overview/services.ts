@@ -21,13 +21,14 @@ export interface TrafficPoint {
 /** State of one origin of a zone. */
 export interface OriginState {
   readonly url: string
-  readonly up: boolean
+  readonly state: 'up' | 'down' | 'unknown' | 'none'
+  readonly up: boolean | null
   readonly backup: boolean
   readonly weight: number
   readonly requests_in_flight: number
 }
 
-/** What a rule has done since the start of the daemon. */
+/** The counts of a rule since the start of the daemon. */
 export interface RuleCount {
   readonly ruleset: string
   readonly rule: string
@@ -35,7 +36,7 @@ export interface RuleCount {
   readonly failures: number
 }
 
-/** What the overview shows besides configuration and store. */
+/** Services of the overview besides configuration and store. */
 export interface OverviewServices {
   readonly traffic: {
     /** Totals of the last hour, oldest first. */

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { mayUse } from '../http/auth/access.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import type { Scope } from '../../src/core/scope.js'
-import { EventLoopYield, inSlices, type Pause } from '../../src/core/event-loop-yield.js'
+import { EventLoopYield, inSlices, type Pause } from '../../src/core/schedule/event-loop-yield.js'
 import type { OriginState, OverviewDeps, TrafficPoint, ZoneTraffic } from './services.js'
 
 const slices = new EventLoopYield()
@@ -14,7 +14,7 @@ const Totals = {
   requests: count('Finished requests.'),
   client_errors: count('Responses with status 4xx.'),
   server_errors: count('Responses with status 5xx.'),
-  markdown: count('Responses in Markdown.'),
+  markdown: count('Responses in Markdown, without errors.'),
   cache_hits: count('Responses from the cache.'),
   bytes: count('Body bytes sent to clients.'),
 }
@@ -30,7 +30,13 @@ const Overview = Type.Object({
       origins: Type.Array(
         Type.Object({
           url: Type.String(),
-          up: Type.Boolean(),
+          state: Type.Enum(['up', 'down', 'unknown', 'none'], {
+            description:
+              'unknown: no request and no health check has had a result yet. none: the zone has no origin, the URL is empty.',
+          }),
+          up: Type.Union([Type.Boolean(), Type.Null()], {
+            description: 'Null if the state is neither up nor down.',
+          }),
           backup: Type.Boolean(),
           weight: Type.Number(),
           requests_in_flight: count('Requests at the origin.'),

@@ -6,7 +6,7 @@ import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
 import { levelOf, withEtag, type Decided, type RulesetRepository, type Writer } from './ruleset-repository.js'
@@ -24,7 +24,7 @@ export function entryPoints(repository: RulesetRepository, check: RulesCheck): E
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(repository: RulesetRepository, check: RulesCheck) {
   const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
     const found = repository.entryPoint(scope, phaseOf(name).name)

@@ -9,7 +9,7 @@ import {
 import { assertNoIssues } from '../../src/core/errors.js'
 import { strict } from '../../src/core/schema.js'
 import { UNKNOWN_TIME } from '../http/context.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
@@ -55,7 +55,7 @@ function known(id: string): ErrorPageId {
   return id as ErrorPageId
 }
 
-/** Pages that replace those of the proxy. The page of a zone comes before that of its account. */
+/** Pages that replace pages of the proxy. The page of a zone takes precedence over the page of its account. */
 export function errorPages(pages: StoredPages): Endpoint[] {
   const { store } = pages.deps
   const read = { scopes, permissions: ACCESS.customPages.read } as const

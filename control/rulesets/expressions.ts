@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { strict } from '../../src/core/schema.js'
 import { check, FIELDS, FUNCTIONS, MAX_LENGTH } from '../../src/expr/index.js'
 import { PHASES } from '../../src/rules/phases.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
 
 const Place = {

@@ -1,4 +1,5 @@
 import { assertNoIssues, type Issue } from '../../src/core/errors.js'
+import { HOSTNAME } from '../../src/core/model/hostname.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ENTRY_KIND, phaseNamed } from '../../src/rules/phases.js'
 import type { RuleContext } from '../../src/rules/types.js'
@@ -77,11 +78,12 @@ export class RulesCheck {
   #refuseUnlessEntitled({ scope }: Actor, { action, action_parameters: params }: RuleInput, at: string): void {
     if (action !== 'set_config' || params?.['content_converter'] === undefined) return
     const plan = configIndex(this.#deps.config()).zones.get(scope.id)?.plan
-    if (plan === 'free')
+    // Customers' hostnames of a free zone can be converted; the action leaves its other hosts as they are.
+    if (plan === 'free' && this.#deps.store.count(HOSTNAME, scope) === 0)
       throw new ApiError(
         'notEntitled',
         `${at}/action_parameters/content_converter`,
-        `content_converter is not available on the ${plan} plan of the zone`,
+        `content_converter is not available on the ${plan} plan of a zone without custom hostnames`,
       )
   }
 }

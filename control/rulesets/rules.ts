@@ -6,7 +6,7 @@ import { PlacedRule, Position, RulePatch } from '../../src/rules/rulesets/rule-i
 import { buildTables } from '../../src/rules/rulesets/validate.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, WrittenRuleset } from './schemas.js'
 import { assertCurrent, type RulesetRepository } from './ruleset-repository.js'
@@ -14,7 +14,10 @@ import { assertCurrent, type RulesetRepository } from './ruleset-repository.js'
 const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/rules'
 
-/** Endpoints for single rules: add, change, move, delete. Each creates a ruleset version and returns all of it. */
+/**
+ * Endpoints for single rules: add, change, move, delete. Each endpoint creates a ruleset version and returns the whole
+ * ruleset.
+ */
 export function rules(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
   const context = contextOf(repository, check)
   return [createRule(context), changeRulesetRule(context), removeRulesetRule(context)]
@@ -22,7 +25,7 @@ export function rules(repository: RulesetRepository, check: RulesCheck): Endpoin
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(repository: RulesetRepository, check: RulesCheck) {
   return { repository, check }
 }
@@ -133,7 +136,7 @@ function apart(body: unknown): { members: Readonly<Record<string, unknown>>; pos
   return { members, position: { value: position as Position | undefined, issues } }
 }
 
-/** Returns the result of `check`. Throws its issues together with those of the position. */
+/** Returns the result of `check`. Throws its issues together with the issues of the position. */
 function checked<T>({ issues }: Place, check: () => T): T {
   try {
     const result = check()

@@ -1,4 +1,4 @@
-import { EventLoopYield } from '../../src/core/event-loop-yield.js'
+import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
 import { newId } from '../../src/core/ids.js'
 import {
   ENTRY_POINTS,

@@ -5,7 +5,7 @@ import { ENTRY_KIND, kindsOf, phaseNamed, type Level } from '../../src/rules/pha
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
 import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import {
   DryRun,
@@ -35,7 +35,7 @@ export function wholes(repository: RulesetRepository, check: RulesCheck): Endpoi
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(repository: RulesetRepository, check: RulesCheck) {
   return { repository, check }
 }

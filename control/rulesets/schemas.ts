@@ -70,7 +70,7 @@ export const RulesetResult = Type.Unsafe<Ruleset>(Type.Object({ ...summary, rule
 /** The result of a write: the current ruleset; null for a dry run. */
 export const WrittenRuleset = Type.Unsafe<Ruleset | null>(RulesetResult)
 
-/** Returns a ruleset, or an older version of it, without its rules. */
+/** Returns a version of a ruleset without its rules. */
 export const summaryOf = (
   { id, name, kind, phase }: Ruleset,
   { version, last_updated, description }: RulesetVersion,

@@ -1,6 +1,6 @@
 import { digestOfJson } from '../../src/core/digest.js'
-import type { Pause } from '../../src/core/event-loop-yield.js'
-import { frozenJson } from '../../src/core/frozen-json.js'
+import type { Pause } from '../../src/core/schedule/event-loop-yield.js'
+import { frozenJson } from '../../src/core/json/frozen-json.js'
 import type { Rule, Ruleset, RulesetVersion, StoredRuleset } from '../../src/core/model/ruleset.js'
 
 /** Rules that are serialized between two pauses. */

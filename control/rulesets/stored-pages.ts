@@ -17,7 +17,7 @@ interface FetchedPage {
   readonly bytes: Buffer
 }
 
-/** What the stored pages need of the daemon. */
+/** Dependencies of the stored pages. */
 export interface StoredPagesDeps extends ControlDeps {
   /** Gets a page that an API user names. Rejects with the reason, which that user may read. */
   readonly fetchPage: (url: URL, maxBytes: number) => Promise<FetchedPage>
@@ -27,7 +27,7 @@ export interface StoredPagesDeps extends ControlDeps {
 const MAX_FETCHES = 16
 const TYPES: ReadonlySet<string> = new Set(PAGE_TYPES)
 
-/** Fetches pages that replace errors, and counts what a scope has stored. */
+/** Fetches pages that replace errors, and counts the stored pages of a scope. */
 export class StoredPages {
   readonly deps: StoredPagesDeps
   readonly edits = new KeyedEdits('pagesBusy')

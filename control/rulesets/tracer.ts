@@ -105,7 +105,7 @@ const GEO_FIELDS = {
 
 /** Dependencies of the request tracer. */
 export interface TracerDeps {
-  /** Runs the rules in force on a request; undefined if no zone of the account serves its host. */
+  /** Runs the rules in force on a request. Returns undefined if no zone of the account serves its host. */
   readonly trace: (accountId: string, request: TraceRequest) => TraceResult | undefined
 }
 

@@ -3,7 +3,7 @@ import type { StoredRuleset } from '../../src/core/model/ruleset.js'
 import type { Stored } from '../../src/core/store.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { DryRun, RulesetResult, RulesetSummary, summaryOf } from './schemas.js'
 import type { RulesetRepository } from './ruleset-repository.js'
 

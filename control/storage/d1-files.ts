@@ -16,7 +16,7 @@ import {
   type Endpoint,
 } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { PREFIX } from '../http/prefix.js'
 import { ownUrl } from '../http/websocket-url.js'
 import { DATABASE, opened, toApiError, type QueryDeps } from './d1-query.js'

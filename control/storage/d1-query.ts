@@ -3,9 +3,10 @@ import type { Scope } from '../../src/core/scope.js'
 import { strict } from '../../src/core/schema.js'
 import { SqlError, type ArrayRows, type Databases, type ObjectRows } from '../../src/workers/runtime/databases.js'
 import { DataAway } from '../../src/workers/runtime/data-homes.js'
+import { DatabasesBusy, QueryStopped } from '../../src/workers/runtime/query-line.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 
 export const DATABASE = '/d1/database/:database_id'
 const MAX_BODY_BYTES = 10 * 1024 * 1024
@@ -27,7 +28,7 @@ const Queries = Type.Object(
 const Result = Type.Object({ success: Type.Boolean(), results: Type.Unknown(), meta: Type.Object({}) })
 
 export interface QueryDeps {
-  /** Undefined: this server runs no Workers, and databases need the same runtime. */
+  /** Returns undefined if this server runs no Workers, because databases need the same runtime. */
   readonly databases: () => Databases | undefined
   /** Throws if the account has no such database. */
   readonly assertDatabase: (scope: Scope, id: string) => void
@@ -85,5 +86,8 @@ async function run<R>(
 export function toApiError(error: unknown): never {
   if (error instanceof DataAway)
     throw new ApiError('unavailable', undefined, { message: error.message, headers: { 'retry-after': '5' } })
+  if (error instanceof QueryStopped) throw new ApiError('queryStopped', undefined, error.message)
+  if (error instanceof DatabasesBusy)
+    throw new ApiError('databasesBusy', undefined, { message: error.message, headers: { 'retry-after': '5' } })
   throw error instanceof SqlError ? new ApiError('badDatabase', undefined, error.message) : error
 }

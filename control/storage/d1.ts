@@ -10,7 +10,7 @@ import { d1Queries } from './d1-query.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 
 const PATH = '/d1/database'
@@ -85,7 +85,7 @@ export function d1(
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(
   deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined },
 ) {

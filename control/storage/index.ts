@@ -42,7 +42,7 @@ export function storage(
   ]
 }
 
-/** What bindings of Workers point at and what is encrypted: secrets, and connections to databases. */
+/** Encrypted targets of bindings of Workers: secrets, and connections to databases. */
 export function sealedStorage(deps: ControlDeps & { readonly vault: () => Vault }): Endpoint[] {
   const stores = secretStores(deps)
   return [...secretsStores(deps, stores), ...storeSecrets(deps, stores), ...hyperdrive(deps)]

@@ -1,9 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
+import { Type } from 'typebox'
+import { pointerToken } from '../../src/core/schema.js'
+import { UploadRefused } from '../../src/workers/upload-errors.js'
+import { unflatten } from '../../src/workers/upload/form-metadata.js'
 import { ApiError } from '../http/errors.js'
 import { KV_LIMITS } from '../../src/workers/storage/key-values.js'
 
+const MAX_PARTS = 100
+/** More than metadata may have, so that its own message says so. */
+const MAX_FIELD_BYTES = 16 * KV_LIMITS.metadata
 /** Bytes of bodies that are being read, all together. */
 const MAX_BUFFERED_BYTES = 256 * 1024 * 1024
 let held = 0
@@ -32,13 +39,13 @@ export async function sentValue(request: IncomingMessage): Promise<SentValue> {
 }
 
 async function fromForm(request: IncomingMessage, type: string, pieces: Pieces): Promise<SentValue> {
-  let metadata: string | undefined
+  const fields: Field[] = []
   let found = false
   const form = new Busboy({
     headers: { 'content-type': type },
     // A file arrives in pieces; a field is decoded as one text.
     isPartAFile: (name) => name === 'value',
-    limits: { parts: 4, headerPairs: 20, fieldSize: KV_LIMITS.value + 1, fileSize: KV_LIMITS.value + 1 },
+    limits: { parts: MAX_PARTS, headerPairs: 20, fieldSize: MAX_FIELD_BYTES, fileSize: KV_LIMITS.value + 1 },
   })
   const refused = new Promise<never>((_resolve, reject) => {
     const take = (piece: Buffer): void => {
@@ -48,15 +55,20 @@ async function fromForm(request: IncomingMessage, type: string, pieces: Pieces):
         reject(error)
       }
     }
-    form.on('file', (name, file) => {
+    form.on('file', (_name, file) => {
       file.on('error', reject)
-      if (name !== 'value') return void file.resume()
+      if (found) reject(new ApiError('badValue', '/value', 'is given twice'))
       found = true
       file.on('data', take)
     })
     form.on('field', (name, text) => {
-      if (name === 'metadata') metadata = text
+      if (name === 'metadata' || name.startsWith('metadata[')) fields.push({ name, text })
+      else
+        reject(
+          new ApiError('badValue', `/${pointerToken(name)}`, 'is not a field of this form: it has value and metadata'),
+        )
     })
+    form.on('partsLimit', () => reject(new ApiError('badBody', undefined, `a form has at most ${MAX_PARTS} parts`)))
     form.on('error', reject)
     request.once('error', reject)
   })
@@ -66,10 +78,39 @@ async function fromForm(request: IncomingMessage, type: string, pieces: Pieces):
     request.unpipe(form)
   }
   if (!found) throw new ApiError('badValue', '/value', 'is required')
+  const metadata = metadataOf(fields)
   return { bytes: pieces.whole(), ...(metadata !== undefined && { metadata }) }
 }
 
-/** Bytes of one body, counted against what one value and all bodies may have. */
+interface Field {
+  readonly name: string
+  readonly text: string
+}
+
+/** Returns the JSON of the metadata: one field, or a field for each of its members as in `metadata[tag]`. */
+function metadataOf(fields: readonly Field[]): string | undefined {
+  const [first] = fields
+  if (!first) return undefined
+  if (first.name === 'metadata' && fields.length === 1) return first.text
+  if (fields.some(({ name }) => name === 'metadata')) throw new ApiError('badValue', '/metadata', 'is given twice')
+  try {
+    const members = fields.map(({ name, text }) => ({ name, bytes: Buffer.from(text) }))
+    return JSON.stringify(unflatten('metadata', members, Type.Unknown()), (_name, value: unknown) => typed(value))
+  } catch (error) {
+    if (error instanceof UploadRefused) throw new ApiError('badValue', '/metadata', error.message)
+    throw error
+  }
+}
+
+/** Returns the number or boolean that a text represents: clients send all values of a form as texts. */
+function typed(value: unknown): unknown {
+  if (value === 'true' || value === 'false') return value === 'true'
+  return typeof value === 'string' && String(Number(value)) === value && Number.isFinite(Number(value))
+    ? Number(value)
+    : value
+}
+
+/** Bytes of one body, counted against the limits of one value and of all bodies. */
 class Pieces {
   readonly #pieces: Buffer[] = []
   #size = 0

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { Type } from 'typebox'
-import { EventLoopYield, type Pause } from '../../src/core/event-loop-yield.js'
-import { parseScanned, scanJson } from '../../src/core/json-slices.js'
+import { EventLoopYield, type Pause } from '../../src/core/schedule/event-loop-yield.js'
+import { parseScanned, scanJson } from '../../src/core/json/json-slices.js'
 import { strict } from '../../src/core/schema.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { JsonText, LongText } from '../http/json-text.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { keyIssues, put, reject, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
@@ -74,7 +74,7 @@ export function kvBulk(
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) {
   const row = { scopes, result: Done, refusal: 'badValue' } as const
   return { clock, namespaces, values, row }

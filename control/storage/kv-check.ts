@@ -19,7 +19,7 @@ export interface Terms {
   readonly metadata?: unknown
 }
 
-/** What is wrong with a key; `pointer` leads to it. */
+/** Returns the issues of a key. `pointer` leads to the key. */
 export function keyIssues(key: string, pointer: string): Issue[] {
   if (key === '.' || key === '..') return [{ pointer, message: 'must not be . or ..' }]
   const bytes = Buffer.byteLength(key)
@@ -27,7 +27,7 @@ export function keyIssues(key: string, pointer: string): Issue[] {
   return [{ pointer, message: `must be 1 to ${KV_LIMITS.key} bytes` }]
 }
 
-/** What is wrong with terms; `now` in milliseconds. */
+/** Returns the issues of terms. `now` is in milliseconds. */
 export function termIssues({ expiration, expiration_ttl, metadata }: Terms, now: number, pointer: string): Issue[] {
   const issues: Issue[] = []
   if (expiration_ttl !== undefined && expiration_ttl < MIN_SECONDS)
@@ -39,7 +39,7 @@ export function termIssues({ expiration, expiration_ttl, metadata }: Terms, now:
   return issues
 }
 
-/** What a value of these terms is stored with. Seconds to live win over a time. */
+/** Returns the stored members of a value with these terms. Seconds to live win over a time. */
 export function stay({ expiration, expiration_ttl, metadata }: Terms, now: number): Omit<NewValue, 'key' | 'bytes'> {
   const until = expiration_ttl === undefined ? expiration : Math.floor(now / 1000) + expiration_ttl
   return {

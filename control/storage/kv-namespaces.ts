@@ -6,7 +6,7 @@ import type { KeyValues } from '../../src/workers/storage/key-values.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 
 const NAMESPACES = '/storage/kv/namespaces'
@@ -50,7 +50,7 @@ export function kvNamespaces(namespaces: NamespaceRepository, values: KeyValues)
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(namespaces: NamespaceRepository, values: KeyValues) {
   const row = { scopes, refusal: 'badNamespace' } as const
   return { namespaces, row, values }

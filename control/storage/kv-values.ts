@@ -4,7 +4,7 @@ import type { KeyValues } from '../../src/workers/storage/key-values.js'
 import { FileResponse, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { assertNotHostile } from '../http/json-limits.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { sentValue } from './kv-body.js'
 import { found, keyIssues, put, reject, stay, termIssues } from './kv-check.js'
@@ -31,7 +31,7 @@ export function kvValues(
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) {
   return { namespaces, values, clock }
 }

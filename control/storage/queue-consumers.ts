@@ -7,7 +7,7 @@ import type { Scope } from '../../src/core/scope.js'
 import { QUEUE_LIMITS } from '../../src/workers/storage/queues.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { whole } from '../http/paging.js'
 import { audited } from '../resources/audit.js'
 import type { ControlDeps } from '../http/context.js'
@@ -65,7 +65,7 @@ export function queueConsumers(deps: ControlDeps, queues: QueueRepository): Endp
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store, clock }: ControlDeps, queues: QueueRepository) {
   const stored = (scope: Scope, queueId: string, id: string) => {
     const found = store.get(QUEUE_CONSUMERS, scope, queueId)

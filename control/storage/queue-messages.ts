@@ -11,7 +11,7 @@ import {
 } from '../../src/workers/storage/queues.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { QUEUE, type QueueRepository } from './queues.js'
 
@@ -62,7 +62,7 @@ export function queueMessages(deps: ControlDeps, repository: QueueRepository, qu
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store }: ControlDeps, repository: QueueRepository, queues: Queues) {
   const metrics = (scope: Scope, { id }: StoredQueue): Static<typeof Metrics> => {
     const { count, bytes, oldest } = queues.metrics(scope, id)

@@ -13,7 +13,7 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { QUEUE_LIMITS, type Queues } from '../../src/workers/storage/queues.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import type { ControlDeps } from '../http/context.js'
@@ -110,7 +110,7 @@ export function queueEndpoints(deps: ControlDeps, repository: QueueRepository, q
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store, clock }: ControlDeps, repository: QueueRepository, queues: Queues) {
   const shown = (scope: Scope, queue: StoredQueue): Static<typeof Queue> => {
     const producers = producersOf(store, scope, queue.name)

@@ -21,7 +21,7 @@ import {
   type Endpoint,
 } from '../http/endpoint.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { CLASSES, headerOf, jurisdictionOf } from './r2.js'
 
@@ -74,7 +74,7 @@ export function r2Objects(deps: ControlDeps, objects: Objects): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store }: ControlDeps, objects: Objects) {
   const bucketOf = ({ scope, request, params }: Call<'bucket_name'>): string => {
     const id = bucketId(jurisdictionOf(request), params.bucket_name)

@@ -8,7 +8,7 @@ import type { Objects } from '../../src/workers/storage/objects.js'
 import { audited, auditOf } from '../resources/audit.js'
 import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 
@@ -63,7 +63,7 @@ export function r2(deps: ControlDeps, objects: Objects): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store, clock }: ControlDeps, objects: Objects) {
   const room = new QuotaReservation()
   const stored = (scope: Scope, request: IncomingMessage, name: string) => {

@@ -3,14 +3,17 @@ import { newId } from '../../src/core/ids.js'
 import {
   SECRET_STORE_NAMES,
   SECRET_STORES,
+  secretName,
+  STORE_SECRET_NAMES,
   STORE_SECRETS,
   type StoredSecretStore,
 } from '../../src/core/model/secrets-store.js'
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
+import type { Write } from '../../src/core/store.js'
 import { ApiError } from '../http/errors.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import type { ControlDeps } from '../http/context.js'
@@ -110,13 +113,20 @@ export function secretsStores({ store, clock }: ControlDeps, stores: SecretStore
       method: 'delete',
       path: `${PATH}/:store_id`,
       permissions: ACCESS.secretsStore.write,
-      summary: 'Delete a store of secrets that is empty',
+      summary: 'Delete a store of secrets',
+      query: Type.Object({
+        force: Type.Boolean({ default: false, description: 'With its secrets. Else the store must be empty.' }),
+      }),
       result: StoreResponse,
       async handle(call) {
-        const { scope, params } = call
-        const used = store.list(STORE_SECRETS, scope).some(({ value }) => value.store_id === params.store_id)
-        if (used) throw new ApiError('secretStoreNotEmpty')
-        return shown(scope)(await stores.remove(call, params.store_id))
+        const { scope, params, query } = call
+        const secrets = store.list(STORE_SECRETS, scope).filter(({ value }) => value.store_id === params.store_id)
+        if (secrets.length > 0 && !query.force) throw new ApiError('secretStoreNotEmpty')
+        const removals = secrets.flatMap(({ id, value }): Write[] => [
+          { kind: STORE_SECRETS, scope, id, value: undefined },
+          { kind: STORE_SECRET_NAMES, scope, id: secretName(value.store_id, value.name), value: undefined },
+        ])
+        return shown(scope)(await stores.remove(call, params.store_id, () => removals))
       },
     }),
     endpoint({

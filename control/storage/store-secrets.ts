@@ -6,7 +6,7 @@ import type { Scope } from '../../src/core/scope.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
 import { ApiError } from '../http/errors.js'
 import { ACCOUNT_ONLY, ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import type { Actor } from '../resources/audit.js'
@@ -68,7 +68,7 @@ type Context = ReturnType<typeof contextOf>
 
 const aad = (scope: Scope, id: string): string => secretOf(STORE_SECRETS, scope, id)
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores) {
   const secrets = new NamedRepository<StoredSecret>(deps, {
     kind: STORE_SECRETS,

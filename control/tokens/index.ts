@@ -13,8 +13,9 @@ import { configIndex, sha256 } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
-import { PERMISSION_NAMES, permissionId } from '../http/auth/permissions.js'
+import { PERMISSION_NAMES, permissionId } from '../http/permissions.js'
 import { conditionIssues } from '../http/auth/token-condition.js'
+import { excessOf } from '../http/auth/token-limits.js'
 import { foreignResources, grantsIn, resourceIssues, within } from '../http/auth/policies.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
@@ -44,7 +45,7 @@ const OWNERS = [
 
 type Owner = (typeof OWNERS)[number]
 
-/** API tokens in the store. Those of the configuration are not listed and cannot be changed here. */
+/** API tokens in the store. Tokens of the configuration are not listed and cannot be changed here. */
 export function tokens(deps: ControlDeps): Endpoint[] {
   const context = contextOf(deps)
   return OWNERS.flatMap((owner) => [
@@ -58,9 +59,11 @@ export function tokens(deps: ControlDeps): Endpoint[] {
   ])
 }
 
+type Author = Pick<Call, 'caller' | 'credentials' | 'scope'>
+
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ config, store, clock }: ControlDeps) {
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
@@ -89,15 +92,31 @@ function contextOf({ config, store, clock }: ControlDeps) {
     )
   }
 
-  /** Returns the policies as stored. Throws if they are not valid, or exceed those of the caller. */
-  const policiesOf = (call: Pick<Call, 'caller' | 'scope'>, body: CreateInput): TokenPolicy[] => {
+  const mayGive = ({ caller, scope }: Author, policies: readonly TokenPolicy[]): boolean =>
+    within(caller.grants, grantsIn(scope, policies), configIndex(config()))
+
+  /** Returns the policies as stored. Throws if they are not valid, or the token would exceed the caller. */
+  const policiesOf = (call: Author, body: CreateInput): TokenPolicy[] => {
     assertNoIssues(furtherIssues(call, body))
     const { policies } = read(body)
-    if (!within(call.caller.grants, grantsIn(call.scope, policies), configIndex(config())))
-      throw new ApiError('notYours', '/policies')
+    if (!mayGive(call, policies)) throw new ApiError('notYours', '/policies')
+    const excess = excessOf(call.credentials, body)
+    if (excess) throw new ApiError('notYours', excess.pointer, excess.message)
     return policies
   }
-  return { store, clock, stored, room, furtherIssues, policiesOf, config, edits }
+
+  /** Throws if a stored token exceeds the caller, who may then not change it. */
+  const assertWithin = (call: Author, token: Token): void => {
+    if (!mayGive(call, token.policies) || excessOf(call.credentials, token))
+      throw new ApiError('notYours', undefined, 'a token cannot change one that may do more than itself')
+  }
+
+  const storedWithin = (call: Author, id: string): Stored<Token> => {
+    const found = stored(call.scope, id)
+    assertWithin(call, found.value)
+    return found
+  }
+  return { store, clock, stored, storedWithin, assertWithin, room, furtherIssues, policiesOf, edits }
 }
 
 function listTokens({ store, clock }: Context, { scopes, path, readers }: Owner): Endpoint {
@@ -194,7 +213,10 @@ function createToken(
   })
 }
 
-function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, path, writers }: Owner): Endpoint {
+function replaceToken(
+  { store, clock, stored, assertWithin, policiesOf }: Context,
+  { scopes, path, writers }: Owner,
+): Endpoint {
   return endpoint({
     method: 'put',
     path: `${path}/:token_id`,
@@ -212,8 +234,10 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
         TOKEN,
         scope,
         id,
-        (old) =>
-          old && {
+        (old) => {
+          if (!old) return undefined
+          assertWithin(call, old)
+          return {
             id,
             name,
             hash: old.hash,
@@ -224,7 +248,8 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
             ...(expires_on !== undefined && { expires_on }),
             ...(not_before !== undefined && { not_before }),
             ...(condition !== undefined && { condition }),
-          },
+          }
+        },
         auditOf(clock, call, { kind: TOKEN, scope, id }),
       )
       if (!after) throw new ApiError('noSuchToken')
@@ -233,7 +258,10 @@ function replaceToken({ store, clock, stored, policiesOf }: Context, { scopes, p
   })
 }
 
-/** Returns policies with the ids that equal ones had: a PUT of what was read changes nothing. */
+/**
+ * Returns policies with the ids of equal policies in `before`. So a PUT of policies that were read before changes
+ * nothing.
+ */
 function withKnownIds(policies: readonly TokenPolicy[], before: readonly TokenPolicy[]): TokenPolicy[] {
   const left = [...before]
   return policies.map((policy) => {
@@ -243,7 +271,7 @@ function withKnownIds(policies: readonly TokenPolicy[], before: readonly TokenPo
   })
 }
 
-function rollToken({ config, store, clock, stored }: Context, { scopes, path, writers }: Owner): Endpoint {
+function rollToken({ store, clock, storedWithin }: Context, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'put',
     path: `${path}/:token_id/value`,
@@ -255,9 +283,7 @@ function rollToken({ config, store, clock, stored }: Context, { scopes, path, wr
     result: Type.String({ description: 'The token itself. It is shown only once.' }),
     async handle(call) {
       const { scope } = call
-      const { id, version, value: before } = stored(scope, call.params.token_id)
-      if (!within(call.caller.grants, grantsIn(scope, before.policies), configIndex(config())))
-        throw new ApiError('notYours')
+      const { id, version, value: before } = storedWithin(call, call.params.token_id)
       const secret = newSecret()
       const after = { ...before, hash: sha256(secret), modified_on: new Date(clock.now()).toISOString() }
       await store.batch(
@@ -271,7 +297,7 @@ function rollToken({ config, store, clock, stored }: Context, { scopes, path, wr
   })
 }
 
-function removeToken({ store, clock, edits, stored }: Context, { scopes, path, writers }: Owner): Endpoint {
+function removeToken({ store, clock, edits, storedWithin }: Context, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'delete',
     path: `${path}/:token_id`,
@@ -283,7 +309,7 @@ function removeToken({ store, clock, edits, stored }: Context, { scopes, path, w
       const { scope } = call
       const id = call.params.token_id
       await edits.run(id, async () => {
-        const { version, value: before } = stored(scope, id)
+        const { version, value: before } = storedWithin(call, id)
         await store.batch(
           ...audited(clock, call, { kind: TOKEN, scope, id, before, ifVersion: version }, [
             { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },

@@ -38,7 +38,7 @@ export const CreateInput = Type.Object(
 
 export type CreateInput = Static<typeof CreateInput>
 
-/** Members that replace those of a token. */
+/** Members that replace members of a token. */
 export const UpdateInput = Type.Object(
   { ...CreateInput.properties, status: Type.Optional(Type.Enum(['active', 'disabled'])) },
   strict,

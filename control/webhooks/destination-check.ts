@@ -5,7 +5,10 @@ import { ApiError } from '../http/errors.js'
 
 const POINTER = '/destination_url'
 
-/** Returns the issues of a destination URL: those of its form, else that its address is not allowed. */
+/**
+ * Returns the issues of the form of a destination URL. If there are none, returns an issue if its address is not
+ * allowed.
+ */
 export async function urlIssues(egress: Pick<Egress, 'check'>, text: string): Promise<readonly Issue[]> {
   try {
     await assertReachable(egress, text)

@@ -36,7 +36,7 @@ export interface Given {
 /** Instances as stored, each with its finding. */
 export type Seen = readonly (readonly [StoredFinding, StoredInstance])[]
 
-/** What one request stores together. */
+/** The findings that one request stores together. */
 export interface Part {
   readonly given: readonly Given[]
   readonly instances: number
@@ -70,7 +70,7 @@ class Draft {
   newFindings = 0
   newInstances = 0
 
-  /** Adds what a later part changes. */
+  /** Adds the changes of a later part. */
   add(part: Draft): void {
     for (const [id, row] of part.findings) this.findings.set(id, row)
     for (const [id, row] of part.instances) this.instances.set(id, row)
@@ -173,7 +173,7 @@ export class FindingBatches {
     return outcomes
   }
 
-  /** Adds to `draft` what a part changes after `all`, the parts before it. Throws `conflict`. */
+  /** Adds the changes of a part to `draft`. The changes apply after `all`, the parts before it. Throws `conflict`. */
   #decide(scope: Scope, now: number, given: readonly Given[], drafts: Drafts): Seen {
     const { draft } = drafts
     const at = new Date(now).toISOString()
@@ -249,7 +249,7 @@ export class FindingBatches {
   }
 }
 
-/** The changes of a part, and those of the parts of the same batch before it. */
+/** The changes of a part, and the changes of the earlier parts of the same batch. */
 interface Drafts {
   readonly draft: Draft
   readonly all: Draft

@@ -5,7 +5,7 @@ import type { ControlDeps } from '../http/context.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { POSTURE } from './services.js'
 
 const PATH = `${POSTURE}/finding_types`

@@ -9,7 +9,7 @@ import type { KeyedEdits } from '../resources/keyed-edits.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import { chosenFindings, chosenInstances, type Summed } from './finding-list.js'
@@ -66,7 +66,7 @@ export function findings(deps: PostureDeps, repository: WebhookRepository, edits
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits) {
   const { store, posture } = deps
   const index = new FindingIndex(store)

@@ -8,6 +8,7 @@ import { findings } from './findings.js'
 import { ingest } from './ingest.js'
 import { jobs } from './jobs.js'
 import { policies } from './policies.js'
+import { signingSecrets } from './signing-secrets.js'
 import { webhooks } from './webhooks.js'
 
 /** Endpoints of posture findings, policies, webhooks and deliveries. */
@@ -16,6 +17,7 @@ export function posture(deps: PostureDeps): Endpoint[] {
   const edits = new KeyedEdits()
   return [
     ...webhooks(deps, repository),
+    ...signingSecrets(),
     ...jobs(deps, repository),
     ...ingest(deps, new FindingBatches(deps, edits)),
     ...findings(deps, repository, edits),

@@ -1,17 +1,21 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
+import { assertInvalid, IntakeLimit, withStored } from '../../src/core/schedule/intake-limits.js'
+import type { Pause } from '../../src/core/schedule/event-loop-yield.js'
 import { FindingAsRead, findingFrom, FindingInput, MAX_FINDING_BYTES } from '../../src/core/model/finding.js'
 import { issuesOf } from '../../src/core/schema.js'
+import { ApiError } from '../http/errors.js'
+import { IngestRequests } from '../http/ingest-requests.js'
 import { bodyLines } from '../http/line-body.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { assertNotHostile } from '../http/json-limits.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { PostureDeps } from './services.js'
 import type { FindingBatches } from './finding-batches.js'
 import { FindingWriter } from './finding-writer.js'
 
-/** Maximum size of a decompressed request body. */
-const MAX_BODY_BYTES = 1024 * 1024 * 1024
+/** Each request buffers a part of up to 4 MiB. */
+const LIMITS = { total: 256, perAccount: 192 }
 /** Maximum number of rejected lines that a response lists. */
 const MAX_REJECTED = 1000
 /** Maximum number of issues that a response lists per line. */
@@ -38,6 +42,7 @@ class BadLine extends Error {
 
 /** Endpoint that ingests findings. */
 export function ingest(deps: PostureDeps, batches: FindingBatches): Endpoint[] {
+  const requests = new IngestRequests('findingsBusy', LIMITS)
   return [
     endpoint({
       method: 'post',
@@ -55,23 +60,50 @@ export function ingest(deps: PostureDeps, batches: FindingBatches): Endpoint[] {
       result: IngestResult,
       async handle({ scope, request }) {
         const intake = new FindingWriter(deps, batches, scope)
-        const rejected: { line: number; message: string }[] = []
-        let more = 0
-        for await (const { line, bytes } of bodyLines(request, { bodyBytes: MAX_BODY_BYTES })) {
-          try {
-            await take(intake, bytes)
-          } catch (error) {
-            if (!(error instanceof BadLine)) throw error
-            if (rejected.length < MAX_REJECTED) rejected.push({ line, message: error.message })
-            else more += 1
+        const rejected = new Rejected()
+        let through = 0
+        const read = async (pause: Pause) => {
+          for await (const { line, bytes } of bodyLines(request, { pause })) {
+            through = line
+            try {
+              await take(intake, bytes)
+            } catch (error) {
+              if (!(error instanceof BadLine)) throw error
+              rejected.add(line, error.message)
+            }
           }
         }
+        try {
+          await requests.run(scope.id, read)
+        } catch (error) {
+          if (!(error instanceof IntakeLimit)) throw error
+          await intake.flush()
+          throw new ApiError(error.limit === 'invalid' ? 'invalid' : 'tooLarge', undefined, {
+            message: withStored(error.message, through, 'findings'),
+            meta: { accepted: intake.accepted, rejected: rejected.listed },
+          })
+        }
         await intake.flush()
+        const { listed, more } = rejected
         const messages = more > 0 ? [{ code: 10000, message: `${more} more lines were rejected` }] : []
-        return new ApiResponse({ accepted: intake.accepted, rejected }, { messages })
+        return new ApiResponse({ accepted: intake.accepted, rejected: listed }, { messages })
       },
     }),
   ]
+}
+
+/** Lines of a request that were rejected. */
+class Rejected {
+  readonly listed: { line: number; message: string }[] = []
+  /** Number of lines that are not listed. */
+  more = 0
+
+  /** Throws IntakeLimit if there are too many. */
+  add(line: number, message: string): void {
+    if (this.listed.length < MAX_REJECTED) this.listed.push({ line, message })
+    else this.more++
+    assertInvalid(this.listed.length + this.more)
+  }
 }
 
 /** Ingests the finding of one line completely or throws. */

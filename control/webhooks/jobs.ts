@@ -7,7 +7,7 @@ import type { Scope } from '../../src/core/scope.js'
 import { assetOf, deliveryOf, type Sender } from '../../src/webhooks/payload.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { Caller } from '../http/context.js'
 import { JobBatches } from './job-batches.js'
 import type { WebhookRepository } from './webhook-repository.js'
@@ -34,7 +34,7 @@ export function jobs(deps: PostureDeps, repository: WebhookRepository): Endpoint
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: PostureDeps, repository: WebhookRepository) {
   const deliveries = () => deps.posture().deliveries
 
@@ -77,6 +77,7 @@ function listJobs({ deliveries }: Context): Endpoint {
     permissions: ACCESS.webhooks.read,
     summary: 'List the jobs of an account, the newest first',
     query: JobQuery,
+    isOwn: true,
     result: Type.Array(JobResult),
     handle({ scope, query: { page, per_page, ...filter } }) {
       const { jobs, total } = deliveries().list(scope, filter, (page - 1) * per_page, per_page)
@@ -96,6 +97,7 @@ function readJob({ job }: Context): Endpoint {
     permissions: ACCESS.webhooks.read,
     summary: 'Read a job with its attempts',
     query: JobInclude,
+    isOwn: true,
     result: JobWithTries,
     handle: ({ scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
   })

@@ -7,7 +7,7 @@ import { audited } from '../resources/audit.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
@@ -30,7 +30,7 @@ export function policies(deps: PostureDeps, repository: WebhookRepository): Endp
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: PostureDeps, repository: WebhookRepository) {
   const { store, clock, posture } = deps
   const edits = new KeyedEdits()

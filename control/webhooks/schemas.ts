@@ -35,7 +35,8 @@ const Credentials = {
       minLength: 1,
       maxLength: MAX_SECRET_LENGTH,
       description:
-        'Of HMAC-Signing, instead of headers: base64 after whsec_, or printable ASCII. Never returned. In an update, ' +
+        'Of HMAC-Signing, instead of headers: base64 after whsec_, or printable ASCII, of at least 16 random bytes (a ' +
+        'shorter one gets message 10910). Never returned. In an update, ' +
         'absent retains the stored one; a replaced secret signs beside the new one for 24 hours.',
     }),
   ),

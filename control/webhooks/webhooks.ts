@@ -1,11 +1,12 @@
 import { Type, type Static } from 'typebox'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint, type GivenBody } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, type Endpoint, type GivenBody } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import { notPublicHere } from './destination-check.js'
+import { secretMessages } from './signing-secrets.js'
 import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult } from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks`
@@ -26,7 +27,7 @@ export function webhooks(deps: PostureDeps, repository: WebhookRepository): Endp
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ posture }: PostureDeps, repository: WebhookRepository) {
   return { repository, posture }
 }
@@ -55,7 +56,8 @@ function createWebhook({ repository }: Context): Endpoint {
     result: WebhookResult,
     refusal: 'badWebhook',
     further: ({ scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
-    handle: async (call) => shown(await repository.create(call, call.body)),
+    handle: async (call) =>
+      new ApiResponse(shown(await repository.create(call, call.body)), { messages: secretMessages(call.body) }),
   })
 }
 
@@ -84,7 +86,10 @@ function replaceWebhook({ repository }: Context): Endpoint {
     refusal: 'badWebhook',
     further: ({ scope, params, body }, given) =>
       repository.issues(scope, withCredentials(body, given), params.webhook_id),
-    handle: async (call) => shown(await repository.update(call, call.params.webhook_id, call.body)),
+    handle: async (call) =>
+      new ApiResponse(shown(await repository.update(call, call.params.webhook_id, call.body)), {
+        messages: secretMessages(call.body),
+      }),
   })
 }
 
@@ -114,7 +119,8 @@ function evaluateNew({ posture, repository }: Context): Endpoint {
     further: ({ scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
     async handle({ scope, body }) {
       const destination = await repository.candidate(scope, body)
-      return await notPublicHere(async () => await posture().tester.evaluate(destination))
+      const result = await notPublicHere(async () => await posture().tester.evaluate(destination))
+      return new ApiResponse(result, { messages: secretMessages(body) })
     },
   })
 }

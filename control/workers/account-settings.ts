@@ -3,7 +3,7 @@ import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-rout
 import { strict } from '../../src/core/schema.js'
 import { auditOf } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 
 const PATH = '/workers/account-settings'

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
-import { reject } from '../../src/workers/upload/errors.js'
+import { reject } from '../../src/workers/upload-errors.js'
 import { PART_TYPES, readDocument, uploadedFiles, type FormPart } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { metadataIssues } from '../../src/workers/metadata/check.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { assertNotHostile } from '../http/json-limits.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { withForm } from './services/multipart.js'
 import { partIssues } from './services/part-bindings.js'
@@ -29,7 +29,7 @@ const Form = Type.Object(
   },
 )
 
-/** New code for a script, all else of which stays. */
+/** New code for a script. Everything else in the script stays. */
 export function contentUpdate(deps: WorkersDeps): Endpoint[] {
   const context = contextOf(deps)
   return [replaceContent(context)]
@@ -37,9 +37,9 @@ export function contentUpdate(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
-  /** The metadata of a form; none means what the headers say. */
+  /** Reads the metadata of a form. Headers name the main part if the metadata does not. */
   const read = (call: Call, parts: readonly FormPart[]) => {
     const { upload, quotas } = deps.workers().limits()
     const given = readDocument(parts, { name: 'metadata', schema: Metadata, max: upload.metadata_bytes })

@@ -3,9 +3,9 @@ import { Type } from 'typebox'
 import type { Scope } from '../../src/core/scope.js'
 import { ACCOUNT_ONLY as scopes, FileResponse, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 
 const PATH = '/workers/scripts/:script_name'
 

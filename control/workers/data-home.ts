@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { WORKER_DATA_HOMES, WORKER_DATA_ID, WORKER_DATA_LEASES } from '../../src/core/model/worker-data.js'
 import { DATA_PLACES } from '../../src/workers/runtime/data-homes.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { audited } from '../resources/audit.js'

@@ -10,12 +10,12 @@ import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit, audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 import { withApiErrors } from './services/api-errors.js'
 import { stopped } from './services/running.js'
-import { clientOf } from './request.js'
+import { clientOf } from './services/request.js'
 import { deploymentResponse } from './response-shapes.js'
 
 const PATH = '/workers/scripts/:script_name/deployments'
@@ -55,11 +55,11 @@ export function deployments(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
 
-  /** Refuses versions that must not serve side by side, and those whose secrets are not those of today. */
+  /** Rejects versions that must not serve side by side, and versions whose secrets differ from the current secrets. */
   const assertFits = (
     scope: Scope,
     wanted: readonly StoredVersion[],
@@ -223,6 +223,6 @@ function removeDeployment({ deps, store, clock, edits }: Context): Endpoint {
 
 const basePathOf = ({ assets }: StoredVersion): string[] => (assets ? [canonicalBase(assets.config)] : [])
 
-/** What a version says of its Durable Object classes. */
+/** Returns the Durable Object classes that a version declares. */
 const objectsOf = ({ exports = {} }: StoredVersion) =>
   Object.fromEntries(Object.entries(exports).filter(([, { type }]) => type === 'durable-object'))

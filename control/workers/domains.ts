@@ -12,7 +12,7 @@ import {
 } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { covers } from '../zones/hostname-match.js'
 import { DomainRepository } from './services/domain-repository.js'
 import type { WorkersDeps } from './services/index.js'
@@ -90,7 +90,7 @@ export function domains(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { edits } = deps
   const book = new DomainRepository(deps)
@@ -148,7 +148,7 @@ function replaceDomains({ edits, book, row, zones }: Context): Endpoint {
   })
 }
 
-/** Returns a message if the configuration of the zone lists host names, and the domain is not one of them. */
+/** Returns a message if the configuration of the zone lists host names, and the domain is not among these host names. */
 function notServed(zones: ControlConfig['zones'], { hostname, zone_id: id }: StoredDomain): Message[] {
   const listed = zones.find((zone) => zone.id === id)?.hostnames
   if (listed === undefined || listed.some((one) => one === '*' || covers(one, hostname))) return []

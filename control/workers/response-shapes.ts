@@ -13,7 +13,7 @@ import { bindingResponse } from '../../src/workers/secrets.js'
 const namedHandlers = ({ named }: StoredVersion) =>
   named.map(({ name, handlers }) => ({ name, handlers: [...handlers] }))
 
-/** What a version has besides its code and bindings. */
+/** Returns the members of a version besides its code and bindings. */
 function listedVersion(version: StoredVersion) {
   const { id, number, created_on, author, source, annotations } = version
   return {
@@ -32,7 +32,7 @@ function listedVersion(version: StoredVersion) {
   }
 }
 
-/** Bindings without secrets. Those of Durable Object classes name the namespace of the class, if it exists. */
+/** Returns bindings without secrets. A binding of a Durable Object class names the namespace of the class, if it exists. */
 export function shownBindings(store: Store, scope: Scope, script: string, bindings: readonly Binding[]): Binding[] {
   return bindings.map((binding) => {
     const { class_name: name, script_name: owner = script, dispatch_namespace: dispatch } = binding

@@ -3,18 +3,18 @@ import { newId } from '../../src/core/ids.js'
 import { ROUTE_PATTERNS, WORKER_ROUTES, type StoredRoute } from '../../src/core/model/worker-routing.js'
 import { routePattern } from '../../src/core/route-pattern.js'
 import { orNull, strict } from '../../src/core/schema.js'
-import { zone as zoneScope, type Scope } from '../../src/core/scope.js'
+import { zone as zoneScope } from '../../src/core/scope.js'
 import type { Write } from '../../src/core/store.js'
 import { audit } from '../resources/audit.js'
-import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
-import { mayUse } from '../http/auth/access.js'
+import { mayUse, notAllowed } from '../http/auth/access.js'
 import { ApiError } from '../http/errors.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import { whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
+import { routesOf } from './services/routes-of.js'
 import { zoneOf } from './services/zone-of.js'
 
 const scopes = ['zone'] as const
@@ -54,7 +54,7 @@ export function routes(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { config, store, clock, edits } = deps
   const book = new NamedRepository<StoredRoute>(deps, {
@@ -182,7 +182,7 @@ function replaceRoutes({ deps, store, clock, edits, book, placed }: Context): En
         const places = body.map((route, at) => ({ route, zone: placed(scope.id, route.pattern, route, `/${at}`) }))
         for (const { zone } of places)
           if (!mayUse(caller, ACCESS.routes.write, { account: scope.id, zone: zone.id }))
-            throw new ApiError('notAllowed')
+            throw notAllowed(ACCESS.routes.write)
         const kept = new Map<string, StoredRoute>()
         const writes: Write[] = []
         const before = routesOf(deps, scope, script)
@@ -217,17 +217,4 @@ function replaceRoutes({ deps, store, clock, edits, book, placed }: Context): En
       })
     },
   })
-}
-
-/** All routes of a Worker, in the zones of its account. */
-export function routesOf(
-  { config, store }: Pick<WorkersDeps, 'config' | 'store'>,
-  { id }: Scope,
-  script: string,
-): { zone: Scope; route: StoredRoute }[] {
-  return [...configIndex(config()).zones.values()]
-    .filter((zone) => zone.account === id)
-    .flatMap((zone) => store.list(WORKER_ROUTES, zoneScope(zone.id)))
-    .filter(({ value }) => value.script === script)
-    .map(({ scope, value }) => ({ zone: scope, route: value }))
 }

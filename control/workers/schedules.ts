@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
-import { parseCron } from '../../src/core/cron.js'
+import { parseCron } from '../../src/core/schedule/cron.js'
 import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
 import { audited } from '../resources/audit.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 
 const PATH = '/workers/scripts/:script_name/schedules'
 const MAX_SCHEDULES = 250

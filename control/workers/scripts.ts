@@ -5,9 +5,9 @@ import { scriptResult } from '../../src/workers/script-summary.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 import { referencesTo } from './services/references.js'
 import { Force, removeScript } from './services/removal.js'
 import { ScriptResult } from './schemas.js'
@@ -32,7 +32,7 @@ export function scripts(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store } = deps
   const all = (scope: Scope) => store.list(WORKER_SCRIPTS, scope).map(({ value }) => value)

@@ -6,16 +6,16 @@ import { isSecret, bindingResponse } from '../../src/workers/secrets.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { saveBindings } from './services/binding-changes.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
-import { MERGE_PATCH } from './request.js'
+import { scriptOf } from './services/find.js'
+import { MERGE_PATCH } from './services/request.js'
 
 const PATH = '/workers/scripts/:script_name/secrets'
 const Shown = Type.Object({ name: Type.String(), type: Type.Enum(['secret_text', 'secret_key']) })
 const anyValue = Type.Optional(Type.Unknown())
-/** What a secret may have; its type decides which of them it needs, checked as in an upload. */
+/** Members of a secret. Its type decides which members it needs. This is checked as in an upload. */
 const members = {
   type: Type.Enum(['secret_text', 'secret_key']),
   text: anyValue,
@@ -47,7 +47,7 @@ export function secrets(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const listed = (scope: Scope, name: string): Binding[] => {
     const { value: script } = scriptOf(deps, scope, name)
@@ -114,6 +114,8 @@ function removeSecret({ deps, listed, bySecret }: Context): Endpoint {
     scopes,
     permissions: ACCESS.workers.write,
     summary: 'Delete a secret',
+    // Names in paths are always decoded.
+    ignoredQuery: ['url_encoded'],
     result: Type.Null(),
     async handle(call) {
       const { script_name, secret_name } = call.params

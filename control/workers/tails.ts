@@ -4,10 +4,10 @@ import { orNull, strict } from '../../src/core/schema.js'
 import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
-import type { Permission } from '../http/auth/permissions.js'
+import type { Permission } from '../http/permissions.js'
 import { socketAddress } from '../http/websocket-url.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 import { tailPath, type Tail } from './services/tail-sessions.js'
 
 const PATH = '/workers/scripts/:script_name/tails'
@@ -82,11 +82,9 @@ export function tails(deps: WorkersDeps): Endpoint[] {
       jsonAs: ['text/plain'],
       result: Shown,
       refusal: 'badTail',
-      async handle({ scope, params, body, request }) {
+      async handle({ scope, params, body, request, source }) {
         const { value: script } = scriptOf(deps, scope, params.script_name)
-        const { remoteAddress = '' } = request.socket
-        const self = remoteAddress.replace(/^::ffff:/, '')
-        const tail = deps.workers().tails.open(scope, script, { filters: body.filters ?? [], self })
+        const tail = deps.workers().tails.open(scope, script, { filters: body.filters ?? [], self: source?.ip ?? '' })
         if (!tail) throw new ApiError('tooManyTails')
         await Promise.all([deps.workers().runtime?.applied(scope), tail.elsewhere?.ready])
         return shown(tail, request)

@@ -4,7 +4,7 @@ import { PART_TYPES } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { runsNow } from './services/running.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
@@ -25,6 +25,9 @@ export const UploadQuery = Type.Object({
   ),
 })
 
+/** Parameters of uploads that official clients send. They select members of the response. */
+export const UPLOAD_IGNORED = ['available_subdomain', 'excludeScript', 'include_subdomain_availability'] as const
+
 /** Uploads of scripts. */
 export function upload(deps: WorkersDeps): Endpoint[] {
   const uploadService = new UploadService(deps)
@@ -38,6 +41,7 @@ export function upload(deps: WorkersDeps): Endpoint[] {
         'Upload a script and deploy it, completely or not at all. Pointers of errors are relative to the metadata',
       refusal: 'invalidScript',
       query: UploadQuery,
+      ignoredQuery: UPLOAD_IGNORED,
       raw: { types: ['multipart/form-data'], schema: UploadForm },
       result: Type.Object({
         ...ScriptResult.properties,

@@ -4,7 +4,7 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { applyExports } from '../../src/workers/durable/apply-exports.js'
-import { reject } from '../../src/workers/upload/errors.js'
+import { reject } from '../../src/workers/upload-errors.js'
 import { readDocument, type FormPart } from '../../src/workers/upload/form.js'
 import { resolveBindings, withStanding } from '../../src/workers/inherited-bindings.js'
 import { keptAnnotations, settingsIssues } from '../../src/workers/metadata/check.js'
@@ -19,12 +19,12 @@ import {
   type Endpoint,
   withoutEffect,
 } from '../http/endpoint.js'
-import { inertMembers } from '../../src/workers/metadata/inert.js'
+import { inertMembers } from '../../src/workers/runtime/inert.js'
 import { ApiError } from '../http/errors.js'
 import { assertNotHostile } from '../http/json-limits.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 import { runsNow, stopped } from './services/running.js'
 import { missingConsumers, missingTargets } from './services/target-warnings.js'
 import { withForm } from './services/multipart.js'
@@ -42,7 +42,7 @@ const Shown = Type.Object({
   exports_reconciliation: Type.Optional(Reconciliation),
 })
 
-/** Settings of a script together with those of its newest version. */
+/** Settings of a script together with the settings of its newest version. */
 export function versionSettings(deps: WorkersDeps): Endpoint[] {
   const context = contextOf(deps)
   return [readSettings(context), changeSettings(context)]
@@ -50,7 +50,7 @@ export function versionSettings(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store, workers } = deps
 
@@ -181,7 +181,7 @@ function ofScript({ logpush, tags, tail_consumers, observability }: VersionSetti
   }
 }
 
-/** What a Worker has before its first version. */
+/** Settings of a Worker before its first version. */
 const UNVERSIONED = { bindings: [], compatibility_flags: [], usage_model: 'standard', annotations: {} } as const
 
 function shown(

@@ -5,12 +5,12 @@ import { mapOf } from '../../src/core/schema.js'
 import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { paging } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { scriptOf } from './find.js'
+import { scriptOf } from './services/find.js'
 import { missingTargets } from './services/target-warnings.js'
 import { versionResponse } from './response-shapes.js'
-import { UploadForm, UploadQuery } from './upload.js'
+import { UPLOAD_IGNORED, UploadForm, UploadQuery } from './upload.js'
 import { UploadService } from './services/upload-service.js'
 
 const PATH = '/workers/scripts/:script_name/versions'
@@ -39,7 +39,7 @@ export function versions(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store } = deps
   const uploadService = new UploadService(deps)
@@ -55,6 +55,7 @@ function createVersion({ store, uploadService }: Context): Endpoint {
     summary: 'Upload a version of a script without deploying it, completely or not at all',
     refusal: 'invalidScript',
     query: UploadQuery,
+    ignoredQuery: UPLOAD_IGNORED,
     raw: { types: ['multipart/form-data'], schema: UploadForm },
     result: Version,
     async handle(call) {

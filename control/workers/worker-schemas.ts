@@ -9,7 +9,7 @@ import type { WorkersDeps } from './services/index.js'
 import { referencesTo } from './services/references.js'
 import { scriptHost, scriptSubdomain } from './subdomains.js'
 
-/** What may be said of a Worker, besides its name and its code. */
+/** Settings of a Worker besides its name and its code. */
 const settings = {
   logpush: Type.Optional(Type.Boolean({ description: 'Default: false.' })),
   observability: Type.Optional(

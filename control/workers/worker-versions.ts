@@ -6,21 +6,22 @@ import type { Store } from '../../src/core/store.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import type { UploadForm } from '../../src/workers/upload/form.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
+import { inertMembers } from '../../src/workers/runtime/inert.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import { audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import { saveBindings } from './services/binding-changes.js'
 import type { WorkersDeps } from './services/index.js'
-import { workerOf } from './find.js'
+import { workerOf } from './services/find.js'
 import { runsNow } from './services/running.js'
 import { missingTargets } from './services/target-warnings.js'
 import { JsonModule, uploadOf } from './services/json-modules.js'
 import { withApiErrors } from './services/api-errors.js'
-import { MERGE_PATCH } from './request.js'
+import { MERGE_PATCH } from './services/request.js'
 import { shownBindings, versionResponse } from './response-shapes.js'
 import { UploadService } from './services/upload-service.js'
 
@@ -80,7 +81,7 @@ export function workerVersions(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
   const uploadService = new UploadService(deps)
@@ -129,7 +130,7 @@ function createVersion({ deps, store, uploadService }: Context): Endpoint {
       const { scope, params, body, query } = call
       const { name } = workerOf(deps, scope, params.worker_id).value
       const options = { deployed: query.deploy, strict: true, settingsStay: true }
-      const { version, reconciliation, warnings } = await withApiErrors(async () => {
+      const { version, reconciliation, warnings, inert } = await withApiErrors(async () => {
         const upload = uploadOf(body)
         return await whileHeld(deps, upload, async () => await uploadService.keep(call, name, upload, options))
       })
@@ -139,6 +140,7 @@ function createVersion({ deps, store, uploadService }: Context): Endpoint {
       }
       return new ApiResponse(result, {
         messages: [
+          ...withoutEffect(inert),
           ...warnings.map((message) => ({ code: 10900, message })),
           ...missingTargets(store, scope, version.bindings),
           ...(query.deploy ? await runsNow(deps.workers(), scope, version) : []),
@@ -221,10 +223,20 @@ function changeLatest({ deps, store }: Context): Endpoint {
         deploy: false,
         annotations: keptAnnotations(annotations),
       })
-      return versionResponse(store, call.scope, version, script)
+      return new ApiResponse(versionResponse(store, call.scope, version, script), {
+        messages: withoutEffect(inertChanges(env)),
+      })
     },
   })
 }
+
+/** Returns pointers to the bindings that have no effect here, and to such members of bindings. */
+const inertChanges = (env: NonNullable<Static<typeof LatestChange>['env']>): string[] =>
+  Object.entries(env).flatMap(([name, binding]) =>
+    inertMembers({ bindings: binding ? [binding] : [] }).map((pointer) =>
+      pointer.replace('/bindings/0', () => `/env/${pointerToken(name)}`),
+    ),
+  )
 
 /** Runs `work` while the files of an upload count as an upload in progress. Throws `uploadsBusy`. */
 async function whileHeld<T>({ workers }: WorkersDeps, { files }: UploadForm, work: () => Promise<T>): Promise<T> {

@@ -3,17 +3,25 @@ import { SCRIPT_SUBDOMAINS } from '../../src/core/model/worker-routing.js'
 import { WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
+import { inertMembers } from '../../src/workers/runtime/inert.js'
 import { newScript } from '../../src/workers/script-repository.js'
 import { audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
+import {
+  ACCOUNT_ONLY as scopes,
+  endpoint,
+  ApiResponse,
+  type Call,
+  type Endpoint,
+  withoutEffect,
+} from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
-import { ACCESS } from '../http/auth/permissions.js'
+import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
-import { assertScriptQuota, workerOf } from './find.js'
+import { assertScriptQuota, workerOf } from './services/find.js'
 import { missingConsumers } from './services/target-warnings.js'
 import { Force, removeScript } from './services/removal.js'
-import { MERGE_PATCH, scriptName } from './request.js'
+import { MERGE_PATCH, scriptName } from './services/request.js'
 import { OFF, scriptSubdomain } from './subdomains.js'
 import { NewWorker, workerResponse, Worker, WorkerChange } from './worker-schemas.js'
 
@@ -35,7 +43,7 @@ export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: WorkersDeps) {
   const { store, clock, edits } = deps
 
@@ -57,7 +65,11 @@ function contextOf(deps: WorkersDeps) {
         subdomainOf(scope, id, change),
       ),
     )
-    const messages = missingConsumers(store, scope, after.tail_consumers)
+    const { observability = {} } = change
+    const messages = [
+      ...withoutEffect(inertMembers({ observability })),
+      ...missingConsumers(store, scope, after.tail_consumers),
+    ]
     return new ApiResponse(workerResponse(deps, scope, after), { messages })
   }
 

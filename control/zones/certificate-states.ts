@@ -43,7 +43,7 @@ const NO_CERTIFICATE: CertificateState = {
   error: 'no certificate file names this host; add one to proxy.tls.certificates, or configure proxy.tls.acme',
 }
 
-/** Certificates of the HTTPS listener: those of files, and those by ACME with the state of their orders. */
+/** Certificates of the HTTPS listener, from files and by ACME. ACME certificates have the state of their orders. */
 export class CertificateStates {
   readonly #deps: ControlDeps
   /** By file; read again if the file has changed. */

@@ -42,7 +42,7 @@ export function fallbackOrigin(deps: ControlDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store, clock }: ControlDeps) {
   const change = async (
     call: Parameters<typeof auditOf>[1] & { readonly scope: Scope },

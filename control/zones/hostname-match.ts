@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url'
 
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/
 
-/** Returns a host name with a dot in lower case and ASCII (RFC 1123, IDNA); undefined if the text is not one. */
+/** Returns a host name with a dot in lower case and ASCII (RFC 1123, IDNA), or undefined if the text is not one. */
 export function hostName(text: string): string | undefined {
   if (text.length > 255 || /[\s/:@?#%\\*]/.test(text) || isIP(text) !== 0) return undefined
   const ascii = domainToASCII(text.toLowerCase())

@@ -33,7 +33,7 @@ export function hostnames(deps: ControlDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: ControlDeps) {
   const { config, store, clock } = deps
   const states = new CertificateStates(deps)
@@ -219,14 +219,17 @@ function removeCustomHostname({ store, clock, edits, stored }: Context): Endpoin
   })
 }
 
-/** Returns the members of a write that have no effect: those of `ssl` but `wildcard`. Removing it is complete. */
+/**
+ * Returns the members of a write that have no effect. These are the members of `ssl` except `wildcard`. Removing `ssl`
+ * is complete.
+ */
 const inert = ({ ssl }: HostnameChange): string[] =>
   ssl && Object.keys(ssl).some((name) => name !== 'wildcard') ? ['/ssl'] : []
 
 /** A hostname with its certificate. */
 interface Certified {
   readonly hostname: Hostname
-  /** Undefined: TLS ends in front of the proxy. */
+  /** Undefined if TLS ends in front of the proxy. */
   readonly state: CertificateState | undefined
   /** The stored options; defaults if a certificate is ordered without any; undefined: the result has no `ssl`. */
   readonly ssl: Hostname['ssl']

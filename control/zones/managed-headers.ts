@@ -51,7 +51,7 @@ export function managedHeaders(deps: ControlDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ store, clock }: ControlDeps) {
   const shown = (scope: Scope): Static<typeof Result> => {
     const enabled = new Set(store.get(MANAGED_TRANSFORMS, scope, id)?.value.enabled)

@@ -10,7 +10,7 @@ export interface SettingType {
   readonly schema: TSchema
   /** Applies until the API sets another value. */
   readonly initial: (zone: ZoneConfig) => unknown
-  readonly editable: (zone: ZoneConfig) => boolean
+  readonly editable: (zone: ZoneConfig, hasCustomHostnames: boolean) => boolean
   /** Returns whether this value changes how requests are served; false: it is stored only. */
   readonly hasEffect: (value: unknown) => boolean
   /** Returns the issues of `{ value }`. */
@@ -50,7 +50,7 @@ const ACTING: readonly SettingType[] = [
   }),
   // Not in the public API, which has no endpoint for it.
   setting('edged_custom_hostnames', Type.Enum(['selected', 'all']), (zone) => zone.custom_hostnames, {
-    editable: (zone) => zone.plan !== 'free',
+    editable: (zone, hasCustomHostnames) => zone.plan !== 'free' || hasCustomHostnames,
   }),
   setting('security_level', LEVELS, () => 'medium', {
     hasEffect: (value) => value === 'off' || value === 'essentially_off',

@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
 import type { ZoneConfig } from '../../src/config/schema.js'
 import type { Issue } from '../../src/core/errors.js'
+import { HOSTNAME } from '../../src/core/model/hostname.js'
 import { DEVELOPMENT_MS, SETTING, type Setting } from '../../src/core/model/setting.js'
 import { strict } from '../../src/core/schema.js'
-import type { Scope } from '../../src/core/scope.js'
+import { zone as zoneScope, type Scope } from '../../src/core/scope.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
@@ -51,7 +52,7 @@ export function settings(deps: ControlDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf({ config, store, clock }: ControlDeps) {
   const edits = new KeyedEdits()
   const zoneOf = (scope: Scope): ZoneConfig => {
@@ -60,24 +61,27 @@ function contextOf({ config, store, clock }: ControlDeps) {
     return zone
   }
 
+  const mayEdit = (zone: ZoneConfig, type: SettingType) =>
+    type.editable(zone, store.count(HOSTNAME, zoneScope(zone.id)) > 0)
+
   const shown = (zone: ZoneConfig, scope: Scope, id: string) => {
     const type = known(id)
     const set = store.get(SETTING, scope, id)?.value
     const stored = {
       id,
       value: set ? set.value : type.initial(zone),
-      editable: type.editable(zone),
+      editable: mayEdit(zone, type),
       modified_on: set?.modified_on ?? null,
     }
     return id === 'development_mode' ? { ...stored, ...developmentMode(set, clock.now()) } : stored
   }
 
-  /** Sets all of the values or none; `at` is the pointer to each of them in the body. */
+  /** Sets either all values or none. `at` is the pointer to a value in the body. */
   const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
     const { scope } = call
     const zone = zoneOf(scope)
     const [first, ...others] = changes.flatMap((change, index) => [
-      ...issuesOf(zone, change),
+      ...issuesOf(zone, change, mayEdit),
       ...(changes.findIndex((other) => other.id === change.id) < index
         ? [new ApiError('badSetting', `${change.at}/id`, 'is a duplicate')]
         : []),
@@ -199,12 +203,17 @@ function valueIssues(item: unknown, index: number): Issue[] {
 const unknownSetting = (id: string, pointer?: string) =>
   new ApiError('unknownSetting', pointer, `Undefined zone setting: ${id}`)
 
-function issuesOf(zone: ZoneConfig, { id, value, at }: { id: string; value: unknown; at: string }): ApiError[] {
+function issuesOf(
+  zone: ZoneConfig,
+  { id, value, at }: { id: string; value: unknown; at: string },
+  mayEdit: (zone: ZoneConfig, type: SettingType) => boolean,
+): ApiError[] {
   const type = SETTINGS.get(id)
   if (!type) return [unknownSetting(id, `${at}/id`)]
-  const refused = `${id} is not available on the ${zone.plan} plan of the zone`
+  const without = id === 'edged_custom_hostnames' ? ' without custom hostnames' : ''
+  const refused = `${id} is not available on the ${zone.plan} plan of the zone${without}`
   return [
-    ...(type.editable(zone) ? [] : [new ApiError('notEntitled', `${at}/value`, refused)]),
+    ...(mayEdit(zone, type) ? [] : [new ApiError('notEntitled', `${at}/value`, refused)]),
     ...type.issues({ value }).map(({ pointer, message }) => new ApiError('badSetting', at + pointer, message)),
   ]
 }

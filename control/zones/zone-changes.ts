@@ -4,7 +4,7 @@ import { newId } from '../../src/core/ids.js'
 import { ZONE_NAMES, ZONE_STATE_ID, ZONE_STATES, ZONES, type StoredZone } from '../../src/core/model/zone.js'
 import { account, DAEMON, zone as zoneScope } from '../../src/core/scope.js'
 import { VersionConflict, type Stored, type Write } from '../../src/core/store.js'
-import { mayUse } from '../http/auth/access.js'
+import { mayUse, notAllowed } from '../http/auth/access.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint, type Message } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -31,7 +31,7 @@ export function zoneChanges(deps: ControlDeps): Endpoint[] {
 
 type Context = ReturnType<typeof contextOf>
 
-/** Returns what the endpoints share. */
+/** Returns the dependencies that these endpoints share. */
 function contextOf(deps: ControlDeps) {
   const { config, store } = deps
   const shown = zoneResponse(deps)
@@ -45,10 +45,14 @@ function contextOf(deps: ControlDeps) {
     if (!found) throw new ApiError('zoneReadOnly')
     return found
   }
-  const assertOrigin = async (origin: string | null | undefined): Promise<void> => {
-    if (typeof origin !== 'string') return
-    const message = URL.canParse(origin) ? await deps.originIssue?.(new URL(origin)) : 'is not a URL'
-    if (message !== undefined) throw new ApiError('badZone', '/edged/origin', message)
+  /** Throws if the origin cannot be used. Returns messages about one that cannot be used yet. */
+  const assertOrigin = async (origin: string | null | undefined): Promise<Message[]> => {
+    if (typeof origin !== 'string') return []
+    const pointer = '/edged/origin'
+    if (!URL.canParse(origin)) throw new ApiError('badZone', pointer, 'is not a URL')
+    const issue = await deps.originIssue?.(new URL(origin))
+    if (issue?.isLasting) throw new ApiError('badZone', pointer, issue.message)
+    return issue ? [{ code: UNRESOLVED_ORIGIN, message: issue.message, source: { pointer } }] : []
   }
   return { ...deps, read, stored, assertOrigin, edits: new KeyedEdits(), room: new QuotaReservation() }
 }
@@ -72,7 +76,7 @@ function createZone({ config, store, clock, room, read, assertOrigin }: Context)
       assertNoIssues(nameIssues(body.name))
       if (!configIndex(config()).accounts.has(owner.id))
         throw new ApiError('badZone', '/account/id', 'is not an account of this server')
-      await assertOrigin(edged.origin)
+      const unresolved = await assertOrigin(edged.origin)
       const name = hostName(body.name) ?? ''
       assertNameFree({ config, store }, name, owner.id)
       const now = new Date(clock.now()).toISOString()
@@ -98,7 +102,7 @@ function createZone({ config, store, clock, room, read, assertOrigin }: Context)
         .catch((error: unknown) => {
           throw error instanceof VersionConflict ? new ApiError('zoneExists', '/name', `${name} already exists`) : error
         })
-      return new ApiResponse(read(call, id), { messages: messagesOf(zone, call.body) })
+      return new ApiResponse(read(call, id), { messages: [...unresolved, ...messagesOf(zone, call.body)] })
     },
   })
 }
@@ -117,7 +121,7 @@ function changeZone({ store, clock, edits, read, stored, assertOrigin }: Context
       const { scope, body } = call
       const { edged, ...state } = body
       if (edged) stored(call)
-      await assertOrigin(edged?.origin)
+      const unresolved = await assertOrigin(edged?.origin)
       await edits.run(scope.id, async () => {
         const now = new Date(clock.now()).toISOString()
         const before = store.get(ZONE_STATES, scope, ZONE_STATE_ID)
@@ -147,7 +151,7 @@ function changeZone({ store, clock, edits, read, stored, assertOrigin }: Context
         if (writes.length > 0) await store.batch(writes, entries)
       })
       const zone = store.get(ZONES, account(call.accountId), scope.id)?.value
-      return new ApiResponse(read(call, scope.id), { messages: messagesOf(zone, body) })
+      return new ApiResponse(read(call, scope.id), { messages: [...unresolved, ...messagesOf(zone, body)] })
     },
   })
 }
@@ -185,7 +189,7 @@ function removeZone({ store, clock, edits, stored }: Context): Endpoint {
 /** A zone may be created by a caller with the permission for the account, or for all of its zones. */
 function assertMayCreate({ caller }: Call, accountId: string, zone: string): void {
   if (!mayUse(caller, WRITE, { account: accountId }) && !mayUse(caller, WRITE, { account: accountId, zone }))
-    throw new ApiError('notAllowed')
+    throw notAllowed(WRITE)
 }
 
 const nameIssues = (name: string | undefined): Issue[] =>
@@ -211,5 +215,7 @@ function messagesOf(zone: StoredZone | undefined, { type, vanity_name_servers: s
 }
 
 const NO_ORIGIN = 10902
+/** Code of the message about an origin whose name does not resolve. */
+const UNRESOLVED_ORIGIN = 10909
 const NO_ORIGIN_TEXT =
   'the zone has no origin: set edged.origin, or name a host with an origin rule (phase http_request_origin, action route)'

@@ -4,7 +4,7 @@ import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../../src/core/model/zone.js'
 import { account, zone as zoneScope } from '../../src/core/scope.js'
 import { mayUse } from '../http/auth/access.js'
 import { configIndex } from '../http/auth/config-index.js'
-import { PERMISSIONS } from '../http/auth/permissions.js'
+import { PERMISSIONS } from '../http/permissions.js'
 import { type Caller, UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
 import type { ZoneResult } from './zone-schemas.js'
 

@@ -9,8 +9,8 @@ const MINUTE = 60 * SECOND
 const MAX_REQUESTED_MS = 60 * MINUTE
 
 /**
- * Returns how long to wait, in ms, after the `attempts`th failure in a row, from 1. Full jitter: jobs that failed together
- * do not retry together. `random` returns numbers from 0 to 1.
+ * Returns the wait in ms after the `attempts`th consecutive failure, from 1. Full jitter keeps jobs that failed
+ * together from retrying together. `random` returns numbers from 0 to 1.
  */
 export function pauseMs({ failure, retryAfterMs = 0 }: SinkError, attempts: number, random: () => number): number {
   const [min, first, max] = failure === 'transient' ? [0, SECOND, MINUTE] : [MINUTE, MINUTE, 5 * MINUTE]
@@ -18,13 +18,13 @@ export function pauseMs({ failure, retryAfterMs = 0 }: SinkError, attempts: numb
   return Math.max(min + random() * (cap - min), Math.min(retryAfterMs, MAX_REQUESTED_MS))
 }
 
-/** Waits `ms`, or until the signal aborts; resolves in either case. */
+/** Waits `ms`, or until the signal aborts. Resolves in either case. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   await clock.sleep(ms, signal).catch(() => {})
 }
 
-/** Waits until the spool has a record at `position`, `ms` have passed or the signal aborts; resolves in each case. */
+/** Waits until the spool has a record at `position`, `ms` have passed or the signal aborts. Resolves in each case. */
 export async function more(
   spool: ReadableSpool,
   position: Position,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { SpoolPosition } from './spool-position.js'
+import type { SpoolPosition } from './spool/position.js'
 
-/** What makes the name of a batch its own: the same lines of the same job in the same folder have one name. */
+/** Input of a batch name. The same lines of the same job in the same folder have one name. */
 export interface BatchOrigin {
   readonly spools: string
   readonly job: string
@@ -11,7 +11,10 @@ export interface BatchOrigin {
   readonly to: Date
 }
 
-/** `20261121T101500Z_20261121T101530Z_5f0c2e9a`: when its first and its last record were accepted, UTC, and a hash. */
+/**
+ * Returns a name like `20261121T101500Z_20261121T101530Z_5f0c2e9a`, which has the UTC times at which the first and the
+ * last record were accepted, and a hash.
+ */
 export function batchName({ spools, job, first, end, from, to }: BatchOrigin): string {
   const lines = [first.position, first.skip, end.position, end.skip]
   const hash = createHash('sha256').update(JSON.stringify([spools, job, ...lines]))

@@ -6,16 +6,19 @@ import type { Uploads } from './uploads.js'
 const gzipped = promisify(gzip)
 const gunzipped = promisify(gunzip)
 
-/** Takes what the destination of a job never will. */
+/** Stores records that the destination of a job never accepts. */
 export interface DeadLetter {
   /** Whether there is such a place. */
   readonly keeps: boolean
-  /** How many records of the batch are kept; without a place none. Rejects with a SinkError where it takes them not now. */
+  /**
+   * Returns how many records of the batch are stored. It is 0 without a dead letter destination. Rejects with a
+   * SinkError if the destination cannot accept them now.
+   */
   keep(batch: Batch, signal: AbortSignal): Promise<number>
   close(): Promise<void>
 }
 
-/** Writes to `sink`; without one nothing is kept. */
+/** Creates a dead letter destination that writes to `sink`. Without a sink nothing is stored. */
 export const deadLetter = (sink: Sink | undefined, uploads: Uploads): DeadLetter => ({
   keeps: sink !== undefined,
   async keep(batch, signal) {
@@ -34,7 +37,7 @@ export const deadLetter = (sink: Sink | undefined, uploads: Uploads): DeadLetter
   },
 })
 
-/** A body of what is set aside, some records at most, in the encoding that a sink wants. */
+/** Returns a body of rejected records in the encoding that a sink needs. It has few records. */
 async function encoded(body: BatchBody, encoding: Encoding): Promise<BatchBody> {
   if (body.encoding === encoding) return body
   const bytes = await body.bytes()

@@ -1,23 +1,23 @@
 import { RecordsRefused, SinkError, type Batch } from '../../src/core/sink.js'
-import type { ReadyBatch } from './batch-builder.js'
+import type { ReadyBatch } from './batches/batch-builder.js'
 import { pause, pauseMs } from './backoff.js'
 import { bodyOf } from './dead-letter.js'
 import type { SessionDeps, SessionOf } from './session.js'
 
 /**
- * - `done`: delivered, or stored by the dead letter destination, or dropped and counted
- * - `split`: too large for the destination; to be sent in parts
- * - `interrupted`: to be created and sent again
+ * - `done` means that the batch is delivered, stored by the dead letter destination, or dropped and counted.
+ * - `split` means that it is too large for the destination and has to be sent in parts.
+ * - `interrupted` means that it has to be created and sent again.
  */
 export type Outcome = 'done' | 'split' | 'interrupted'
 
-/** What a delivery needs of a job. */
+/** Members of a job session that a delivery uses. */
 export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'status' | 'control' | 'failed'> & {
   readonly metrics: Pick<SessionOf['metrics'], 'attempt' | 'delivered' | 'dropped'>
 }
 type DeliveryDeps = Pick<SessionDeps, 'uploads' | 'deadLetter' | 'clock' | 'log' | 'random'>
 
-/** Delivers batches of one job, any number of them concurrently. */
+/** Delivers batches of one job concurrently. */
 export class Delivery {
   readonly #of: DeliveryOf
   readonly #deps: DeliveryDeps
@@ -84,7 +84,8 @@ export class Delivery {
       metrics.attempt(error.failure)
       log.warn({ ...facts, failure: error.failure, error: error.message })
       if (error.failure === 'too_large') return batch.records === 1 ? await this.#setAside(batch, 'too_large') : 'split'
-      // If nothing at all was accepted, the settings may be wrong: records that nobody stores are not dropped for that.
+      // If nothing at all was accepted, the settings may be wrong. Records without a dead letter destination are not
+      // dropped for that.
       if (!(error instanceof RecordsRefused) || (error.taken === 0 && !deadLetter.keeps)) return error
       const refused = refusedOf(batch, error)
       const outcome = await this.#setAside(refused, 'refused')
@@ -93,7 +94,6 @@ export class Delivery {
     }
     metrics.attempt('delivered')
     metrics.delivered({ ...arrived, atMs: clock.now() })
-    status.delivered()
     for (const end of this.#hopeful) end()
     return 'done'
   }
@@ -117,8 +117,8 @@ export class Delivery {
 }
 
 const SET_ASIDE = {
-  too_large: 'the destination takes no record as large as this',
-  refused: 'the destination refuses these records for what is in them',
+  too_large: 'the destination accepts no record of this size',
+  refused: 'the destination rejects the content of these records',
 }
 
 /** The rejected records of a batch, under its name. */

@@ -3,7 +3,7 @@ import { LOGPUSH_JOBS, type LogpushJob } from '../../src/core/model/logpush-job.
 import type { Scope } from '../../src/core/scope.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
 
-/** What to do about a destination that none of the keys opens. */
+/** Advice for a destination that none of the keys decrypts. */
 export const LOST_KEY =
   'cannot be opened with the keys that are configured: name its key in secrets.old_keys, or set destination_conf anew'
 

@@ -5,33 +5,35 @@ import type { Emitter, LogRecord } from '../../src/core/emit.js'
 import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
-import type { Metrics } from '../../src/core/metrics.js'
+import type { Metrics } from '../../src/core/metrics/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
 import { SpoolFull, type EventSpool, type EventSpools, type EventWriter, type FrameParts } from './spool/types.js'
 import { LossCounter } from './spool/loss-counter.js'
 
 export interface EmitterOptions {
   readonly spools: EventSpools
-  /** Milliseconds between two commits; what was emitted since then is lost in a crash. Default: 500. */
+  /** Milliseconds between two commits. Events since the last commit are lost in a crash. Default is 500. */
   readonly intervalMs?: number
   readonly clock: Clock
   readonly log: Log
   readonly metrics?: Metrics
 }
 
-/** Events that wait for being packed, of one dataset and scope and of all; more are dropped and counted. */
+/**
+ * Maximum events that wait for packing, of one dataset and scope, and in total. Further events are dropped and counted.
+ */
 const MAX_QUEUED = 4096
 const MAX_QUEUED_TOTAL = 16_384
-/** So many are packed without waiting for the next interval. */
+/** Number of events that are packed without waiting for the next interval. */
 const WORTH_PACKING = 64
 const COMMIT_BYTES = 256 * 1024
 const INTERVAL_MS = 500
-/** Packing lets go of the thread after this time. */
+/** Packing yields the thread after this time. */
 const SLICE_MS = 1
 
 /**
- * Takes events into the spools of the jobs that want them. `emit` only queues; packing happens in slices between
- * requests, and the disk is met twice a second. Whole oldest segments make room when the spools are at their limit.
+ * Writes events to the spools of the jobs that read them. `emit` only queues. Packing happens in slices between
+ * requests, and commits happen twice a second. If the spools are at their limit, their oldest segments are deleted.
  */
 export class SpoolEmitter implements Emitter {
   readonly #options: EmitterOptions
@@ -63,12 +65,15 @@ export class SpoolEmitter implements Emitter {
     this.#writers.get(writerKey(dataset, scope))?.take(record)
   }
 
-  /** Resolves when the frames of another process are accepted; they are durable with the next commit, as own events. */
+  /**
+   * Resolves after the frames of another process are accepted. They become durable with the next commit, like own
+   * events.
+   */
   async adopt(dataset: string, scope: Scope, frames: readonly FrameParts[]): Promise<void> {
     await this.#writers.get(writerKey(dataset, scope))?.adopt(frames)
   }
 
-  /** Says what is wanted from now on, in place of what was: the datasets and scopes of the jobs that run. Their cursors are there already. */
+  /** Replaces the set of datasets and scopes that running jobs read. The cursors of the jobs exist already. */
   async want(wanted: Iterable<{ readonly dataset: string; readonly scope: Scope }>): Promise<void> {
     await this.#turns.run('want', () => this.#want(wanted))
   }
@@ -86,7 +91,7 @@ export class SpoolEmitter implements Emitter {
     for (const [key, writer] of before) if (writers.get(key) !== writer) await writer.flush()
   }
 
-  /** Makes durable what was emitted, as far as the disk takes it. Nothing is wanted any more. */
+  /** Commits emitted events as far as the disk accepts them. No further events are accepted. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#flushing
@@ -116,7 +121,7 @@ export class SpoolEmitter implements Emitter {
 
 const writerKey = (dataset: string, { type, id }: Scope): string => `${dataset} ${type} ${id}`
 
-/** The events of one dataset and scope on their way into its spool. */
+/** Queues and packs the events of one dataset and scope. */
 class DatasetWriter {
   readonly #writer: EventWriter
   /** Events of all lanes that wait. */
@@ -155,7 +160,7 @@ class DatasetWriter {
     })
   }
 
-  /** Packs what waits, and makes it durable. */
+  /** Packs queued events and makes them durable. */
   async flush(): Promise<void> {
     this.#flushWanted = true
     this.#running ??= this.#run()
@@ -205,7 +210,7 @@ class DatasetWriter {
     }
   }
 
-  /** False while the disk does not take it: it stays, and is tried again. */
+  /** Returns false while the disk does not accept the events. They stay queued for another attempt. */
   async #commit(): Promise<boolean> {
     try {
       await this.#writer.commit()

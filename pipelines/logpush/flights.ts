@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events'
-import type { ReadyBatch } from './batch-builder.js'
+import type { ReadyBatch } from './batches/batch-builder.js'
 import type { Outcome } from './delivery.js'
-import { cursorAt, planOf, positionOf, type PlannedBatch, type SpoolPosition } from './spool-position.js'
+import { cursorAt, planOf, positionOf, type PlannedBatch, type SpoolPosition } from './spool/position.js'
 import type { Cursor, CursorState } from './spool/types.js'
 
 export interface FlightOptions {
   readonly cursor: Pick<Cursor, 'state' | 'save'>
-  /** Maximum number of batches, delivered ones behind one that is not included. */
+  /** Maximum number of batches, including delivered ones after an undelivered one. */
   readonly width: number
   /** Delivers a batch; `stop` ends waits between attempts. */
   readonly deliver: (batch: ReadyBatch, stop: AbortSignal) => Promise<Outcome>
@@ -16,7 +16,7 @@ export interface FlightOptions {
   readonly delivered: (to: Date) => void
 }
 
-/** A batch on its way; or, without `batch`, a part of the spool of which nothing is to be sent. */
+/** A batch in flight. Without `batch` it is a part of the spool with nothing to send. */
 interface Flight {
   readonly batch?: ReadyBatch
   readonly first: SpoolPosition
@@ -25,9 +25,9 @@ interface Flight {
 }
 
 /**
- * The batches of a job that are on their way to its destination, in the order of their records. The cursor names all of
- * them and never passes one that is not delivered: after a crash the same batches are created again, and those that were
- * delivered are skipped.
+ * Batches of a job in flight to its destination, in the order of their records. The cursor names all of these batches
+ * and never passes an undelivered one. After a crash the same batches are created again, and delivered ones are
+ * skipped.
  */
 export class Flights {
   /** Parts of the spool that were cut into batches before and follow those in flight. */
@@ -68,12 +68,12 @@ export class Flights {
     return this.#flights.length === 0
   }
 
-  /** When the oldest record on its way was accepted, ms since 1970. */
+  /** Time at which the oldest record in flight was accepted, in ms since 1970. */
   get oldest(): number | undefined {
     return this.#flights.find(({ outcome }) => outcome !== 'done')?.batch?.from.getTime()
   }
 
-  /** Nothing more can be sent before `replan`: a batch has to be split, or a fault of this machine occurred. */
+  /** Nothing more can be sent before `replan`, because a batch has to be split or this machine had an error. */
   halted = false
 
   /** Aborts when the flights are halted, and when `wake` does. */
@@ -82,8 +82,8 @@ export class Flights {
   }
 
   /**
-   * Sends a batch when there is a free place; `rest` is the plan behind it. Resolves when the cursor names the batch, with
-   * false if nothing can be sent: then the batch is discarded.
+   * Sends a batch when a slot is free. `rest` is the plan after the batch. Resolves with true after the cursor names
+   * the batch. If nothing can be sent, discards the batch and resolves with false.
    */
   async launch(batch: ReadyBatch, rest: readonly PlannedBatch[]): Promise<boolean> {
     while (this.#flights.length >= this.#options.width && !this.#isOver) await this.#change()
@@ -106,7 +106,7 @@ export class Flights {
     return true
   }
 
-  /** Takes note that nothing between the batches so far and `place` is to be sent; `rest` is the plan behind it. */
+  /** Notes that nothing between the batches so far and `place` is to be sent. `rest` is the plan after `place`. */
   async skip(place: SpoolPosition, rest: readonly PlannedBatch[]): Promise<void> {
     const before = this.#flights.at(-1)?.end ?? this.#place
     this.#flights.push({ first: before, end: place, outcome: 'done' })
@@ -114,19 +114,22 @@ export class Flights {
     await this.#advance()
   }
 
-  /** Resolves when nothing is being sent. Rejects if a fault of this machine kept a batch from its end. */
+  /** Resolves when nothing is being sent. Rejects if a failure of this machine stopped a batch. */
   async settled(): Promise<void> {
     while (this.#running > 0) await this.#change()
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** Ends waits between attempts; what fails is created again after `replan`. */
+  /** Ends waits between attempts. Failed batches are created again after `replan`. */
   recall(): void {
     this.halted = true
     this.#stop.abort()
   }
 
-  /** Plans all that was not delivered, a batch that is too large as two; none larger than `bytes`. Only when settled. */
+  /**
+   * Plans all undelivered batches again. A batch that is too large becomes two. No batch is larger than `bytes`. Call
+   * it only when settled.
+   */
   replan(bytes = Infinity): void {
     const last = this.plan.length === 0 ? this.#flights.at(-1) : undefined
     const again = this.#flights.map((flight): PlannedBatch => {
@@ -145,7 +148,7 @@ export class Flights {
     if (this.#options.wake.aborted) this.#stop.abort()
   }
 
-  /** Ends what began with its creation; only when settled. */
+  /** Removes listeners. Call it only when settled. */
   close(): void {
     this.#options.wake.removeEventListener('abort', this.#wake)
   }
@@ -186,7 +189,7 @@ export class Flights {
     if (to !== undefined) this.#options.delivered(to)
   }
 
-  /** Stores the state; what changes during a write is stored by one further write. */
+  /** Stores the state. Changes during a write are stored by one further write. */
   async #save(): Promise<void> {
     this.#queued ??= this.#saveNext()
     await this.#queued

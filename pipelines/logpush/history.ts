@@ -1,8 +1,8 @@
 /** Records that a spool retains, by the time at which they were accepted. */
 import { BatchText } from '../records/index.js'
-import type { CompiledJob } from './compiled-job.js'
+import type { CompiledJob } from './settings/compiled-job.js'
 import type { Frame, Position, Spool } from './spool/types.js'
-import { EventLoopYield } from '../../src/core/event-loop-yield.js'
+import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
 
 type Retained = Pick<Spool, 'start' | 'end' | 'frame'>
 

@@ -1,33 +1,35 @@
 import { batchName } from './batch-name.js'
 import { Delivery, type Outcome } from './delivery.js'
 import { Flights } from './flights.js'
-import { CATCH_UP_MS, levelOf, limitsOf, type BatchLimits } from './limits.js'
+import { CATCH_UP_MS, levelOf, limitsOf, type BatchLimits } from './settings/limits.js'
 import { BEHIND_MS } from './merging-reader.js'
-import { BatchBuilder, type ReadyBatch, type Stages } from './batch-builder.js'
-import { compare, type Lines, type PlannedBatch, type Reader } from './spool-position.js'
+import { BatchBuilder, type ReadyBatch, type Stages } from './batches/batch-builder.js'
+import { compare, type Lines, type PlannedBatch, type Reader } from './spool/position.js'
 import { openReader } from './reader.js'
 import type { SessionDeps, SessionOf } from './session.js'
-import { NoRoom } from './batch-buffer.js'
+import { NoRoom } from './batches/batch-buffer.js'
 import { more, pause } from './backoff.js'
 
-/** Readers are woken for every frame: what comes within this time is read together. */
+/**
+ * Wait after the first new frame. Readers are woken for every frame, and frames that arrive within this time are read
+ * together.
+ */
 const NAP_MS = 250
 /** A job that keeps none of the records writes its place this often. */
 const REMEMBER_MS = 10_000
-/** Records held back are looked through this often while no others come. */
+/** Interval in which held records are examined while no others arrive. */
 const HELD_MS = 5000
-/** So many deliveries after a batch was too large, batches may grow to twice as much again. */
+/** Deliveries after which batches may grow to twice the size again, if a batch was too large. */
 const STREAK = 32
 
-/** Concurrent batches of a job if its settings do not say. */
+/** Default number of concurrent batches of a job. */
 const IN_FLIGHT = 4
-/** The same at most for jobs that merge subrequests: places of their lines take more of a cursor file. */
+/** Maximum batches in flight for jobs that merge subrequests. Their positions take more space in a cursor file. */
 const IN_FLIGHT_MERGED = 16
 
 /**
- * Creates the batches of one job, in order, and sends several of them concurrently, until its settings change or it ends.
- * The spool, the cursor and the settings alone decide about the batches: after a crash, and after a failure, the same ones
- * are created again.
+ * Creates the batches of one job, in order, and sends several concurrently, until its settings change or it ends.
+ * Batches depend only on spool, cursor and settings. After a crash or a failure the same batches are created again.
  */
 export class JobLoop {
   readonly #deps: SessionDeps
@@ -36,7 +38,7 @@ export class JobLoop {
   readonly #delivery: Delivery
   readonly #flights: Flights
   readonly #stages: Stages
-  /** Maximum bytes of a batch, by refusals of the destination and by the space on the disk. */
+  /** Maximum bytes of a batch, lowered when the destination rejects a batch as too large and when the disk is full. */
   #ceiling = Infinity
   /** Maximum bytes of the batches that are planned again for a full disk. */
   #roomBytes = Infinity
@@ -115,12 +117,15 @@ export class JobLoop {
         const left = behind ? rest : [{ ...redo, name: undefined }, ...rest]
         if (!(await flights.launch(batch, left)) || (control.changed && left.length === 0)) return
       } else if (redo === undefined || control.leaving || flights.halted) return
-      // The settings have changed since, and nothing of it is wanted any more; or it is no longer kept.
+      // The records do not match changed settings, or they are no longer stored.
       else await flights.skip(reader.place, rest)
     }
   }
 
-  /** The next batch, once it is complete; undefined if no more can be sent, or if nothing is left of `redo`. */
+  /**
+   * Returns the next batch after it is complete. Undefined if no more can be sent, or if nothing of `redo` is left to
+   * send.
+   */
   async #make(reader: Reader, redo: PlannedBatch | undefined): Promise<ReadyBatch | undefined> {
     const { id, job, shared, rows, filter, sink, control } = this.#of
     const { batchBuffer, loop, clock, spools } = this.#deps
@@ -202,8 +207,9 @@ export class JobLoop {
   }
 
   /**
-   * Lowers the ceiling if a batch was too large for the disk; throws if it was not, or if the ceiling is low already. On a
-   * full disk batches are created again so small that they need no file, because only what is delivered frees space.
+   * Lowers the size ceiling if a batch was too large for the disk. Rethrows any other error, and also rethrows if the
+   * ceiling is low already. On a full disk batches are created again so small that they need no file, because only
+   * delivered records free space.
    */
   #refuseLarge(error: unknown): 'no room' {
     const { textBytes } = this.#deps.batchBuffer
@@ -215,7 +221,7 @@ export class JobLoop {
     return 'no room'
   }
 
-  /** Reads to the end of what was delivered. */
+  /** Reads to the end of a delivered part. */
   async #pass(reader: Reader, redo: PlannedBatch): Promise<void> {
     while (!this.#isOver && compare(reader.place, redo.end) < 0) {
       const lines = await this.#lines(reader, redo)
@@ -245,7 +251,7 @@ export class JobLoop {
 
   async #fill(batch: BatchBuilder, lines: Lines, end: number): Promise<number> {
     const { counted, metrics, tap } = this.#of
-    // Those of batches that are created again were counted.
+    // Lines of batches that are created again were counted before.
     const known = Math.min(end, lines.before(counted.place))
     const from = known > lines.begin ? await this.#add(batch, lines, lines.begin, known) : lines.begin
     let index = from
@@ -297,7 +303,7 @@ export class JobLoop {
     if (spool.end > position) await pause(clock, Math.min(NAP_MS, Math.max(0, until - clock.monotonic())), signal)
   }
 
-  /** Passes over records that the job does not want: in the cursor now and then, not with each frame. */
+  /** Stores in the cursor that the job skipped records. It does so now and then, not with each frame. */
   async #remember(reader: Reader): Promise<void> {
     const now = this.#deps.clock.monotonic()
     if (now - this.#remembered < REMEMBER_MS) return

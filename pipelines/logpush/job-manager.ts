@@ -4,24 +4,24 @@ import { newUuid } from '../../src/core/ids.js'
 import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import type { Log } from '../../src/core/log.js'
 import type { OutgoingTraces } from '../../src/core/outgoing-traces.js'
-import type { Metrics } from '../../src/core/metrics.js'
+import type { Metrics } from '../../src/core/metrics/metrics.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/model/logpush-job.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
-import { EventLoopYield } from '../../src/core/event-loop-yield.js'
-import { compileJob, type CompiledJob, type JobSettings } from './compiled-job.js'
+import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
+import { compileJob, type CompiledJob, type JobSettings } from './settings/compiled-job.js'
 import { deadLetter, type DeadLetter } from './dead-letter.js'
 import { destinationOf } from './destination.js'
 import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
 import { newCounts, type Counts, type PipelineMonitor } from './monitor.js'
-import { SharedFormatting } from './shared-formatting.js'
-import { SharedFilters } from './shared-filters.js'
-import { SharedRows } from './shared-rows.js'
+import { SharedFormatting } from './batches/shared-formatting.js'
+import { SharedFilters } from './batches/shared-filters.js'
+import { SharedRows } from './batches/shared-rows.js'
 import type { Cursor, Spool, Spools } from './spool/types.js'
-import { BatchBuffer } from './batch-buffer.js'
+import { BatchBuffer } from './batches/batch-buffer.js'
 import { JobSupervisor, type LogpushOptions, type TaskDeps } from './job-supervisor.js'
 import { Uploads } from './uploads.js'
 import { pause } from './backoff.js'
@@ -30,18 +30,18 @@ export interface LogpushDeps {
   readonly store: Store
   readonly vault: Vault
   readonly spools: Spools
-  /** Opens the text of a destination; connects to nothing yet. Throws InvalidInput. */
+  /** Opens a destination without connecting to it yet. Throws InvalidInput. */
   readonly open: (destination: string) => Sink
-  /** What destinations have in common that share places for uploads. */
+  /** Returns the key that destinations share if they share slots for uploads. */
   readonly destinationKey: (destination: string) => string
-  /** The settings as they are now: how many uploads there may be and where dead letters go is asked at the start only. */
+  /** Returns the current settings. The limit of uploads and the dead letter destination are only read at the start. */
   readonly options: () => LogpushOptions
   readonly standing?: readonly ConfiguredJob[]
   /** Shows the jobs. */
   readonly monitor?: PipelineMonitor
   /** Returns a destination without its secrets. */
   readonly redact?: (destination: string) => string
-  /** Called with what jobs and live streams read from now on; their cursors exist already. */
+  /** Called with the targets that jobs and live streams read from now on. Their cursors exist already. */
   readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
   /** Records attempts to deliver as spans. */
   readonly traces?: OutgoingTraces
@@ -60,34 +60,37 @@ export interface JobTarget {
   readonly scope: Scope
 }
 
-/** A job of the configuration: it runs as long as the daemon does, and the API does not know it. */
+/** A job of the configuration. It runs as long as the daemon does, and the API does not list it. */
 export interface ConfiguredJob {
   readonly name: string
-  /** Of a pipeline with routes, each of which is a job. */
+  /** Route of the pipeline, if it has routes. Each route is a job. */
   readonly route?: string | undefined
   readonly scope: Scope
   readonly settings: JobSettings
   readonly destination: string
-  /** For single records that the destination finds too large; undefined: the one for all jobs. */
+  /**
+   * Destination for single records that are too large for the destination of the job. If undefined, the common one of
+   * all jobs is used.
+   */
   readonly deadLetter: string | undefined
-  /** Opens the text of its destinations; connects to nothing yet. */
+  /** Opens its destinations without connecting to them yet. */
   readonly open: (destination: string) => Sink
 }
 
 /** Runs the jobs of the store. */
 export interface Logpush {
-  /** Compiles what a job says; throws InvalidInput with pointers such as `/output_options/field_names/3`. */
+  /** Compiles the settings of a job. Throws InvalidInput with pointers such as `/output_options/field_names/3`. */
   compile(settings: JobSettings, seed: string): CompiledJob
-  /** Resolves when what the store says of a job is in force: it gets every record that is accepted from then on. */
+  /** Resolves after the stored state of a job is applied. The job gets every record that is accepted from then on. */
   settled(id: string): Promise<void>
   /**
    * Resolves when all enabled jobs of the store for this dataset get every record that is accepted from then on. Rejects with
    * the reason if the spool of one cannot be opened.
    */
   settledFor(scope: Scope, dataset: string): Promise<void>
-  /** Records of one scope as they come, written as the job says; ends when the signal aborts. */
+  /** Yields new records of one scope, formatted by the job. Ends when the signal aborts. */
   live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
-  /** Ends all jobs; what they have not delivered stays in the spools. */
+  /** Ends all jobs. Undelivered records stay in the spools. */
   close(): Promise<void>
 }
 
@@ -99,33 +102,33 @@ export async function startLogpush(deps: LogpushDeps): Promise<Logpush> {
   return runner
 }
 
-/** The cursors of jobs begin so; the id follows. */
+/** Prefix of the cursor of a job, before the id. */
 const JOB = 'job-'
-/** The ids of those of the configuration begin so; the name follows. Others are numbers. */
+/** Prefix of the id of a configured job, before the name. Other ids are numbers. */
 const STANDING = 'pipeline-'
 /** Returns the id of one. No name of a route contains a dot. */
 const standingId = ({ name, route }: ConfiguredJob): string =>
   STANDING + (route === undefined ? name : `${name}..${route}`)
 
-/** A job whose place in the spool is kept; without a task while it is disabled. */
+/** A job whose position in the spool is stored. It has no task while it is disabled. */
 interface Entry extends JobTarget {
   readonly spool: Spool
   readonly cursor: Cursor
   readonly metrics: JobMetrics
   readonly counts: Counts
-  /** Ends what the monitor shows. */
+  /** Removes the job from the monitor. */
   hide?: (() => void) | undefined
   task?: JobSupervisor | undefined
 }
 
-/** The spool of a job cannot be opened: another try. */
+/** Delay before another attempt if the spool of a job cannot be opened. */
 const AGAIN_MS = 30_000
 
 class JobManager implements Logpush {
   readonly #deps: LogpushDeps
   readonly #shared: TaskDeps
   readonly #deadLetter: DeadLetter
-  /** Those of standing jobs. */
+  /** Dead letter destinations of configured jobs. */
   readonly #deadLetters: DeadLetter[] = []
   readonly #entries = new Map<string, Entry>()
   readonly #live = new Set<JobTarget>()
@@ -246,7 +249,7 @@ class JobManager implements Logpush {
     for (const { task } of this.#entries.values()) if (task !== undefined) yield task.lag
   }
 
-  /** Makes what runs what the store says. `found`: as the daemon starts. */
+  /** Applies the stored state of a job. `found` is true at the start of the daemon. */
   #settle(scope: Scope, id: string, { found = false } = {}): void {
     this.#work(id, found, {
       apply: async () => await this.#apply(scope, id, found),
@@ -254,7 +257,7 @@ class JobManager implements Logpush {
     })
   }
 
-  /** One step after the other for each job; another try later where one fails. */
+  /** Runs steps of one job sequentially. A failed step is tried again later. */
   #work(
     id: string,
     found: boolean,
@@ -303,7 +306,7 @@ class JobManager implements Logpush {
     if (job === undefined) await this.#removeStatus(scope, id)
   }
 
-  /** Whether the place of a job stays, whatever becomes of the job. */
+  /** Returns whether the position of a job is retained, independent of its state. */
   #keeps(job: LogpushJob): boolean {
     return job.enabled || this.#deps.options().retain_while_disabled
   }
@@ -384,7 +387,10 @@ class JobManager implements Logpush {
   }
 }
 
-/** Returns the destination of a stored job; empty if none of the keys opens it, which its status says. */
+/**
+ * Returns the destination of a stored job. Empty if none of the keys decrypts it. The status of the job then reports
+ * that.
+ */
 function destinationShown(job: LogpushJob, scope: Scope, id: string, { vault }: LogpushDeps): string {
   try {
     return destinationOf(job, scope, id, vault)
@@ -393,7 +399,7 @@ function destinationShown(job: LogpushJob, scope: Scope, id: string, { vault }: 
   }
 }
 
-/** Counts for the monitor what goes to the metrics. */
+/** Returns metrics that also count for the monitor. */
 const counted = (metrics: JobMetrics, counts: Counts): JobMetrics => ({
   read(records) {
     counts.read += records

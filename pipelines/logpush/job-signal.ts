@@ -1,12 +1,15 @@
 import { setMaxListeners } from 'node:events'
 import type { Position } from './spool/types.js'
 
-/** Why a job ends. `finished`: there is nothing more to come, so what there is is delivered, however many tries that takes. */
+/**
+ * Reason for the end of a job. `finished` means that no more records arrive, so all existing ones are delivered, with
+ * any number of attempts.
+ */
 export type EndReason = 'shutdown' | 'disabled' | 'deleted' | 'finished'
 
-/** What tells a running job that its settings changed or that it ends. */
+/** Signals to a running job that its settings changed or that it ends. */
 export class JobSignal {
-  /** Set once; only what is finished can still be ended otherwise. */
+  /** Set once. Only `finished` can be replaced by another reason. */
   ending: EndReason | undefined
   #changed = false
   #limit: Position | undefined
@@ -18,7 +21,7 @@ export class JobSignal {
     setMaxListeners(0, this.#abort.signal)
   }
 
-  /** It must come to a boundary between batches now. */
+  /** The job has to reach a boundary between batches now. */
   get interrupted(): boolean {
     return this.#changed || (this.ending !== undefined && !this.finished)
   }
@@ -33,17 +36,17 @@ export class JobSignal {
     return this.#limit
   }
 
-  /** What is there is all there is. */
+  /** No more records arrive. */
   get finished(): boolean {
     return this.ending === 'finished'
   }
 
-  /** What is not in progress to the destination is left. */
+  /** Batches that are not in flight stay undelivered. */
   get leaving(): boolean {
     return this.ending === 'shutdown' || this.ending === 'deleted'
   }
 
-  /** Aborts when the job is interrupted: ends waits. */
+  /** Aborts when the job is interrupted, which ends waits. */
   get wake(): AbortSignal {
     return this.#wake.signal
   }
@@ -53,14 +56,14 @@ export class JobSignal {
     return this.#abort.signal
   }
 
-  /** `end`: the end of the spool, if the settings have changed. */
+  /** Interrupts the job for changed settings. `end` is the end of the spool at that time. */
   change(end?: Position): void {
     this.#changed = true
     this.#limit ??= end
     this.#wake.abort()
   }
 
-  /** `end`: the end of the spool, if the job is disabled. */
+  /** Ends the job. `end` is the end of the spool if the job is disabled. */
   end(ending: EndReason, end?: Position): void {
     this.#limit ??= end
     if (this.ending === undefined || this.finished) this.ending = ending

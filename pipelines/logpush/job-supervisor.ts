@@ -5,7 +5,7 @@ import type { CompressionLevel, Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
 import type { Sealed, Vault } from '../../src/core/vault.js'
 import type { FilterLimits } from '../records/index.js'
-import { compileJob, type JobSettings } from './compiled-job.js'
+import { compileJob, type JobSettings } from './settings/compiled-job.js'
 import { JobSignal, type EndReason } from './job-signal.js'
 import { destinationOf } from './destination.js'
 import { disable } from './disable.js'
@@ -13,21 +13,21 @@ import type { JobMetrics, Lag } from './metrics.js'
 import type { Progress } from './monitor.js'
 import { JobLoop } from './job-loop.js'
 import type { SessionDeps } from './session.js'
-import type { SharedFormatting } from './shared-formatting.js'
-import type { SharedFilters } from './shared-filters.js'
-import type { SharedRows } from './shared-rows.js'
-import { START } from './spool-position.js'
+import type { SharedFormatting } from './batches/shared-formatting.js'
+import type { SharedFilters } from './batches/shared-filters.js'
+import type { SharedRows } from './batches/shared-rows.js'
+import { START } from './spool/position.js'
 import { CursorLost, SpoolUnavailable, type Cursor, type Spool } from './spool/types.js'
-import { NoRoom } from './batch-buffer.js'
+import { NoRoom } from './batches/batch-buffer.js'
 import { JobStatus } from './status.js'
 import { pause } from './backoff.js'
 
-/** After a fault of the machine (a full disk, a spool that cannot be read), and after one of the settings. */
+/** Pause after a failure of the machine (a full disk, an unreadable spool), and after an error in the settings. */
 const FAULT_PAUSE_MS = 30_000
 /** While the servers of the spool are away. */
 const UNAVAILABLE_PAUSE_MS = 1000
 
-/** The options of log push that its jobs read; times in ms. */
+/** Options of log push that its jobs read. Times are in ms. */
 export interface LogpushOptions {
   readonly uploads: {
     readonly in_flight: number
@@ -35,7 +35,7 @@ export interface LogpushOptions {
     readonly compression_level: CompressionLevel
     readonly timeout: number
     readonly drain_timeout: number
-    /** 0: never. */
+    /** 0 means never. */
     readonly disable_after: number
   }
   readonly filter: FilterLimits
@@ -49,9 +49,9 @@ export interface TaskDeps extends SessionDeps {
   readonly sharing: SharedFormatting
   readonly sharedRows: SharedRows
   readonly sharedFilters: SharedFilters
-  /** Opens a destination; throws InvalidInput. */
+  /** Opens a destination. Throws InvalidInput. */
   readonly open: (destination: string) => Sink
-  /** What destinations have in common that share places for uploads. */
+  /** Returns the key that destinations share if they share slots for uploads. */
   readonly destinationKey: (destination: string) => string
   /** The settings as they are now. */
   readonly options: () => LogpushOptions
@@ -65,12 +65,12 @@ export interface TaskOf {
   readonly metrics: JobMetrics
 }
 
-/** What a task needs of a job. */
+/** Members of a job that a task uses. */
 export interface TaskJob extends JobSettings {
   readonly destination_conf: Sealed
 }
 
-/** One enabled job: runs it with its settings as they are, whatever goes wrong, until it is ended. */
+/** Runs one enabled job with its current settings, after any failure, until it is ended. */
 export class JobSupervisor {
   readonly status: JobStatus
   readonly #deps: TaskDeps
@@ -81,7 +81,7 @@ export class JobSupervisor {
   #job: TaskJob
   #session: JobLoop | undefined
 
-  /** `resumed`: the job was just enabled, or changed, rather than found at the start of the daemon. */
+  /** `resumed` means that the job was just enabled or changed, rather than found at the start of the daemon. */
   constructor(job: TaskJob, of: TaskOf, deps: TaskDeps, { resumed }: { resumed: boolean }) {
     this.#job = job
     this.#of = of
@@ -92,8 +92,8 @@ export class JobSupervisor {
   }
 
   /**
-   * Takes over changed settings at the next boundary between batches, and for all records that are accepted from now on;
-   * a batch that fails is made again.
+   * Applies changed settings at the next boundary between batches, and to all records that are accepted from now on. A
+   * batch that fails is created again.
    */
   update(job: TaskJob): void {
     this.#job = job
@@ -102,8 +102,8 @@ export class JobSupervisor {
   }
 
   /**
-   * Resolves when nothing of it runs any more: an upload in progress may finish within `drainMs`. If it is disabled, so
-   * may those of the records that were accepted until now.
+   * Resolves after all work of the job has ended. An upload in progress may finish within `drainMs`. If the job is
+   * disabled, uploads of records accepted until now may finish too.
    */
   async end(ending: EndReason, drainMs: number): Promise<void> {
     const control = this.#control
@@ -117,7 +117,7 @@ export class JobSupervisor {
     await this.status.close({ write: ending !== 'deleted' })
   }
 
-  /** What it is behind. */
+  /** Lag of the job. */
   get lag(): Lag {
     const { spool, cursor, id } = this.#of
     const oldest = this.#session?.oldest
@@ -128,7 +128,7 @@ export class JobSupervisor {
     }
   }
 
-  /** The same with the batches that are being sent. */
+  /** Current progress, with the batches that are being sent. */
   get progress(): Progress {
     const { records, seconds } = this.lag
     return { lagRecords: records, lagSeconds: seconds, inFlight: this.#session?.inFlight ?? 0 }
@@ -206,7 +206,7 @@ export class JobSupervisor {
     }
   }
 
-  /** What the owner of the job reads about a fault. */
+  /** Returns the message about a failure for the owner of the job. */
   #described(error: unknown): string {
     if (error instanceof InvalidInput || error instanceof NoRoom) return messageOf(error)
     this.#deps.log.error({ event: 'logpush_job_stopped', job: this.#of.id, error: messageOf(error) })
@@ -217,7 +217,7 @@ export class JobSupervisor {
     const { store, clock, log, options } = this.#deps
     const { scope, id } = this.#of
     const { disable_after: max } = options().uploads
-    // A job of the configuration is not in the store, and goes on.
+    // A job of the configuration is not in the store and continues.
     if (store.get(LOGPUSH_JOBS, scope, id) === undefined) return
     if (max === 0 || this.status.failingMs < max || this.#control.ending !== undefined) return
     try {

@@ -1,17 +1,17 @@
 import type { Clock } from '../../src/core/clock.js'
 import { BatchText } from '../records/index.js'
-import type { CompiledJob } from './compiled-job.js'
+import type { CompiledJob } from './settings/compiled-job.js'
 import type { Cursor, Spool } from './spool/types.js'
 import { more } from './backoff.js'
 
-/** Cursors of streams begin so; what is left of them after a crash is removed at the next start. */
+/** Prefix of the cursors of streams. Cursors left after a crash are removed at the next start. */
 export const LIVE = 'live-'
 
-/** A stream that is read too slowly goes on with the newest records. */
+/** Maximum lag of a stream in records. A stream that is read too slowly continues with the newest records. */
 const MAX_BEHIND = 50_000
 const REMEMBER_MS = 5000
 
-/** Texts of the records that come from now on, as a job would write them; ends when the signal aborts. */
+/** Yields texts of new records in the format of a job. Ends when the signal aborts. */
 export async function* liveLines(
   spool: Spool,
   cursor: Cursor,

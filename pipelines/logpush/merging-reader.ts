@@ -1,15 +1,15 @@
 import { MAX_SKEW_MS } from '../../src/core/clock-skew.js'
 import { Scanner, SubrequestMerger, type OutputOptions, type ScannedRecord } from '../records/index.js'
-import type { CompiledJob } from './compiled-job.js'
-import { compare, type Lines, type SpoolPosition, type Reader } from './spool-position.js'
+import type { CompiledJob } from './settings/compiled-job.js'
+import { compare, type Lines, type SpoolPosition, type Reader } from './spool/position.js'
 import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** Subrequests held back for one job. */
 const HELD_BYTES = 16 * 2 ** 20
 
 /**
- * While no records come, held ones are looked through for a time that is already past: a record that is on its way into
- * the spool must not turn out to be older, or a batch that is made again would differ.
+ * If no records arrive, held records are checked against a time this far in the past. A record on its way into the
+ * spool must not be older than that time, or a batch that is created again would differ.
  */
 export const BEHIND_MS = 10_000
 
@@ -18,13 +18,13 @@ interface Line {
   readonly text: Uint8Array
   readonly position: Position
   readonly skip: number
-  /** Lines of the same position that came while there was no record. */
+  /** Lines at the same position that were ready before its record arrived. */
   readonly ahead: number
 }
 
 /**
- * Reads records with their subrequests merged. What is held back depends on nothing but the records since the oldest one
- * held, and on the times of acceptance: a reader that opens at a place reads those again, and then is what it was.
+ * Reads records with their subrequests merged. The held records depend only on the records since the oldest held one
+ * and on their times of acceptance. A reader that opens at a position reads those records again and has the same state.
  */
 export class MergingReader implements Reader {
   missed = 0
@@ -36,7 +36,7 @@ export class MergingReader implements Reader {
   #rest: MergedLines | undefined
   /** The record that is merged next. */
   #position: Position
-  /** Lines that came at `#position` before its record did. */
+  /** Lines at `#position` that were ready before its record arrived. */
   #ahead = 0
   #until: number | undefined
   #time = 0
@@ -85,7 +85,7 @@ export class MergingReader implements Reader {
     if (lines === this.#rest) this.#rest = index < lines.count ? this.#rest.from(index) : undefined
   }
 
-  /** Merges what came before a position, without giving it. */
+  /** Merges the records before a position, without returning lines. */
   async #repeat(end: Position): Promise<void> {
     while (this.#position < end) {
       const frame = await this.#spool.frame(this.#position)
@@ -144,7 +144,7 @@ export class MergingReader implements Reader {
 const timeAfter = (time: number, acceptedAt: number): number =>
   acceptedAt < time - MAX_SKEW_MS ? acceptedAt : Math.max(time, acceptedAt)
 
-/** What sampling adds for each further line of a record; above all positions. */
+/** Added to the sampling key for each further line of a record. It is above all positions. */
 const FURTHER = 2 ** 42
 
 class MergedLines implements Lines {
@@ -153,7 +153,7 @@ class MergedLines implements Lines {
   readonly frame = undefined
   readonly #lines: readonly Line[]
   readonly #scanner: Scanner
-  /** What a place within these lines goes with: a reader that opens there makes all of them again. */
+  /** Notes of every position within these lines. A reader that opens there creates all lines again. */
   readonly #within: Pick<SpoolPosition, 'keep' | 'until'>
   readonly #end: SpoolPosition
   #scanned: ScannedRecord | undefined

@@ -1,8 +1,8 @@
 import { Counter, Gauge } from 'prom-client'
-import { collectedMetrics } from '../../src/core/collected-metrics.js'
-import type { Metrics } from '../../src/core/metrics.js'
+import { collectedMetrics } from '../../src/core/metrics/collected-metrics.js'
+import type { Metrics } from '../../src/core/metrics/metrics.js'
 
-/** What a job counts. Each has the job's id as its label, so that there are as many series as the quota allows jobs. */
+/** Counters of a job. The only label is the job id, so the number of series is limited by the quota of jobs. */
 export interface JobMetrics {
   read(records: number): void
   kept(records: number, sampledOut: number, repeated: number): void
@@ -15,14 +15,14 @@ export interface JobMetrics {
 }
 
 /**
- * - `too_large`: the destination refuses even the single record
- * - `refused`: the destination refuses the record for what is in it, and takes others
- * - `missing`: no longer kept, or damaged, before the job got to them
+ * - `too_large` means that the destination rejects even the single record.
+ * - `refused` means that the destination rejects the content of the record and accepts other records.
+ * - `missing` means that the record was deleted or damaged before the job read it.
  */
 export type DropReason = 'too_large' | 'refused' | 'missing'
 export type AttemptOutcome = 'delivered' | 'transient' | 'refused' | 'too_large'
 
-/** What a job is behind by now. */
+/** Current lag of a job. */
 export interface Lag {
   readonly job: string
   readonly records: number

@@ -1,10 +1,10 @@
 import { Counter, Gauge } from 'prom-client'
-import type { Metrics } from '../../src/core/metrics.js'
+import type { Metrics } from '../../src/core/metrics/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
-import type { JobSettings } from './compiled-job.js'
+import type { JobSettings } from './settings/compiled-job.js'
 import type { Tap } from './tap.js'
 
-/** What a pipeline or job has done since it started. */
+/** Counts of a pipeline or job since it started. */
 export interface Counts {
   /** Records that were read, invalid ones included. */
   read: number
@@ -28,7 +28,7 @@ export interface Counts {
   bytes: number
 }
 
-/** How far a pipeline or job is behind. */
+/** Lag of a pipeline or job. */
 export interface Progress {
   /** Records that were accepted and are neither delivered nor passed over. */
   readonly lagRecords: number
@@ -42,27 +42,30 @@ export interface Watched {
   readonly kind: 'pipeline' | 'job'
   /** Name of the pipeline, or id of the job. */
   readonly name: string
-  /** The route of the pipeline; undefined if it has no routes. Each route is shown by itself. */
+  /** Route of the pipeline. Undefined if it has no routes. Each route is shown separately. */
   readonly route?: string | undefined
   readonly dataset: string
-  /** Type of the source; that of jobs is their scope. */
+  /** Type of the source. For jobs it is their scope. */
   readonly source: string
   /** Without secrets. */
   readonly destination: string
-  /** Whose records it reads; undefined if they come from outside. */
+  /** Scope of its records. Undefined if they come from outside. */
   readonly scope: Scope | undefined
-  /** What it does with its records. */
+  /** Settings for its records. */
   readonly settings: JobSettings
-  /** Shows its records; undefined for those that the spools of the daemon have. */
+  /** Shows its records. Undefined if they are in a spool of the daemon. */
   readonly tap?: Tap | undefined
   readonly counts: Readonly<Counts>
   progress(): Progress
   state(): PipelineState
-  /** Why it fails; null if it does not. */
+  /** Returns the reason of a failure. Null if it works. */
   error(): string | null
 }
 
-/** `ended`: the input is at its end, and everything is delivered. `waiting`: it starts again after a failure. */
+/**
+ * `ended` means that the input has ended and everything is delivered. `waiting` means that it starts again after a
+ * failure.
+ */
 export type PipelineState = 'running' | 'failing' | 'waiting' | 'ended'
 
 export const newCounts = (): Counts => ({
@@ -101,7 +104,7 @@ const LABELS = ['pipeline', 'route', 'job'] as const
 
 const labelsOf = ({ kind, name, route }: Watched) => ({ [kind]: name, ...(route !== undefined && { route }) })
 
-/** Counts of the source, which all routes of a pipeline share: a sum over routes must not count them twice. */
+/** Counts of the source, which all routes of a pipeline share. A sum over routes must not count them twice. */
 const OF_SOURCE: readonly (keyof Counts)[] = ['read', 'invalid', 'losses', 'lost']
 
 /** All pipelines and jobs of a daemon, for metrics and for the API. There are as many series as the quotas allow jobs. */
@@ -142,7 +145,7 @@ export class PipelineMonitor {
       })
   }
 
-  /** Shows a pipeline or job, instead of an earlier one with the same name; returns what ends that. */
+  /** Shows a pipeline or job, and replaces an earlier one with the same name. Returns a function that removes it. */
   add(watched: Watched): () => void {
     const key = `${watched.kind} ${watched.name} ${watched.route ?? ''}`
     this.#watched.set(key, watched)

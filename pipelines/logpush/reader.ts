@@ -1,7 +1,7 @@
 import type { RecordScanner, ScannedRecord } from '../records/index.js'
-import type { CompiledJob } from './compiled-job.js'
+import type { CompiledJob } from './settings/compiled-job.js'
 import { MergingReader } from './merging-reader.js'
-import type { Lines, SpoolPosition, Reader } from './spool-position.js'
+import type { Lines, SpoolPosition, Reader } from './spool/position.js'
 import type { Frame, Position, ReadableSpool } from './spool/types.js'
 
 /** A reader from a place on. */
@@ -46,14 +46,14 @@ class PlainReader implements Reader {
     return undefined
   }
 
-  // The frame is let go, as a job can stay where it is for hours: `next` asks for it again.
+  // Releases the frame, as a job can stay at a position for hours. `next` reads it again.
   at(lines: Lines, index: number): void {
     this.#position = lines.place(index).position
     if (lines instanceof FrameLines) lines.release()
   }
 }
 
-/** At each position that is a multiple of it, texts may be cut. */
+/** Texts may be cut at each position that is a multiple of this number. */
 const CUT = 4096
 
 /** Lines whose fields are scanned again, as the job names them. */

@@ -13,7 +13,7 @@ import type { Cursor, Spools } from './spool/types.js'
 export const PULLED = 'http_requests'
 export const PULL_AGE_MS = 7 * 86_400_000
 const CURSOR = 'pull'
-/** How often cursors move on: what they keep is a little older than necessary. */
+/** Interval in which cursors move on. They retain records slightly longer than necessary. */
 const MOVE_MS = 5 * 60_000
 
 interface RetainedDeps {
@@ -37,7 +37,7 @@ export class RetainedRecords {
     this.#deps = deps
   }
 
-  /** What is retained. */
+  /** Retained targets. */
   get targets(): JobTarget[] {
     return [...this.#cursors.values()].map(({ scope }) => ({ dataset: PULLED, scope }))
   }

@@ -1,22 +1,22 @@
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { CompressionLevel, Sink } from '../../src/core/sink.js'
-import type { BatchBuffer } from './batch-buffer.js'
-import type { CompiledJob } from './compiled-job.js'
+import type { BatchBuffer } from './batches/batch-buffer.js'
+import type { CompiledJob } from './settings/compiled-job.js'
 import type { DeadLetter } from './dead-letter.js'
 import type { JobSignal } from './job-signal.js'
 import type { JobMetrics } from './metrics.js'
-import type { Shared } from './shared-formatting.js'
-import type { JobFilter } from './shared-filters.js'
-import type { JobRows } from './shared-rows.js'
-import type { SpoolPosition } from './spool-position.js'
+import type { Shared } from './batches/shared-formatting.js'
+import type { JobFilter } from './batches/shared-filters.js'
+import type { JobRows } from './batches/shared-rows.js'
+import type { SpoolPosition } from './spool/position.js'
 import type { Cursor, ReadableSpool } from './spool/types.js'
 import type { JobStatus } from './status.js'
 import type { Tap } from './tap.js'
 import type { Uploads } from './uploads.js'
-import type { EventLoopYield } from '../../src/core/event-loop-yield.js'
+import type { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
 
-/** What all jobs share. */
+/** Dependencies that all jobs share. */
 export interface SessionDeps {
   /** Names the folder of the spools. */
   readonly spools: { readonly id: string }
@@ -24,7 +24,7 @@ export interface SessionDeps {
   readonly uploads: Uploads
   readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter
-  /** Returns the level of gzip of jobs that do not say theirs. */
+  /** Returns the gzip level for jobs without their own. */
   readonly compressionLevel?: () => CompressionLevel
   readonly clock: Clock
   readonly log: Log
@@ -32,7 +32,7 @@ export interface SessionDeps {
   readonly random: () => number
 }
 
-/** What a job is while its settings stay the same. */
+/** Properties of a job that stay the same while its settings do. */
 export interface SessionOf {
   readonly id: string
   readonly job: CompiledJob

@@ -5,9 +5,9 @@ import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushStatus } from '../../src/core
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 
-/** Deliveries follow each other quickly while a job catches up: its record is written this often at most. */
+/** Minimum interval between writes of a job's record. Deliveries follow each other quickly while a job catches up. */
 const PAUSE_MS = 1000
-/** The store takes no writes: another try. */
+/** Delay before another attempt if the store accepts no writes. */
 const AGAIN_MS = 5000
 
 const NEW: LogpushStatus = { last_complete: null, last_error: null, error_message: null, failing_since: null }
@@ -22,7 +22,9 @@ export class JobStatus {
   readonly #id: string
   readonly #closing = new AbortController()
   #written: LogpushStatus
-  /** The monotonic time since which the job fails; before the start by the clock of then. */
+  /**
+   * Monotonic time since which the job fails. If it failed before the start, the time is derived from the wall clock.
+   */
   #failingSince: number | undefined
   #writing: Promise<void> | undefined
 
@@ -47,13 +49,10 @@ export class JobStatus {
     return this.#failingSince === undefined ? 0 : this.#clock.monotonic() - this.#failingSince
   }
 
-  /** A batch was delivered. `to`: everything up to that time of acceptance is. */
-  delivered(to?: Date): void {
-    const { last_complete } = this.current
-    if (to === undefined && !this.failing && this.current.failing_since === null) return
-    const end = to?.toISOString() ?? last_complete
+  /** Everything that was accepted up to this time is delivered. A failing job leaves that state with the same write. */
+  delivered(to: Date): void {
     this.#failingSince = undefined
-    this.#is({ last_complete: end, last_error: null, error_message: null, failing_since: null })
+    this.#is({ last_complete: to.toISOString(), last_error: null, error_message: null, failing_since: null })
   }
 
   failed(message: string): void {
@@ -63,13 +62,13 @@ export class JobStatus {
     this.#is({ last_complete, last_error: at, error_message: message, failing_since: failing_since ?? at })
   }
 
-  /** Somebody has changed the job: the time that it may fail for begins again. */
+  /** Restarts the time that a job may fail, because somebody has changed the job. */
   resume(): void {
     this.#failingSince = undefined
     if (this.current.failing_since !== null) this.#is({ ...this.current, failing_since: null })
   }
 
-  /** Writes what has not been written; without `write` it is left. */
+  /** Writes unwritten changes. Without `write` they are dropped. */
   async close({ write }: { write: boolean }): Promise<void> {
     if (!write) this.current = this.#written
     this.#closing.abort()

@@ -1,9 +1,9 @@
-/** Records of a running output for those who watch it, as they are put into batches. Nobody waits for a watcher. */
+/** Shows records of a running output to watchers while they are put into batches. No output waits for a watcher. */
 import { BatchText, type RecordScanner, type Shape } from '../records/index.js'
-import type { CompiledJob } from './compiled-job.js'
-import type { Lines } from './spool-position.js'
+import type { CompiledJob } from './settings/compiled-job.js'
+import type { Lines } from './spool/position.js'
 
-/** Bytes that wait for a watcher; beyond it records are left out. */
+/** Maximum bytes that wait for a watcher. Further records are left out. */
 const MAX_WAITING = 1 << 20
 
 interface Watcher {
@@ -44,7 +44,7 @@ export class Tap {
     }
   }
 
-  /** Texts of the records from now on that a job keeps, written as it says; ends when the signal aborts. */
+  /** Yields texts of new records that a job keeps, in its format. Ends when the signal aborts. */
   async *watch(job: CompiledJob, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
     const watcher: Watcher = { job, scanner: job.view?.(), shape: job.shape?.(), texts: [], waiting: 0, wake: () => {} }
     const wake = () => watcher.wake()

@@ -16,9 +16,9 @@ export interface UploadOptions {
 export interface Upload {
   readonly sink: Sink
   readonly batch: Batch
-  /** Names the host or bucket; uploads to one share its places. */
+  /** Host or bucket. Uploads to the same one share its slots. */
   readonly destination: string
-  /** The attempt before failed: it must not stand in the way of those that work. */
+  /** The attempt before failed, so this one must not delay working ones. */
   readonly failing: boolean
 }
 
@@ -26,8 +26,8 @@ export interface Upload {
 const ENDING_MS = 5000
 
 /**
- * Gives attempts their places. Those of jobs that fail have places of their own, as an attempt can last until its
- * timeout: destinations that are down never delay the others.
+ * Assigns slots to attempts. Jobs that fail have separate slots, because an attempt can last until its timeout. So
+ * unavailable destinations never delay the others.
  */
 export class Uploads {
   readonly #lanes: { readonly steady: PQueue; readonly failing: PQueue }
@@ -51,13 +51,13 @@ export class Uploads {
     }
   }
 
-  /** Makes one attempt, when it is its turn. Rejects with a SinkError, or with the signal's reason where it aborts. */
+  /** Makes one attempt when it has a slot. Rejects with a SinkError, or with the signal's reason if it aborts. */
   async attempt(upload: Upload, signal: AbortSignal): Promise<void> {
     const lane = upload.failing ? 'failing' : 'steady'
     const key = `${lane} ${upload.destination}`
     const queue = this.#destinations.get(key) ?? new PQueue({ concurrency: this.#options.perDestination })
     this.#destinations.set(key, queue)
-    // For as long as it waits: once it is in progress it ends in its own time.
+    // Only while it waits. An upload in progress ends in its own time.
     const waiting = new AbortController()
     const leave = () => waiting.abort(signal.reason)
     signal.addEventListener('abort', leave, { once: true })
@@ -78,7 +78,7 @@ export class Uploads {
     }
   }
 
-  /** Makes the attempt a span of its own trace. The time that it waits for its place is not part of it. */
+  /** Records the attempt as a span of its own trace, without the time that the attempt waits for a slot. */
   async #traced(upload: Upload, signal: AbortSignal): Promise<void> {
     const { name, records, size } = upload.batch
     const attributes = { 'server.address': upload.destination, 'edged.batch': name }
@@ -128,7 +128,7 @@ export class Uploads {
     } catch {
       return
     }
-    attempt.abort(new SinkError('transient', `the destination did not answer within ${timeoutMs / 1000} s`))
+    attempt.abort(new SinkError('transient', `the destination did not respond within ${timeoutMs / 1000} s`))
   }
 
   async #ended(work: Promise<void>): Promise<void> {

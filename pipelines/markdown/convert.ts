@@ -1,11 +1,11 @@
-import { CharsetDecoder } from './charset.js'
-import type { Tokenizer } from './events.js'
-import { KeptHtml } from './kept-html.js'
-import { LinkStyle } from './link-style.js'
+import { CharsetDecoder } from './html/charset.js'
+import type { Tokenizer } from './text/events.js'
+import { KeptHtml } from './kept/kept-html.js'
+import { LinkStyle } from './output/link-style.js'
 import { MainPage } from './main/main-page.js'
-import { Page } from './page.js'
-import { HtmlTokenizer } from './tokenizer.js'
-import { XhtmlTokenizer } from './xhtml.js'
+import { Page } from './page/page.js'
+import { HtmlTokenizer } from './html/tokenizer.js'
+import { XhtmlTokenizer } from './html/xhtml.js'
 
 /** Maximum size of a page, in bytes without any content encoding. */
 export const MAX_HTML_BYTES = 6_291_456
@@ -28,7 +28,10 @@ export type Content = 'page' | 'main'
 export interface ConvertOptions {
   /** Content-Type header of the page, with its charset and whether it is XHTML. Default: HTML without a charset. */
   contentType?: string | undefined
-  /** Retains what Markdown cannot express as HTML instead of its text, for those who render Markdown to pages again. */
+  /**
+   * Retains content that Markdown cannot express as HTML instead of its text, for readers that render Markdown to pages
+   * again.
+   */
   keepHtml?: boolean | undefined
   /**
    * `page` (default) converts the body without headers, footers and navigation; `main` only the main content, as far as it
@@ -43,8 +46,8 @@ export interface ConvertOptions {
 }
 
 /**
- * Converts one page that arrives in pieces. The Markdown depends on the bytes only, not on how they were cut,
- * and what is returned is final: frontmatter first, JSON-LD last.
+ * Converts one page that arrives in pieces. The Markdown depends only on the bytes, not on the cuts between pieces.
+ * Returned Markdown is final. Frontmatter comes first, JSON-LD last.
  *
  * Throws NotConvertible for malformed XHTML and PageTooLarge, and is unusable afterwards.
  */

@@ -1,12 +1,12 @@
 import { Converter } from './convert.js'
 import { DROPPED, isHidden } from './elements/left-out.js'
-import type { Skip, Tag } from './events.js'
-import { Page } from './page.js'
-import { HtmlTokenizer } from './tokenizer.js'
+import type { Skip, Tag } from './text/events.js'
+import { Page } from './page/page.js'
+import { HtmlTokenizer } from './html/tokenizer.js'
 
 /** Parts of a page that its Markdown does not have. */
 export interface LeftOut {
-  /** The tag with what identifies it, `<div class="modal">`, or the begin of the Markdown of a block. */
+  /** The tag with an identifying attribute, `<div class="modal">`, or the begin of the Markdown of a block. */
   readonly what: string
   readonly reason: string
   readonly count: number
@@ -57,8 +57,8 @@ function reasonOf(tag: Tag): string {
 const cut = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text)
 
 /**
- * Returns what of an HTML page its Markdown does not have: skipped elements, and for the main content also the blocks
- * outside of it. At most 100 entries of each.
+ * Returns the content of an HTML page that is missing in its Markdown. This is skipped elements, and for the main
+ * content also the blocks outside it. Each list has at most 100 entries.
  */
 export function leftOut(html: string, content: 'page' | 'main'): LeftOut[] {
   const page = new ReportingPage()

@@ -1,9 +1,9 @@
-import { CharsetDecoder } from './charset.js'
+import { CharsetDecoder } from './html/charset.js'
 import { charsetOf } from './convert.js'
-import { escapeInline, destination } from './escape.js'
-import type { Events, Skip, Tag, Tokenizer } from './events.js'
-import { HtmlTokenizer } from './tokenizer.js'
-import { XhtmlTokenizer } from './xhtml.js'
+import { escapeInline, destination } from './output/escape.js'
+import type { Events, Skip, Tag, Tokenizer } from './text/events.js'
+import { HtmlTokenizer } from './html/tokenizer.js'
+import { XhtmlTokenizer } from './html/xhtml.js'
 
 /** Maximum number of listed pages, and maximum characters of a name and an address. */
 const MAX_PAGES = 1000
@@ -15,7 +15,7 @@ export interface LlmsTxtOptions {
   readonly contentType: string
   /** The host of the site, with its port. Only its pages are listed. */
   readonly host: string
-  /** Returns the address that is listed for a page, path and query. Default: its own. */
+  /** Returns the address that is listed for a page, path and query. Default is the page's own address. */
   readonly address?: ((path: string) => string) | undefined
 }
 
@@ -42,9 +42,9 @@ export class LlmsTxt implements Events {
   #reads: Reads | undefined
   #text = ''
   #href: string | undefined
-  /** Text of the last heading: the name of the section that the next link begins. */
+  /** Text of the last heading, which names the section that the next link begins. */
   #heading = ''
-  /** What addresses are relative to. */
+  /** Base of relative addresses. */
   #base: string
   /** The sitemap lists sitemaps instead of pages. */
   #isIndex = false

@@ -2,8 +2,8 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { Converter, type ConvertOptions } from './convert.js'
 
 /**
- * A stream from a page's bytes to its Markdown in UTF-8. Each block leaves as soon as it is done. Destroyed with
- * NotConvertible or PageTooLarge where the page cannot be converted.
+ * Converts a stream of a page's bytes to its Markdown in UTF-8. Each block is sent as soon as it is finished. Destroyed
+ * with NotConvertible or PageTooLarge if the page cannot be converted.
  */
 export class MarkdownTransform extends Transform {
   readonly #converter: Converter

@@ -1,13 +1,13 @@
 import type { Format } from './format.js'
 import { copied, Output, type ReserveBytes, type Use } from './output.js'
 import type { RowCopier, Rows } from './rows.js'
-import type { ScannedRecord } from './scan.js'
+import type { ScannedRecord } from './fields/scan.js'
 
 const DOLLAR = 0x24
 const BRACE = 0x7b
 const X = 0x78
 
-/** The text of one batch after the other, with all that stands between records and around them. */
+/** Builds the text of consecutive batches, with delimiters, prefixes and suffixes. */
 export class BatchText {
   readonly #format: Format
   readonly #output: Output
@@ -17,7 +17,7 @@ export class BatchText {
   #lastFrom = -1
   #border = 0
 
-  /** `room` gives it memory beyond 16 KiB. */
+  /** `room` provides memory beyond 16 KiB. */
   constructor(format: Format, room?: ReserveBytes) {
     this.#format = format
     this.#output = new Output(room)
@@ -47,7 +47,7 @@ export class BatchText {
     this.#guard(from)
   }
 
-  /** Begins a record that can be removed; returns where the text before it ends. */
+  /** Begins a record that can be removed. Returns the end of the text before it. */
   #next(): number {
     const output = this.#output
     const from = output.length
@@ -57,7 +57,7 @@ export class BatchText {
     return from
   }
 
-  /** Adds `count` records from their text, in which each has the delimiter in front. */
+  /** Adds `count` records from their text, in which each has the delimiter before it. */
   addWritten(text: Uint8Array, count: number): void {
     const output = this.#output
     const from = output.length
@@ -67,10 +67,10 @@ export class BatchText {
     this.#guard(from)
   }
 
-  /** Takes the record that was added last out again, as for a batch that must not grow beyond a size. Once per `add`. */
+  /** Removes the record that was added last, for a batch that must not exceed a size. Once per `add`. */
   removeLast(): void {
     const from = this.#lastFrom
-    if (from < 0) throw new Error('there is no record to remove')
+    if (from < 0) throw new Error('no record to remove')
     this.#output.length = from
     if (from > 0) this.#output.bytes[from - 1] = this.#border
     this.#records--
@@ -78,15 +78,16 @@ export class BatchText {
   }
 
   /**
-   * Removes what the open batch has so far, as for compressing a large one piece by piece, and gives what `use` makes of
-   * it: the text stands only while that runs. One byte stays back: what follows can still change it.
+   * Passes the text of the open batch so far to `use`, removes it and returns the result of `use`, for example to
+   * compress a large batch piece by piece. The text is valid only during `use`. One byte is retained because later
+   * bytes can still change it.
    */
   take<T>(use: Use<T>): T {
     this.#lastFrom = -1
     return this.#taking(Math.max(0, this.#output.length - 1), use)
   }
 
-  /** Ends the batch and begins the next; gives what has not been taken of it, or what `use` makes of that. */
+  /** Ends the batch and begins the next. Returns the remaining text, or the result of `use` for it. */
   close(): Uint8Array<ArrayBuffer>
   close<T>(use: Use<T>): T
   close<T>(use?: Use<T>): T | Uint8Array<ArrayBuffer> {
@@ -111,7 +112,10 @@ export class BatchText {
     return this.#output.take(count, use)
   }
 
-  /** CVE-2021-44228, from the byte before `from` on: a `$` at the end of one record and a `{` at the start of the next count. */
+  /**
+   * Guards against CVE-2021-44228, from the byte before `from` on. A `$` at the end of one record and a `{` at the
+   * start of the next count.
+   */
   #guard(from: number): void {
     if (!this.#format.guarded) return
     const { bytes, length } = this.#output

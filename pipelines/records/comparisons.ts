@@ -1,10 +1,10 @@
-/** One comparison of a filter: a field's type, an operator without its `!`, and the value to compare with. */
+/** One comparison of a filter, with a field's type, an operator without its `!`, and the value to compare with. */
 import { QUOTE } from '../../src/core/bytes.js'
-import type { FieldType } from './dataset.js'
+import type { FieldType } from './fields/dataset.js'
 import { NumberText } from './filter-text.js'
 import { compareDecimals, decimal, decimalAt, smallInteger, type Decimal } from './numbers.js'
-import { ESCAPED } from './scan.js'
-import { decoded } from './strings.js'
+import { ESCAPED } from './fields/scan.js'
+import { decoded } from './fields/strings.js'
 import { readInstant, type Instant } from './timestamps.js'
 
 /** Whether the JSON text from `start` to `end` passes. */
@@ -13,7 +13,7 @@ type Made = { readonly test: Test } | { readonly wrong: string; readonly at?: st
 
 const encoder = new TextEncoder()
 
-/** The test for a comparison, or what is wrong with its value; `at` points inside of it. */
+/** Returns the test for a comparison, or the issue of its value. `at` points inside the value. */
 export function comparison(type: FieldType, operator: string, value: unknown): Made {
   if (operator !== 'in') return single(type, operator, value)
   if (!Array.isArray(value) || value.length === 0) return { wrong: 'must be a list of at least one value' }
@@ -41,7 +41,10 @@ function single(type: FieldType, operator: string, value: unknown): Made {
   return 'wrong' in item ? item : { test: hasItem(item.test) }
 }
 
-/** The value to compare with says what is compared: text, a number or a boolean; for `contains` also items of a list. */
+/**
+ * Returns the test for a field of no declared type. The type of the given value decides whether text, numbers or
+ * booleans are compared. `contains` also compares items of a list.
+ */
 function undeclared(operator: string, value: unknown): Made {
   if (operator === 'contains') {
     const item = undeclared('eq', value)
@@ -99,7 +102,7 @@ function boolean(value: unknown): Made {
   return { test: (bytes, start) => bytes[start] === first }
 }
 
-/** By how a value compares with the wanted one: below 0, 0, above 0. */
+/** Tests of the order of a value relative to the given one, which is below 0, 0 or above 0. */
 const ORDER_TESTS: Readonly<Record<string, (order: number) => boolean>> = {
   eq: (order) => order === 0,
   lt: (order) => order < 0,
@@ -115,7 +118,7 @@ function numberText(value: unknown): string | undefined {
 }
 
 function numeric(operator: string, value: unknown): Made {
-  // A filter that came as an object has lost the digits of such a number before anyone could look at them.
+  // A filter given as an object has already lost the digits of such a number.
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
     return { wrong: 'is too large for a number here, write it as a string' }
   const wanted = decimal(numberText(value) ?? '')
@@ -132,7 +135,7 @@ function numeric(operator: string, value: unknown): Made {
 /** NaN if it is not a number. */
 function numberOrder(bytes: Uint8Array, start: number, end: number, wanted: Decimal): number {
   const small = smallInteger(bytes, start, end)
-  // NaN on either side: the long way.
+  // NaN on either side needs the slow path.
   const order = small - wanted.small
   if (order === order) return order
   const found = decimalAt(bytes, start, end)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { QUOTE } from '../../src/core/bytes.js'
-import { ESCAPED, type ScannedRecord } from './scan.js'
-import { decoded } from './strings.js'
+import { ESCAPED, type ScannedRecord } from './fields/scan.js'
+import { decoded } from './fields/strings.js'
 
 /** How repeated records are recognized. */
 export interface DedupeOptions {
@@ -9,7 +9,7 @@ export interface DedupeOptions {
   readonly place: number
   /** Milliseconds after the first one. */
   readonly windowMs: number
-  /** Maximum number of remembered values; beyond it the oldest are forgotten. */
+  /** Maximum number of remembered values. Beyond it the oldest are forgotten. */
   readonly entries: number
 }
 
@@ -38,7 +38,7 @@ export class Dedupe {
     this.#entries = entries
   }
 
-  /** Returns whether the record repeats one before it; a record without the value never does. */
+  /** Returns whether the record repeats an earlier one. A record without the value never does. */
   repeats(record: ScannedRecord, position: number, at: number): boolean {
     const start = record.starts[this.#place]!
     if (start < 0 || record.bytes[start] === 0x6e) return false

@@ -1,7 +1,7 @@
 import { nearest } from '../../src/core/nearest.js'
-import type { Dataset } from './dataset.js'
+import type { Dataset } from './fields/dataset.js'
 
-/** Returns the issue of the name of a field that something reads, with the name that is probably meant; else undefined. */
+/** Returns the issue of an unknown field name, with the name that is probably meant. Undefined for a known name. */
 export function fieldIssue(incoming: Dataset, name: string): string | undefined {
   if (incoming.places.has(name)) return undefined
   const meant = nearest(name, incoming.names)

@@ -9,7 +9,10 @@ export class NumberText {
   }
 }
 
-/** What a filter reads to; in one given as text, numbers are {@link NumberText}. Throws InvalidInput for text that is not JSON. */
+/**
+ * Parses a filter. Numbers of a filter in JSON text become {@link NumberText}. Throws InvalidInput for text that is not
+ * JSON.
+ */
 export function readFilter(filter: unknown): unknown {
   if (typeof filter !== 'string') return filter
   try {

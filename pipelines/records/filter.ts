@@ -5,29 +5,29 @@
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { pointerToken } from '../../src/core/schema.js'
 import { comparison } from './comparisons.js'
-import type { Dataset, FieldType, FilterNode } from './dataset.js'
+import type { Dataset, FieldType, FilterNode } from './fields/dataset.js'
 import { fieldIssue } from './field-issue.js'
 import { readFilter } from './filter-text.js'
-import type { ScannedRecord } from './scan.js'
+import type { ScannedRecord } from './fields/scan.js'
 
 /** True for the records that are kept. */
 export interface Filter {
   (record: ScannedRecord): boolean
-  /** Places of the fields that it looks at. */
+  /** Indexes of the fields that the filter reads. */
   readonly places: ReadonlySet<number>
 }
 
 export interface FilterLimits {
-  /** Bytes of text; 1,000 unless said. */
+  /** Maximum bytes of text. Default is 1,000. */
   readonly bytes?: number
-  /** Comparisons; 30 unless said. */
+  /** Maximum comparisons. Default is 30. */
   readonly comparisons?: number
 }
 
 /**
- * Compiles a filter: JSON text, or what it reads to, `{where: node}`; a node is `{and: [...]}`, `{or: [...]}` or
- * `{key, operator, value}`. Empty text keeps all. Throws InvalidInput with pointers into the filter, such as
- * `/where/and/0/operator`; text that is not JSON is refused as a whole.
+ * Compiles a filter, given as JSON text or as the parsed `{where: node}`. A node is `{and: [...]}`, `{or: [...]}` or
+ * `{key, operator, value}`. Empty text keeps all records. Throws InvalidInput with pointers into the filter, such as
+ * `/where/and/0/operator`. Text that is not JSON is rejected as a whole.
  */
 export function compileFilter(dataset: Dataset, filter: unknown, limits: FilterLimits = {}): Filter {
   if (filter === '') return Object.assign(() => true, { places: new Set<number>() })
@@ -124,18 +124,18 @@ class Compiler {
     const { key, operator, value } = node
     const { name, types, places, unfilterable } = this.#dataset
     const place = typeof key === 'string' ? places.get(key) : undefined
-    if (place === undefined)
-      return this.wrong(
-        `${at}/key`,
-        (typeof key === 'string' ? fieldIssue(this.#dataset, key) : undefined) ?? `is not a field of ${name}`,
-      )
+    const written = operator === 'neq' ? '!eq' : operator
+    if (place === undefined) {
+      const message = typeof key === 'string' ? fieldIssue(this.#dataset, key) : undefined
+      this.wrong(`${at}/key`, message ?? `is not a field of ${name}`)
+      return isIn(OPERATORS.any, written) ? NEVER : this.wrong(`${at}/operator`, mustBeOneOf(OPERATORS.any))
+    }
     const type = types[place]!
     const operators = OPERATORS[type]
     if (operators.length === 0) return this.wrong(`${at}/key`, `has values of type ${type}, which cannot be filtered`)
     if (unfilterable?.includes(String(key))) return this.wrong(`${at}/key`, 'cannot be filtered')
-    const written = operator === 'neq' ? '!eq' : operator
-    if (typeof written !== 'string' || !operators.includes(written))
-      return this.wrong(`${at}/operator`, `must be one of ${operators.join(', ')} for a field of type ${type}`)
+    if (!isIn(operators, written))
+      return this.wrong(`${at}/operator`, `${mustBeOneOf(operators)} for a field of type ${type}`)
 
     const negated = written.startsWith('!')
     const made = comparison(type, negated ? written.slice(1) : written, value)
@@ -144,6 +144,11 @@ class Compiler {
     return bound(made.test, place, negated)
   }
 }
+
+const isIn = (operators: readonly string[], operator: unknown): operator is string =>
+  typeof operator === 'string' && operators.includes(operator)
+
+const mustBeOneOf = (operators: readonly string[]): string => `must be one of ${operators.join(', ')}`
 
 type Test = (bytes: Uint8Array, start: number, end: number, mark: number) => boolean
 

@@ -1,15 +1,15 @@
 /**
- * `output_options` compiled to a plan: texts that stay the same and the fields between them. A record is written by going
- * through the plan and copying slices.
+ * Compiles `output_options` to a plan of constant texts and the fields between them. Writing a record goes through the
+ * plan and copies slices.
  */
 import { BACKSLASH, QUOTE } from '../../src/core/bytes.js'
-import { ANY, MEMBERS } from './any.js'
-import { copyBytes, viewOf } from './copy.js'
-import type { Dataset } from './dataset.js'
+import { ANY, MEMBERS } from './fields/any.js'
+import { copyBytes, viewOf } from './fields/copy.js'
+import type { Dataset } from './fields/dataset.js'
 import type { OutputOptions } from './options.js'
 import type { Output } from './output.js'
-import { SPREAD, type ScannedRecord } from './scan.js'
-import { writeText } from './strings.js'
+import { SPREAD, type ScannedRecord } from './fields/scan.js'
+import { writeText } from './fields/strings.js'
 import { parseTemplate, type TemplatePart } from './template.js'
 import { readInstant, TIMESTAMP_BYTES, writeInstant, type Instant, type TimestampFormat } from './timestamps.js'
 
@@ -32,7 +32,7 @@ const VERBATIM = 3
 
 /** A text, then a field's value. */
 interface Slot {
-  /** Where the text is among those of the format. */
+  /** Offset of the text in the texts of the format. */
   readonly from: number
   readonly to: number
   readonly place: number
@@ -44,7 +44,7 @@ interface Slot {
   readonly most: number
 }
 
-/** How the records of a job are written. Has no state: batches, and jobs with the same options, can share it. */
+/** Format of the records of a job. It has no state, so batches, and jobs with the same options, can share it. */
 export class Format {
   /** The share of records to keep, above 0 and at most 1. */
   readonly sampleRate: number
@@ -57,7 +57,9 @@ export class Format {
   readonly delimiter: Uint8Array
   /** Places of the fields that it writes. */
   readonly places: ReadonlySet<number>
-  /** Formats of one dataset with the same style write a field alike; undefined if more than a list of fields is written. */
+  /**
+   * Formats of one dataset with the same style write a field alike. Undefined if more than a list of fields is written.
+   */
   readonly style: string | undefined
   /** Fields of the list, in order. */
   readonly names: readonly string[]
@@ -67,13 +69,13 @@ export class Format {
   readonly #dataset: Dataset
   readonly #options: OutputOptions
   readonly #slots: readonly Slot[]
-  /** Texts of the slots, and behind them, from `#endFrom` on, the one that ends a record. */
+  /** Texts of the slots. After them, from `#endFrom` on, follows the text that ends a record. */
   readonly #texts: DataView
   readonly #endFrom: number
   readonly #csv: boolean
   readonly #timestamps: TimestampFormat
   readonly #instant: Instant = { seconds: 0, nanos: 0 }
-  /** What the last record lay in: the same for most of those behind it. */
+  /** Bytes of the last record. Usually the next records are in the same bytes. */
   readonly #source = { bytes: NOTHING, view: viewOf(NOTHING) }
 
   /** `options` as `parseOutputOptions` gave them. */
@@ -142,14 +144,14 @@ export class Format {
     this.#endFrom = from
   }
 
-  /** Returns a format of the same style for these fields: rows of them, each field with the delimiter in front. */
+  /** Returns a format of the same style that writes rows of these fields, each with the delimiter before it. */
   rows(names: readonly string[]): Format {
     const delimiter = this.#options.field_delimiter ?? ','
     const around = { record_prefix: delimiter, record_suffix: '' }
     return new Format(this.#dataset, { ...this.#options, ...around, field_names: [...names] })
   }
 
-  /** Adds a record, without anything that stands between records or around batches. */
+  /** Adds a record, without delimiters between records or text around batches. */
   write(record: ScannedRecord, output: Output): void {
     const texts = this.#texts
     this.#read(record)
@@ -158,7 +160,7 @@ export class Format {
     output.length = copyBytes(texts, this.#endFrom, texts.byteLength, output.view, output.length)
   }
 
-  /** Adds the fields of a record. Stores their start at `at` of `cells`, and behind it the end of each field. */
+  /** Adds the fields of a record. Stores their start at `at` of `cells`, followed by the end of each field. */
   writeRow(record: ScannedRecord, output: Output, cells: Int32Array, at: number): void {
     this.#read(record)
     let cell = at
@@ -231,14 +233,14 @@ function joined(names: readonly string[], delimiter: string, csv: boolean): Temp
   })
 }
 
-/** JSON text without the line breaks and tabs between its tokens; inside of strings there are none. */
+/** Copies JSON text without the line breaks and tabs between its tokens. Strings contain none. */
 function gathered(bytes: Uint8Array, start: number, end: number, out: Uint8Array, from: number): number {
   let to = from
   for (let at = start; at < end; at++) if (bytes[at]! >= 0x20) out[to++] = bytes[at]!
   return to
 }
 
-/** JSON text as a string: for csv with each quote doubled, for JSON with quotes and backslashes escaped. */
+/** Writes JSON text as a string. For csv each quote is doubled. For JSON quotes and backslashes are escaped. */
 function quoted(bytes: Uint8Array, start: number, end: number, escape: number, out: Uint8Array, from: number): number {
   let to = from
   out[to++] = QUOTE

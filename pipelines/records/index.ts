@@ -1,6 +1,6 @@
 /**
- * Log records as a library: read records of a dataset, keep those that a filter passes, write them as `output_options`
- * say. Nothing here does any input or output.
+ * Library for log records. It reads records of a dataset, filters them, and writes them in the format of
+ * `output_options`. Nothing here does any input or output.
  *
  *     const dataset = DATASETS.get('http_requests')
  *     const scanner = new Scanner(dataset)
@@ -12,16 +12,16 @@
  *     }
  *     const csv = batch.close()
  */
-import type { Dataset } from './dataset.js'
+import type { Dataset } from './fields/dataset.js'
 import { Format } from './format.js'
 import { compileCondition, type Filter } from './filter.js'
 import { parseLogpullOptions, parseOutputOptions } from './options.js'
 import { parseTemplate, type TemplatePart } from './template.js'
 
-export { ANY, anyDataset, MEMBERS, scannerOf, tokensOf, WHOLE, type RecordScanner } from './any.js'
+export { ANY, anyDataset, MEMBERS, scannerOf, tokensOf, WHOLE, type RecordScanner } from './fields/any.js'
 export { BatchText } from './batch-text.js'
 export { Dedupe } from './dedupe.js'
-export type { Dataset, DatasetInfo, FieldType, FilterNode } from './dataset.js'
+export type { Dataset, DatasetInfo, FieldType, FilterNode } from './fields/dataset.js'
 export { DATASETS, storedDataset } from './datasets/index.js'
 export { compileFilter, OPERATORS, type Filter, type FilterLimits } from './filter.js'
 export { Format } from './format.js'
@@ -37,7 +37,7 @@ export type { Redaction } from './redact.js'
 export { fieldIssue } from './field-issue.js'
 export { compileReshape, reshapedFields, type Shape } from './reshape.js'
 export type { Locate, Reshape } from './reshape-types.js'
-export { MalformedRecord, Scanner, type ScannedRecord } from './scan.js'
+export { MalformedRecord, Scanner, type ScannedRecord } from './fields/scan.js'
 export { parseTemplate, TemplateError, type TemplatePart } from './template.js'
 export { readInstant, TIMESTAMP_FORMATS, writeInstant, type Instant, type TimestampFormat } from './timestamps.js'
 
@@ -52,8 +52,8 @@ export function compileLogpullFormat(dataset: Dataset, options: string): Format 
 }
 
 /**
- * Compiles a `record_template`: a function from the already formatted texts of fields to the text of a record, in which
- * a field without a text is null. Throws a TemplateError.
+ * Compiles a `record_template` to a function from the formatted texts of fields to the text of a record. A field
+ * without a text is null. Throws a TemplateError.
  */
 export function compileTemplate(template: string): (fields: ReadonlyMap<string, string>) => string {
   const parts = parseTemplate(template)
@@ -63,7 +63,7 @@ export function compileTemplate(template: string): (fields: ReadonlyMap<string, 
 const partText = (part: TemplatePart, fields: ReadonlyMap<string, string>) =>
   part instanceof Uint8Array ? part : Buffer.from(fields.get(part.field) ?? 'null')
 
-/** What tells attack traffic from other records, for `filter_attack_traffic`; undefined for datasets without it. */
+/** Returns the filter for attack traffic, for `filter_attack_traffic`. Undefined for datasets without one. */
 export function attackTest(dataset: Dataset): Filter | undefined {
   return dataset.attack === undefined ? undefined : compileCondition(dataset, dataset.attack)
 }

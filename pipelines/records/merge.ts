@@ -1,17 +1,17 @@
 /**
- * `merge_subrequests`: a subrequest's record is held until its parent's comes, and goes into the parent's `Subrequests`.
- * A parent is never held: a subrequest whose parent has passed already, and one whose parent does not come in time, stays
- * a record of its own.
+ * Implements `merge_subrequests`. The record of a subrequest is held until the record of its parent arrives, and is
+ * then added to the parent's `Subrequests`. A parent is never held. A subrequest whose parent has already passed, or
+ * does not arrive in time, stays a separate record.
  */
 import { MAX_SKEW_MS } from '../../src/core/clock-skew.js'
-import type { Dataset } from './dataset.js'
+import type { Dataset } from './fields/dataset.js'
 import { Format } from './format.js'
 import type { OutputOptions } from './options.js'
 import { copied, Output } from './output.js'
-import { Scanner, type ScannedRecord } from './scan.js'
-import { decoded } from './strings.js'
+import { Scanner, type ScannedRecord } from './fields/scan.js'
+import { decoded } from './fields/strings.js'
 
-/** So many subrequests become part of one parent. */
+/** Maximum subrequests that become part of one parent. */
 export const MAX_MERGED = 50
 /** Maximum time that a subrequest waits for its parent. */
 export const MERGE_WINDOW_MS = 300_000
@@ -31,14 +31,14 @@ export class SubrequestMerger {
   readonly #ray: number
   readonly #parent: number
   readonly #maxBytes: number
-  /** In the order in which they came, so that the first is the one to go first. */
+  /** Held subrequests in the order of arrival, so the first is the next to leave. */
   readonly #held = new Set<Held>()
   readonly #byParent = new Map<string, Set<Held>>()
   #bytes = 0
 
   /**
-   * `options` say which fields of subrequests appear, and how times are written. More than `maxBytes` (64 MiB unless
-   * said) are not held: the oldest then pass as records of their own.
+   * `options` select the fields of subrequests and the format of times. At most `maxBytes`, 64 MiB by default, are
+   * held. Beyond that the oldest pass as separate records.
    */
   constructor(dataset: Dataset, options: OutputOptions, maxBytes = 64 * 2 ** 20) {
     const { timestamp_format } = options
@@ -50,18 +50,18 @@ export class SubrequestMerger {
     this.#maxBytes = maxBytes
   }
 
-  /** The position of the record that has waited longest; undefined when none waits. */
+  /** Position of the record that has waited longest. Undefined if none waits. */
   get oldest(): number | undefined {
     for (const { position } of this.#held) return position
     return undefined
   }
 
-  /** Takes a record, a JSON object, and gives those that go on now, in order. Throws MalformedRecord. */
+  /** Adds a record, which is a JSON object, and returns the records that pass now, in order. Throws MalformedRecord. */
   add(line: Uint8Array, nowMs: number, position = 0): Uint8Array[] {
     const ready = this.expired(nowMs)
     const record = this.#scanner.scan(line)
     const parent = text(record, this.#parent)
-    // "00" is how a request says that it has no parent.
+    // "00" means that a request has no parent.
     if (parent === '' || parent === '00') {
       ready.push(...this.#joined(line, text(record, this.#ray)))
       return ready

@@ -8,7 +8,10 @@ export interface FieldUse {
   readonly key_field?: string | undefined
 }
 
-/** Returns the fields that a job of records of any shape names. Ignores what is invalid: its checks report it. */
+/**
+ * Returns the fields that a job for records of any shape names. Ignores invalid settings, which are reported by their
+ * checks.
+ */
 export function namedFields({ filter, output_options: options, key_field: key }: FieldUse): Set<string> {
   const names = new Set<string>(key === undefined ? [] : [key])
   if (isObject(options)) {

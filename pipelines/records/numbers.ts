@@ -1,15 +1,15 @@
-/** A decimal number of any size as 0.DIGITS times ten to the power `point`; zero has no digits. */
+/** A decimal number of any size as 0.DIGITS times ten to the power `point`. Zero has no digits. */
 export interface Decimal {
   readonly negative: boolean
   readonly digits: string
   readonly point: number
-  /** The same as a JavaScript number, where it is a whole one of at most 15 digits, else NaN. */
+  /** The same as a JavaScript number if it is a whole one of at most 15 digits, else NaN. */
   readonly small: number
 }
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** Reads a JSON number; undefined for other text. */
+/** Reads a JSON number. Undefined for other text. */
 export function decimal(text: string): Decimal | undefined {
   const match = DECIMAL.exec(text)
   if (match === null) return undefined
@@ -55,7 +55,7 @@ export function smallInteger(bytes: Uint8Array, start: number, end: number): num
   return negative ? -value : value
 }
 
-/** Returns the number in a slice of JSON text; undefined for another value. */
+/** Returns the number in a slice of JSON text. Undefined for another value. */
 export function decimalAt(bytes: Uint8Array, start: number, end: number): Decimal | undefined {
   const first = bytes[start]!
   if (first !== 0x2d && (first < 0x30 || first > 0x39)) return undefined

@@ -1,4 +1,4 @@
-import { viewOf } from './copy.js'
+import { viewOf } from './fields/copy.js'
 
 /** Uses a text that is valid only during the call. */
 export type Use<T> = (text: Uint8Array<ArrayBuffer>) => T
@@ -16,7 +16,7 @@ export class Output {
   length = 0
   readonly #room: ReserveBytes
 
-  /** `room` gives it larger memory. */
+  /** `room` provides larger memory. */
   constructor(room: ReserveBytes = (bytes) => new Uint8Array(bytes)) {
     this.#room = room
   }
@@ -37,7 +37,9 @@ export class Output {
     this.length += text.length
   }
 
-  /** Removes the first `count` bytes and returns the result of `use` for them; they are valid only while it runs. */
+  /**
+   * Removes the first `count` bytes and returns the result of `use` for them. The bytes are valid only during `use`.
+   */
   take<T>(count: number, use: Use<T>): T {
     const made = use(this.bytes.subarray(0, count))
     this.bytes.copyWithin(0, count, this.length)

@@ -1,8 +1,8 @@
-import type { Dataset, FieldType } from './dataset.js'
-import type { ScannedRecord } from './scan.js'
+import type { Dataset, FieldType } from './fields/dataset.js'
+import type { ScannedRecord } from './fields/scan.js'
 import { readInstant, type Instant } from './timestamps.js'
 
-/** A record is well-formed JSON, but a value in it is not what its dataset says. */
+/** A record is well-formed JSON, but a value does not have the type of its field. */
 export class UnfitRecord extends Error {
   override readonly name = 'UnfitRecord'
 }
@@ -15,7 +15,7 @@ const LIST = 16
 /** Fits every field. */
 const NULL = 32
 
-/** What a JSON value is, by its first byte. */
+/** Type of a JSON value, by its first byte. */
 const KIND_OF = Uint8Array.from({ length: 256 }, (_, byte) => kindOf(String.fromCharCode(byte)))
 
 function kindOf(character: string): number {
@@ -41,8 +41,8 @@ const FITTING: Readonly<Record<FieldType, readonly [kinds: number, asked: string
 }
 
 /**
- * Makes the check that records from outside go through: each value is null or of its field's type, and what should be a
- * time can be read as one (an empty text represents none). Members of lists and objects are not looked at. The check throws
+ * Creates the check of records from outside. Each value must be null or of its field's type, and a time must be
+ * readable as one (an empty text represents none). Members of lists and objects are not checked. The check throws
  * {@link UnfitRecord} for the first field that does not fit.
  */
 export function recordCheck({ names, types }: Dataset): (record: ScannedRecord) => void {

@@ -1,7 +1,7 @@
 /** Hiding parts of values. A value that a method cannot judge is masked as a whole, so that nothing slips through. */
 import { createHmac } from 'node:crypto'
 import { BACKSLASH, QUOTE } from '../../src/core/bytes.js'
-import { decoded } from './strings.js'
+import { decoded } from './fields/strings.js'
 
 /** How a value is hidden: `mask`, `query`, `address`, or a hash with a key. */
 export type Redaction = 'mask' | 'query' | 'address' | { readonly hash: string }
@@ -56,7 +56,9 @@ const hashed =
 
 const V4 = /^(.*:)?(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}$/
 
-/** Returns an IPv4 address without its last 8 bits, or an IPv6 address without its last 80; undefined for other texts. */
+/**
+ * Returns an IPv4 address without its last 8 bits, or an IPv6 address without its last 80. Undefined for other texts.
+ */
 function networkOf(text: string): string | undefined {
   const [, before = '', three] = V4.exec(text) ?? []
   const v4 = three === undefined ? undefined : `${before}${three}.0`

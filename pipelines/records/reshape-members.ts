@@ -1,14 +1,16 @@
-/** Changes in the text of a record of any shape: one pass over its members, which copies all that is not named as it is. */
+/**
+ * Edits the text of a record of any shape in one pass over its members. Members without an edit are copied unchanged.
+ */
 import { BACKSLASH, COMMA, QUOTE } from '../../src/core/bytes.js'
-import { MEMBERS, spaceEnd, tokensOf, valueEnd } from './any.js'
-import type { Dataset } from './dataset.js'
+import { MEMBERS, spaceEnd, tokensOf, valueEnd } from './fields/any.js'
+import type { Dataset } from './fields/dataset.js'
 import type { Output } from './output.js'
 import { redactor, type Redactor } from './redact.js'
 import type { AddedMember, Reshape } from './reshape-types.js'
-import type { ScannedRecord } from './scan.js'
-import { decoded } from './strings.js'
+import type { ScannedRecord } from './fields/scan.js'
+import { decoded } from './fields/strings.js'
 
-/** What happens to a value and to what is inside it. */
+/** Edits of a value and of the values inside it. */
 class Node {
   /** Left out if it returns true. */
   drops: ((record: ScannedRecord) => boolean) | undefined
@@ -16,7 +18,7 @@ class Node {
   key: Uint8Array | undefined
   redact: Redactor | undefined
   readonly #children = new Map<string, Node>()
-  /** The same by the number of bytes of their keys. */
+  /** The same nodes by the length of their keys in bytes. */
   readonly #byLength: { readonly key: Uint8Array; readonly node: Node }[][] = []
 
   get hasChildren(): boolean {
@@ -55,7 +57,7 @@ function isAt(key: Uint8Array, bytes: Uint8Array, at: number): boolean {
   return true
 }
 
-/** Compiles the changes of a record; the function writes the record with its braces to the end of an output. */
+/** Compiles the edits of a record. The returned function writes the record with its braces to the end of an output. */
 export function memberEdits(
   incoming: Dataset,
   { rename = {}, drop = [], redact = {} }: Reshape,
@@ -130,12 +132,12 @@ function writeValue(edit: Edit, node: Node, bytes: Uint8Array, start: number, en
   out.append(bytes.subarray(end - 1, end))
 }
 
-/** Writes the members of an object, or the items of a list, from behind its bracket; returns whether one is left. */
+/** Writes the members of an object, or the items of a list, starting after its bracket. Returns whether one is left. */
 function writeItems(edit: Edit, node: Node, from: number, to: number, isObject: boolean): boolean {
   const { record, out } = edit
   const { bytes } = record
   let isKept = false
-  /** Bytes in front of it are written, or left out. */
+  /** Bytes before this offset are written or left out. */
   let done = from
   /** Where the item before ended. */
   let last = from
@@ -176,7 +178,7 @@ function writeItems(edit: Edit, node: Node, from: number, to: number, isObject: 
     at = spaceEnd(bytes, end)
     if (bytes[at] !== COMMA || at >= to) break
     at = spaceEnd(bytes, at + 1)
-    // Nothing is in front of the next one yet: it needs no comma.
+    // Nothing is before the next one yet, so it needs no comma.
     if (isDropped && !isKept) done = at
     last = isDropped && !isKept ? at : last
   }

@@ -1,10 +1,10 @@
 import type { Redaction } from './redact.js'
-import type { ScannedRecord } from './scan.js'
+import type { ScannedRecord } from './fields/scan.js'
 
-/** Facts about an address by name, such as `country`; undefined if nothing is known. */
+/** Returns facts about an address by name, such as `country`. Undefined if nothing is known. */
 export type Locate = (address: string) => Readonly<Record<string, string | number | undefined>> | undefined
 
-/** What a pipeline changes. */
+/** Changes that a pipeline makes. */
 export interface Reshape {
   /** JSON texts by the names of fields. */
   readonly set?: Readonly<Record<string, string>> | undefined
@@ -22,6 +22,6 @@ export interface AddedMember {
   readonly name: string
   /** Places of the fields that it depends on. */
   readonly reads: readonly number[]
-  /** Returns its JSON text; undefined if the record does not get it. */
+  /** Returns its JSON text. Undefined if the record does not get it. */
   value(record: ScannedRecord): Uint8Array | undefined
 }

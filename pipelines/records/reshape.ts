@@ -1,18 +1,18 @@
 /**
- * What a pipeline changes in its records, compiled once. All names are those of the record as it arrived, except for targets
- * of `rename`, `geo`, `lookup` and `set`. What is not named keeps its bytes.
+ * Changes of a pipeline in its records, compiled once. All names are names of the arrived record, except for targets of
+ * `rename`, `geo`, `lookup` and `set`. Other members keep their bytes.
  */
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { pointerToken } from '../../src/core/schema.js'
-import { ANY, anyDataset, MEMBERS, scannerOf } from './any.js'
+import { ANY, anyDataset, MEMBERS, scannerOf } from './fields/any.js'
 import { fieldIssue } from './field-issue.js'
-import { dataset, type Dataset, type FieldType } from './dataset.js'
+import { dataset, type Dataset, type FieldType } from './fields/dataset.js'
 import { Output } from './output.js'
 import { redactor } from './redact.js'
 import { memberEdits } from './reshape-members.js'
 import type { AddedMember, Reshape } from './reshape-types.js'
-import { ESCAPED, type ScannedRecord } from './scan.js'
-import { decoded } from './strings.js'
+import { ESCAPED, type ScannedRecord } from './fields/scan.js'
+import { decoded } from './fields/strings.js'
 
 /** Returns a record as it leaves. The result is reused by the next call. */
 export type Shape = (record: ScannedRecord) => ScannedRecord
@@ -35,8 +35,8 @@ export function reshapedFields({ set, rename, drop, redact, geo, lookup }: Resha
 }
 
 /**
- * Compiles what a pipeline changes. `names`: the fields of records of any shape that are written afterwards; `types`: those
- * that are declared. Throws InvalidInput with pointers such as `/rename/RayID`.
+ * Compiles the changes of a pipeline. `names` are the fields of records of any shape that are written afterwards.
+ * `types` are the types of declared fields. Throws InvalidInput with pointers such as `/rename/RayID`.
  */
 export function compileReshape(
   incoming: Dataset,
@@ -55,12 +55,12 @@ export function compileReshape(
 interface Step {
   readonly name: string
   readonly type: FieldType
-  /** Its place before; undefined if it is added. */
+  /** Its index before. Undefined if it is added. */
   readonly from?: number
   readonly added?: AddedMember
 }
 
-/** Of records with declared fields: values are copied or replaced one by one. */
+/** Compiles changes of records with declared fields. Values are copied or replaced one by one. */
 function ofFields(incoming: Dataset, reshape: Reshape): CompiledReshape {
   const { rename = {}, drop = [], redact = {} } = reshape
   const added = addedMembers(incoming, reshape)
@@ -116,7 +116,10 @@ const room = (bytes: Uint8Array, fields: number) => ({
   marks: new Uint8Array(fields),
 })
 
-/** Of records of any shape: the text of the record is written again with its changes, and scanned for the fields that are named. */
+/**
+ * Compiles changes of records of any shape. The text of the record is written again with its changes, and scanned for
+ * the named fields.
+ */
 function ofMembers(incoming: Dataset, reshape: Reshape, outgoing: Dataset): CompiledReshape {
   const edit = memberEdits(incoming, reshape, addedMembers(incoming, reshape))
   const all = [...incoming.names.keys()]
@@ -173,7 +176,7 @@ function addedMembers(incoming: Dataset, { set = {}, geo, lookup = [] }: Reshape
 const TRUE = Buffer.from('true')
 const FALSE = Buffer.from('false')
 
-/** Returns the text of a string, or the JSON text of another value; undefined if it is missing or null. */
+/** Returns the text of a string, or the JSON text of another value. Undefined if it is missing or null. */
 function textAt({ bytes, starts, ends }: ScannedRecord, place: number): string | undefined {
   const start = starts[place]!
   if (start < 0 || bytes[start] === 0x6e) return undefined

@@ -1,11 +1,14 @@
-import { copyBytes, viewOf } from './copy.js'
+import { copyBytes, viewOf } from './fields/copy.js'
 import type { Format } from './format.js'
 import { Output } from './output.js'
-import type { ScannedRecord } from './scan.js'
+import type { ScannedRecord } from './fields/scan.js'
 
 const MIN_CELLS = 8192
 
-/** Fields of records, written once for several formats of one style: each copies the runs of fields that it wants. */
+/**
+ * Fields of records, written once for several formats of one style. Each format copies the runs of fields that it
+ * needs.
+ */
 export class Rows {
   readonly output = new Output()
   /** For each row its start in `output`, then the end of each field. The start of a row that is not written is 0. */
@@ -18,7 +21,7 @@ export class Rows {
     return this.output.bytes.length + this.cells.byteLength
   }
 
-  /** Removes all rows; makes room for `count` rows of `fields` fields. */
+  /** Removes all rows and reserves memory for `count` rows of `fields` fields. */
   clear(count: number, fields: number): void {
     this.width = fields + 1
     const needed = count * this.width
@@ -46,7 +49,7 @@ export class RowCopier {
   /** For each run of adjacent fields the cell with its start and the cell with its end. */
   readonly #runs: Int16Array
 
-  /** `columns`: the fields of the rows, among them all of the format. */
+  /** `columns` are the fields of the rows, including all fields of the format. */
   constructor({ names, recordPrefix, recordSuffix, fieldDelimiter }: Format, columns: readonly string[]) {
     this.#texts = viewOf(Buffer.concat([recordPrefix, recordSuffix]))
     this.#suffixFrom = recordPrefix.length
@@ -65,7 +68,7 @@ export class RowCopier {
     const texts = this.#texts
     const runs = this.#runs
     const row = index * width
-    // Each field of a row has a delimiter in front, which the first one of a record has not.
+    // Each field of a row has a delimiter before it, unlike the first field of a record.
     let skip = this.#delimiter
     output.reserve(texts.byteLength)
     output.length = copyBytes(texts, 0, this.#suffixFrom, output.view, output.length)

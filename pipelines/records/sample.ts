@@ -1,9 +1,9 @@
-/** Says for each position whether its record is kept. */
+/** Returns for each position whether its record is kept. */
 export type Sampler = (position: number) => boolean
 
 /**
- * Keeps the share `rate` (above 0, at most 1) of records. What is decided for a position depends on nothing but the
- * position and `seed`, such as a job's id: a batch that is made again has the same records.
+ * Keeps the share `rate` (above 0, at most 1) of records. The decision for a position depends only on the position and
+ * `seed`, such as a job's id, so a batch that is created again has the same records.
  */
 export function sampler(rate: number, seed: string): Sampler {
   if (rate >= 1) return () => true

@@ -4,7 +4,7 @@ import { assertString } from '../../src/core/errors.js'
  * white space, trim markers and constants.
  */
 
-/** A template in pieces: bytes that stay as they are, and names of fields. */
+/** Pieces of a template, which are constant bytes and names of fields. */
 export type TemplatePart = Uint8Array | { readonly field: string }
 
 /** The template is not in the subset. */
@@ -31,7 +31,10 @@ const POINTER = /\.(\/[^\s{}]+)/y
 const QUOTED = /"((?:[^"\\\n]|\\[^\n])*)"/y
 const RAW = /`([^`]*)`/y
 
-/** Cuts a template into its pieces; `pointers`: fields may be JSON pointers, `{{./user/email}}`. Throws a {@link TemplateError}. */
+/**
+ * Cuts a template into its pieces. With `pointers` fields may be JSON pointers, `{{./user/email}}`. Throws a {@link
+ * TemplateError}.
+ */
 export function parseTemplate(template: string, { pointers = false } = {}): TemplatePart[] {
   assertString(template)
   return new Reader(template, pointers).parts()
@@ -89,7 +92,7 @@ class Reader {
     if (close.endsWith('-}}')) this.#match(BLANKS)
   }
 
-  /** The first group, or all, of a pattern that matches here; moves behind it. */
+  /** Returns the first group, or the whole match, of a pattern that matches here. Moves after the match. */
   #match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.#at
     const match = pattern.exec(this.#source)

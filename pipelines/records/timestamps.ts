@@ -1,10 +1,10 @@
 import { DOT, MINUS } from '../../src/core/bytes.js'
 
-/** `timestamp_format`: integers for the first two, strings in UTC with `Z` for the others. */
+/** Values of `timestamp_format`. The first two are integers, the others strings in UTC with `Z`. */
 export const TIMESTAMP_FORMATS = ['unixnano', 'unix', 'rfc3339', 'rfc3339ms', 'rfc3339ns'] as const
 export type TimestampFormat = (typeof TIMESTAMP_FORMATS)[number]
 
-/** A point in time: whole seconds since 1970, rounded down, and 0 to 999,999,999 nanoseconds more. */
+/** A point in time, in whole seconds since 1970, rounded down, and 0 to 999,999,999 nanoseconds more. */
 export interface Instant {
   seconds: number
   nanos: number
@@ -16,8 +16,9 @@ export const TIMESTAMP_BYTES = 32
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39
 
 /**
- * Reads a point in time from JSON text: an integer of seconds, milliseconds, microseconds or nanoseconds, distinguished by
- * its digits (up to 11, 14, 17, 20), also with a fraction or in quotes, or RFC 3339 text. False for anything else.
+ * Reads a point in time from JSON text. It is an integer of seconds, milliseconds, microseconds or nanoseconds,
+ * distinguished by its digits (up to 11, 14, 17, 20), also with a fraction or in quotes, or RFC 3339 text. False for
+ * anything else.
  */
 export function readInstant(bytes: Uint8Array, start: number, end: number, into: Instant): boolean {
   if (bytes[start] !== 0x22) return readNumber(bytes, start, end, into)
@@ -29,7 +30,7 @@ function readNumber(bytes: Uint8Array, start: number, end: number, into: Instant
   return (end - start === 19 && readNanos(bytes, start, into)) || readAnyNumber(bytes, start, end, into)
 }
 
-/** Reads 19 digits, which most timestamps are, in one pass; false for anything else. */
+/** Reads 19 digits, which most timestamps have, in one pass. False for anything else. */
 function readNanos(bytes: Uint8Array, start: number, into: Instant): boolean {
   let seconds = 0
   let nanos = 0
@@ -91,7 +92,7 @@ function readText(bytes: Uint8Array, start: number, end: number, into: Instant):
   ]
   const [, , , , , , , fraction = '', sign, zoneHours = '0', zoneMinutes = '0'] = match
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return false
-  // RFC 3339, 5.6: a second of 60 is a leap second; it counts as the first second after it.
+  // A second of 60 is a leap second (RFC 3339, 5.6). It counts as the first second after it.
   if (hour > 23 || minute > 59 || second > 60 || Number(zoneHours) > 23 || Number(zoneMinutes) > 59) return false
   const ahead = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === '-' ? -60 : 60)
   into.seconds = daysBefore(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - ahead
@@ -103,7 +104,7 @@ const isLeap = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 4
 const daysIn = (year: number, month: number) =>
   month === 2 ? (isLeap(year) ? 29 : 28) : month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 
-/** Days from 1970-01-01; years begin in March here, so that the leap day is a year's last. */
+/** Returns days from 1970-01-01. Years begin in March here, so that the leap day is a year's last. */
 function daysBefore(year: number, month: number, day: number): number {
   const y = month > 2 ? year : year - 1
   const era = Math.floor(y / 400)
@@ -117,8 +118,8 @@ const FIRST = -62_167_219_200
 const LAST = 253_402_300_799
 
 /**
- * Writes JSON text: cut off, never rounded. Returns its end; -1 for a time that the format cannot write, which is one
- * before year 0 or after year 9999 in RFC 3339.
+ * Writes JSON text, truncated and never rounded. Returns its end. Returns -1 for a time that the format cannot write,
+ * which is one before year 0 or after year 9999 in RFC 3339.
  */
 export function writeInstant(
   { seconds, nanos }: Instant,
@@ -142,7 +143,7 @@ export function writeInstant(
   return to + 2
 }
 
-// Records near each other are of the same second, or at least of the same minute: its text is kept.
+// Nearby records are of the same second, or at least of the same minute, so its text is cached.
 let lastSeconds = NaN
 let lastMinutes = NaN
 const lastText = new Uint8Array('"2006-01-02T15:04:05'.length)

@@ -1,11 +1,11 @@
 import { BatchText, MalformedRecord, recordCheck, scannerOf, SubrequestMerger, UnfitRecord } from '../records/index.js'
-import type { CompiledJob } from '../logpush/compiled-job.js'
+import type { CompiledJob } from '../logpush/settings/compiled-job.js'
 
-/** What becomes of a few records, given as JSON texts. */
+/** Result for a few records, given as JSON texts. */
 export interface SmallBatch {
-  /** The text of the one batch; empty where no record is kept. */
+  /** Text of the one batch. Empty if no record is kept. */
   readonly text: string
-  /** Invalid records: which one, from 1, and why. */
+  /** Invalid records, with their number from 1 and the reason. */
   readonly rejected: readonly { readonly record: number; readonly message: string }[]
 }
 

@@ -1,6 +1,7 @@
 /**
- * Sends the lines of a dead letter file to a destination again. The place in the file is stored after each batch: a run
- * that continues sends the batch that was on its way again, under the same name. What fails again goes to a file beside it.
+ * Sends the lines of a dead letter file to a destination again. The position in the file is stored after each batch. A
+ * run that continues sends the batch in progress again, under the same name. Lines that fail again are written to a
+ * file next to it.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -18,14 +19,14 @@ import { bodyOf, type DeadLetter } from '../logpush/dead-letter.js'
 import { Delivery } from '../logpush/delivery.js'
 import { JobSignal } from '../logpush/job-signal.js'
 import { Uploads } from '../logpush/uploads.js'
-import { damageMessage, isDamage } from '../sources/damage.js'
-import { gunzipped } from '../sources/gunzipped.js'
+import { damageMessage, isDamage } from '../sources/lines/damage.js'
+import { gunzipped } from '../sources/lines/gzip-recovery.js'
 
 const gzipped = promisify(gzip)
 
 const BATCH_RECORDS = 1000
 const BATCH_BYTES = 4 * 2 ** 20
-/** Bytes of a line; records have at most 1 MiB, and their text is at most twice as long. */
+/** Maximum bytes of a line. Records have at most 1 MiB, and their text is at most twice as long. */
 const MAX_LINE_BYTES = 16 * 2 ** 20
 const ATTEMPT_MS = 120_000
 const STATE = 'state.json'
@@ -33,17 +34,17 @@ const LINE_FEED = 0x0a
 
 export interface ReplayOptions {
   readonly path: string
-  /** Whether each line is a record; else the file is sent as one batch. */
+  /** Whether each line is a record. If not, the file is sent as one batch. */
   readonly isLines: boolean
   readonly sink: Sink
   /** Names the destination, without secrets. */
   readonly destination: string
-  /** For the state; exists. */
+  /** Existing folder for the state. */
   readonly folder: string
   /** A destination that fails for this long ends the run. */
   readonly retryForMs: number
   readonly failing: (message: string) => void
-  /** Called with what the state of an earlier run means for this one. */
+  /** Called with a message about how the state of an earlier run affects this one. */
   readonly note: (message: string) => void
   readonly progress: (stats: ReplayStats) => void
   readonly stop: AbortSignal
@@ -52,10 +53,10 @@ export interface ReplayOptions {
 }
 
 export interface ReplayStats {
-  /** Records of the file so far, those of earlier runs included. */
+  /** Records of the file read so far, including records read by earlier runs. */
   read: number
   delivered: number
-  /** Records that the destination refused again, which are in the file beside the original. */
+  /** Records that the destination rejected again. They are in the file next to the original. */
   failed: number
   batches: number
 }
@@ -66,20 +67,23 @@ interface State extends ReplayStats {
   readonly destination?: string
   /** Bytes of the text of the file that are done. */
   readonly offset: number
-  /** Bytes of the file with what failed. */
+  /** Bytes of the file with failed records. */
   readonly failedBytes: number
 }
 
-/** The file with what failed again. */
+/** Returns the path of the file for records that failed again. */
 export const failedFile = (path: string): string => `${path}.failed`
 
-/** What a run did, why it ended before its file did, and what is to be said about the content of a damaged file. */
+/**
+ * Result of a run, with the reason if it ended before the end of the file, and a note about the content of a damaged
+ * file.
+ */
 interface Replayed extends ReplayStats {
   readonly ended?: string
   readonly damage?: string
 }
 
-/** Sends what is left of a file, up to damage if there is any. */
+/** Sends the rest of a file, up to the first damage. */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { stop } = options
   const batches = await Batches.open(options)
@@ -168,9 +172,9 @@ class Batches {
     const known = found?.digest === digest ? found : undefined
     const isSame = (known?.destination ?? destination) === destination
     const state = known !== undefined && isSame ? known : begin
-    if (!isSame) note(`starting over: the state in ${folder} is that of a run to ${known?.destination}`)
+    if (!isSame) note(`starting over: the state in ${folder} belongs to a run to ${known?.destination}`)
     if (state.read > 0) note(`an earlier run sent ${state.read} records, which are not sent again; see ${folder}`)
-    // What was written after the state is written again.
+    // Bytes that were written after the state was stored are written again.
     if (state.failedBytes > 0) await fs.truncate(failedFile(path), state.failedBytes)
     else await fs.rm(failedFile(path), { force: true })
     return new Batches(options, state)
@@ -248,13 +252,13 @@ async function appendDurably(path: string, text: Uint8Array): Promise<void> {
   }
 }
 
-/** Batches are compressed here, so that what is refused as a whole comes back so. */
+/** // Batches are compressed here so that a batch rejected as a whole is returned in plain text. */
 const plain = (bytes: Uint8Array, encoding: Batch['body']['encoding']): Uint8Array =>
   encoding === 'gzip' ? gunzipSync(bytes) : bytes
 
 /**
- * Lines of a file, gzip or not, with their line feeds; or the whole of it. `damaged` is called if lines end at damage; a whole
- * file with damage is an error.
+ * Yields the lines of a file, gzip or not, with their line feeds, or the whole file. Calls `damaged` if the lines end
+ * at damage. Throws if a file that is read as a whole is damaged.
  */
 async function* linesOf(
   path: string,

@@ -10,8 +10,8 @@ export class StateInUse extends Error {
 const LOCK = 'lock'
 
 /**
- * Locks the folder of a run for this process. A lock of a process that does not exist any more is replaced. Rejects with
- * StateInUse if another run has the folder. Returns what releases it.
+ * Locks the folder of a run for this process. A lock of a process that does not exist any more is replaced. Rejects
+ * with StateInUse if another run holds the lock. Returns a function that releases it.
  */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, LOCK)
@@ -43,7 +43,7 @@ async function isLinked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Removes a lock, but not one that another process has made in the meantime. */
+/** Removes a lock, unless another process has created it in the meantime. */
 async function removeStale(path: string, stale: string): Promise<void> {
   const aside = `${path}.${randomBytes(6).toString('hex')}`
   try {
@@ -73,7 +73,7 @@ async function isAlive(owner: string): Promise<boolean> {
   return now === undefined || start === '' || now === start
 }
 
-/** When a process was started, in clock ticks since the boot; undefined if the system does not say. */
+/** Returns the start time of a process, in clock ticks since the boot. Undefined if the system does not report one. */
 async function startOf(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   // The name of the program, in parentheses, may contain spaces.

@@ -1,6 +1,6 @@
 /**
- * One pipeline, run until its input ends: for each of its outputs a session as the daemon runs it for a job, over one
- * input. No output waits for another; what one has not delivered stays in the input.
+ * Runs one pipeline until its input ends. Each output has a session, like a job of the daemon. All sessions share one
+ * input. No output waits for another. Undelivered records stay in the input.
  */
 import * as fs from 'node:fs/promises'
 import { rm, rmdir } from 'node:fs/promises'
@@ -9,28 +9,28 @@ import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import { makeFolder } from '../../src/disk/durable-write.js'
 import { MAX_IN_FLIGHT, type Sink } from '../../src/core/sink.js'
-import { EventLoopYield } from '../../src/core/event-loop-yield.js'
-import type { CompiledJob } from '../logpush/compiled-job.js'
+import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
+import type { CompiledJob } from '../logpush/settings/compiled-job.js'
 import { JobSignal } from '../logpush/job-signal.js'
 import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
-import { START } from '../logpush/spool-position.js'
+import { START } from '../logpush/spool/position.js'
 import type { AttemptOutcome } from '../logpush/metrics.js'
-import { BatchBuffer } from '../logpush/batch-buffer.js'
-import { SharedFilters } from '../logpush/shared-filters.js'
-import { SharedRows } from '../logpush/shared-rows.js'
+import { BatchBuffer } from '../logpush/batches/batch-buffer.js'
+import { SharedFilters } from '../logpush/batches/shared-filters.js'
+import { SharedRows } from '../logpush/batches/shared-rows.js'
 import { Uploads } from '../logpush/uploads.js'
-import type { Input } from '../sources/input.js'
-import { SPOOL_FOLDER } from '../sources/spool-input.js'
-import type { OutputStats } from '../sources/run-stats.js'
+import type { Input } from '../sources/intake/input.js'
+import { SPOOL_FOLDER } from '../sources/intake/spool-input.js'
+import type { OutputStats } from '../sources/intake/run-stats.js'
 
 /** One output of a run. */
 export interface RunOutput {
-  /** That of the pipeline, or of pipeline and route. */
+  /** Name of the pipeline, or of pipeline and route. */
   readonly name: string
   readonly job: CompiledJob
   readonly sink: Sink
-  /** Takes records that the destination refuses even one by one. */
+  /** Destination for records that the main destination rejects even as single records. */
   readonly aside: Sink | undefined
   /** Its place in the input. */
   readonly cursor: Input['cursor']
@@ -43,7 +43,7 @@ export interface RunOptions {
   /** At least one. */
   readonly outputs: readonly RunOutput[]
   readonly input: Input
-  /** The state of the run: cursors, spool, batches in progress. */
+  /** State of the run, which is cursors, spool and batches in progress. */
   readonly folder: string
   /** Called with each failure of an output that is the first after a success. */
   readonly failing: (output: RunOutput, message: string) => void
@@ -53,7 +53,10 @@ export interface RunOptions {
   readonly log: Log
 }
 
-/** How an output ended: `done`: all that came in is delivered or set aside; else records wait in the folder of the run. */
+/**
+ * End of an output. With `done`, every record is delivered or written to the dead letter file. Otherwise records wait
+ * in the folder of the run.
+ */
 export type RunEnd =
   { readonly end: 'done' } | { readonly end: 'stopped' } | { readonly end: 'gave_up'; readonly message: string }
 
@@ -64,7 +67,10 @@ const DRAIN_MS = 10_000
 /** An output beside others that gave up, of an input without an end, begins again after this time. */
 const AGAIN_MS = 60_000
 
-/** Runs a pipeline; resolves with how each output ended. Rejects if it cannot go on at all, as for an input that is damaged; the state stays. */
+/**
+ * Runs a pipeline. Resolves with the end of each output. Rejects if the run cannot continue at all, for example because
+ * its input is damaged. The state is retained.
+ */
 export async function run(options: RunOptions): Promise<readonly RunEnd[]> {
   const { outputs, input, folder, stop } = options
   const batchBuffer = await BatchBuffer.open(join(folder, STAGING))
@@ -97,7 +103,7 @@ interface SharedState {
   readonly loop: EventLoopYield
   readonly sharedRows: SharedRows
   readonly sharedFilters: SharedFilters
-  /** An output gave up for good: a source that waits for it would wait for ever. */
+  /** Whether an output gave up permanently. A source that waits for that output would wait forever. */
   isOneGone: boolean
 }
 
@@ -150,7 +156,7 @@ class OutputLoop {
     const rows = sharedRows.join('input', job)
     const filter = sharedFilters.join('input', job)
     const control = new JobSignal()
-    // Uploads of their own: one destination that is slow takes no place of the others.
+    // Each output has its own uploads, so a slow destination occupies no slot of the others.
     const uploads = new Uploads(
       { atOnce: MAX_IN_FLIGHT, perDestination: MAX_IN_FLIGHT, timeoutMs: ATTEMPT_MS },
       { clock, log },
@@ -202,7 +208,7 @@ class OutputLoop {
     }
   }
 
-  /** Tells where the input ends: a reader that waits behind its last record has all of it. */
+  /** Reports the end of the input. A reader that waits after the last record has read the whole input. */
   #ending(ended: () => void): Input['spool'] {
     const { spool } = this.#options.input
     return {
@@ -238,7 +244,7 @@ export async function removeEmpty(path: string): Promise<void> {
     .catch(() => {})
 }
 
-/** Removes what a run that is over needs no more: all but its place in the input. */
+/** Removes all state that a finished run no longer needs. The position in the input stays. */
 export async function removeDelivered(path: string): Promise<void> {
   for (const name of [STAGING, SPOOL_FOLDER]) await rm(join(path, name), { recursive: true, force: true })
 }
@@ -250,7 +256,7 @@ export async function removeFolder(path: string): Promise<void> {
 }
 
 const counted = (stats: OutputStats) => ({
-  // Input counts what it reads, invalid records too.
+  // Input counts the records that it reads, including invalid ones.
   read() {},
   kept(records: number, sampledOut: number, repeated: number) {
     stats.repeated += repeated
@@ -300,7 +306,7 @@ class Fate {
     this.#options.failing(this.#of, message)
   }
 
-  /** After a failure: a caller that waits for the end does not wait for more of them. */
+  /** Ends the output after a failure if the run is stopping, so that the caller does not wait for further attempts. */
   judge(): void {
     if (this.#options.stop.aborted) this.stop()
   }
@@ -310,7 +316,7 @@ class Fate {
     this.leave()
   }
 
-  /** Begins no upload any more; the one in progress is waited for, but not for ever. */
+  /** Starts no further upload. Waits a limited time for the upload in progress. */
   leave(): void {
     this.#control.end('shutdown')
     this.#after(DRAIN_MS, this.#over.signal, () => this.#control.endAttempts())

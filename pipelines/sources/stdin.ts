@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import type { Input } from './input.js'
-import { spoolInput, type TakingDeps } from './spool-input.js'
-import { commitPatiently, intakeRecords } from './record-intake.js'
+import type { Input } from './intake/input.js'
+import { spoolInput, type TakingDeps } from './intake/spool-input.js'
+import { commitPatiently, intakeRecords } from './intake/record-intake.js'
 
 /** Records of a stream such as standard input: NDJSON or one JSON array, gzip or not. */
 export async function stdinInput(stream: Readable, deps: TakingDeps): Promise<Input> {

@@ -5,9 +5,9 @@ import got, { RequestError } from 'got'
 import type { BatchBody } from '../../src/core/sink.js'
 import { MAX_IN_FLIGHT, SinkError } from '../../src/core/sink.js'
 import type { GuardedAgents } from '../../src/egress/egress.js'
-import { VERSION } from '../../src/package.js'
-import { failureOf, unreachable } from '../failure.js'
-import type { SinkDeps } from '../sink-type.js'
+import { VERSION } from '../../src/release/package.js'
+import { failureOf, unreachable } from '../contract/failure.js'
+import type { SinkDeps } from '../contract/sink-type.js'
 import { retryAfterMs } from './retry-after.js'
 
 /** A response with the beginning of its body. */
@@ -15,11 +15,11 @@ export interface Response {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** `text` is all of it. */
+  /** Whether `text` is the whole body. */
   readonly complete: boolean
 }
 
-/** Whether a response says that the destination has what was sent. */
+/** Returns whether a response confirms that the destination has the data. */
 export const isSuccess = ({ status }: Response): boolean => status >= 200 && status <= 299
 
 export interface Post {
@@ -32,10 +32,16 @@ export interface Post {
   readonly maxResponse?: number
 }
 
-/** Milliseconds; the whole attempt has the limit of its caller. `response`: from the end of the request to the response. */
+/**
+ * Timeouts in milliseconds. The caller limits the whole attempt. `response` is the time from the end of the request to
+ * the response.
+ */
 const TIMEOUTS = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, response: 60_000, socket: 60_000 }
 
-/** Sends batches by HTTP, over connections of its own that are kept and that pass the guard; follows no redirects. */
+/**
+ * Sends batches by HTTP over its own pool of kept connections. Every connection passes the guard. Redirects are not
+ * followed.
+ */
 export class HttpClient {
   readonly #agents: GuardedAgents
   readonly #deps: SinkDeps
@@ -45,7 +51,10 @@ export class HttpClient {
     this.#agents = deps.egress.agents({ maxSockets: MAX_IN_FLIGHT, rejectUnauthorized: verify })
   }
 
-  /** Resolves with the response if it is a 2xx; rejects with a SinkError for all others, or the signal's reason. */
+  /**
+   * Resolves with the response if it is a 2xx. Rejects with a SinkError for any other response, or with the signal's
+   * reason.
+   */
   async post(what: Post, signal: AbortSignal): Promise<Response> {
     const result = await this.request(what, signal)
     if (!isSuccess(result)) throw this.failure(what.url, result)
@@ -72,7 +81,7 @@ export class HttpClient {
     })
     try {
       const [response] = (await once(stream, 'response')) as [IncomingMessage]
-      // An upload may still break while the response is read; the response counts.
+      // An upload may still break while the response is read. The response decides.
       stream.on('error', () => {})
       const { statusCode: status = 0, headers: responded } = response
       return { status, headers: responded, ...(await beginning(stream, maxResponse)) }
@@ -84,7 +93,7 @@ export class HttpClient {
     }
   }
 
-  /** What a response that is not a success means. */
+  /** Returns the failure for a response that is not a success. */
   failure({ host }: URL, { status, headers }: Pick<Response, 'status' | 'headers'>): SinkError {
     const wait = retryAfterMs(headers['retry-after'], this.#deps.clock)
     const more = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
@@ -115,7 +124,7 @@ async function beginning(stream: AsyncIterable<unknown>, max: number): Promise<P
 const textOf = (pieces: readonly Buffer[], max: number): string =>
   Buffer.concat(pieces).subarray(0, max).toString('utf8')
 
-/** What happened below got: its own errors know the whole request, headers included. */
+/** Returns a cause without the error of `got`, because errors of `got` contain the whole request, including headers. */
 function plainError(error: unknown): unknown {
   if (!(error instanceof RequestError)) return error
   return error.cause instanceof Error ? error.cause : Object.assign(new Error(error.name), { code: error.code })

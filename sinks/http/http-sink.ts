@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { Type } from 'typebox'
 import type { Sink, SinkLimits } from '../../src/core/sink.js'
-import type { ParamSchema } from '../params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
+import type { ParamSchema } from '../contract/params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from '../contract/sink-type.js'
 import { HttpClient } from './client.js'
 import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
 

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { SinkError, type Sink, type SinkLimits } from '../../src/core/sink.js'
-import type { ParamSchema } from '../params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
+import type { ParamSchema } from '../contract/params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from '../contract/sink-type.js'
 import { HttpClient, isSuccess, type Response } from './client.js'
 import { NONE, SHOWN } from './http-sink.js'
 import { linewise, type Lines, type Verdict } from './linewise.js'
@@ -16,7 +16,10 @@ export interface Message {
   readonly type: string
 }
 
-/** How a destination differs that needs each line of a batch in its own form. `P`: the target of requests, and more. */
+/**
+ * Options of a destination that sends each line of a batch in its own form. `P` is the target of requests with further
+ * settings.
+ */
 export interface LinesSinkOptions<S extends ParamSchema, P extends Target> extends Pick<
   SinkType,
   'scheme' | 'form' | 'summary' | 'shown'
@@ -33,11 +36,11 @@ export interface LinesSinkOptions<S extends ParamSchema, P extends Target> exten
   /** Reads a 2xx response to a number of lines. Throws a SinkError if it does not report on them. */
   readonly judge?: (response: Response, place: P, lines: number) => Verdict | undefined
   /**
-   * Returns the places of the lines that a response which is not a success rejects for what is in them; the others are sent
-   * again without them. None: the response rejects all, for another reason.
+   * Returns the indexes of lines that an error response rejects because of their content. All other lines are sent
+   * again. An empty result means that the response rejects all lines for another reason.
    */
   readonly unfit?: (response: Response, place: P, batch: Lines) => readonly number[]
-  /** Bytes of a response that {@link judge} wants to see. */
+  /** Maximum bytes of a response for {@link judge}. */
   readonly maxResponse?: number
   /** The line that a check sends. */
   readonly test?: (now: Date) => string
@@ -121,12 +124,12 @@ const rejected = (host: string, refused: readonly number[], lines: number): Verd
   refused,
 })
 
-/** Lines of JSON as one array; other text unchanged. */
+/** Returns JSON lines as one array. Other text stays unchanged. */
 export function arrayMessage({ lines }: Pick<Lines, 'lines'>): Message {
   if (lines.every(isObject)) return { text: `[${lines.join(',')}]`, type: 'application/json' }
   const text = lines.join('\n')
   return { text, type: text.startsWith('[') ? 'application/json' : 'text/plain; charset=utf-8' }
 }
 
-/** Whether a line may be an object in JSON; what else it holds is for the destination to judge. */
+/** Returns whether a line may be a JSON object. The destination checks the content. */
 export const isObject = (line: string): boolean => line.startsWith('{') && line.endsWith('}')

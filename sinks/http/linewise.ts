@@ -7,26 +7,26 @@ import {
   type SinkFailure,
 } from '../../src/core/sink.js'
 
-/** Lines of a batch, each without its line break and none of them empty, and what is known of it. */
+/** Lines of a batch, without line breaks and without empty lines, and their metadata. */
 export interface Lines extends Pick<Batch, 'name' | 'from'> {
   readonly lines: readonly string[]
-  /** Which lines of the batch they are, from 0: all of them, or those that are still to be sent. */
+  /** Indexes of these lines in the batch, from 0. They are all lines, or the lines that are still to be sent. */
   readonly numbers: readonly number[]
 }
 
-/** Result for the lines of a request of which some were rejected, by their positions. */
+/** Result of a request that rejected some lines, by index. */
 export interface Verdict {
-  /** What was wrong, without secrets. */
+  /** Reason, without secrets. */
   readonly message: string
   /** To be sent again. */
   readonly again: readonly number[]
-  /** How the lines of `again` failed. */
+  /** Type of failure for the lines of `again`. */
   readonly failure: SinkFailure
-  /** Refused for good, because of what is in them. */
+  /** Lines rejected permanently because of their content. */
   readonly refused: readonly number[]
 }
 
-/** What became of a batch so far, whose lines are known by their numbers. */
+/** State of a batch with outstanding lines, by the indexes of its lines. */
 interface Halfway {
   /** To be sent. */
   readonly numbers: readonly number[]
@@ -35,9 +35,9 @@ interface Halfway {
 }
 
 /**
- * A way to write batches to a destination that judges each line: another attempt sends only what has not been taken or
- * refused. Rejects with {@link RecordsRefused} once nothing but refused lines is left. `send` has no verdict where the
- * destination took all.
+ * Creates a function that writes batches to a destination that accepts or rejects each line. Another attempt sends only
+ * lines that were neither accepted nor rejected. Rejects with {@link RecordsRefused} after only rejected lines are
+ * left. `send` resolves with undefined if the destination accepted all lines.
  */
 export function linewise(
   send: (batch: Lines, signal: AbortSignal) => Promise<Verdict | undefined>,

@@ -1,7 +1,7 @@
 /** Fields that usually have the time of a record, the more specific ones first. */
 const TIME_FIELDS = ['EdgeStartTimestamp', 'Datetime', 'Timestamp', '@timestamp', 'timestamp', 'time', 'ts'] as const
 
-/** A line as a JSON object; undefined if it is not one. */
+/** Returns a line as a JSON object. Undefined if it is not one. */
 export function objectOf(line: string): Readonly<Record<string, unknown>> | undefined {
   if (!line.startsWith('{')) return undefined
   try {
@@ -12,8 +12,9 @@ export function objectOf(line: string): Readonly<Record<string, unknown>> | unde
 }
 
 /**
- * Returns the time of a record in nanoseconds since 1970: of `field`, or of the first usual field that has one. Whole
- * numbers count as seconds, milliseconds, microseconds or nanoseconds by their size, texts as RFC 3339.
+ * Returns the time of a record in nanoseconds since 1970. It is read from `field`, or from the first usual field with a
+ * time. Whole numbers count as seconds, milliseconds, microseconds or nanoseconds by their size, and strings as RFC
+ * 3339.
  */
 export function recordTime(
   line: string,
@@ -33,7 +34,7 @@ export function recordTime(
 function ofNumber(line: string, name: string, value: number): bigint | undefined {
   if (!(value >= 1e8 && value < 9e18)) return undefined
   if (Number.isSafeInteger(value)) return scaled(BigInt(value))
-  // A number of nanoseconds has more digits than a double: those of the text count.
+  // A number of nanoseconds has more digits than a double, so the digits are read from the text.
   const at = line.indexOf(`${JSON.stringify(name)}:`)
   const [, digits = ''] = /^"[^"]*":\s*(\d+)/.exec(at < 0 ? '' : line.slice(at)) ?? []
   return Number(digits) === value ? scaled(BigInt(digits)) : scaled(BigInt(Math.floor(value)))

@@ -1,6 +1,9 @@
 import type { Clock } from '../../src/core/clock.js'
 
-/** What a `Retry-After` asks to wait, from seconds or a date (RFC 9110, 10.2.3), in milliseconds. Undefined: nothing that can be read. */
+/**
+ * Returns the wait that `Retry-After` asks for, in milliseconds. The header has seconds or a date (RFC 9110, 10.2.3).
+ * Undefined if it cannot be parsed.
+ */
 export function retryAfterMs(value: string | undefined, clock: Pick<Clock, 'now'>): number | undefined {
   const text = value?.trim() ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

@@ -4,15 +4,15 @@ import { Type } from 'typebox'
 import { parser } from '../../src/core/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import { publicUrl } from '../../src/egress/public-url.js'
-import { reject } from '../params.js'
+import { reject } from '../contract/params.js'
 import type { Grant } from './access-tokens.js'
 
-/** What is used of the key of a Google service account. */
+/** The used members of a Google service account key. */
 export interface ServiceAccount {
   readonly email: string
   readonly keyId: string | undefined
   readonly key: KeyObject
-  /** Where tokens come from. */
+  /** Endpoint for tokens. */
   readonly tokenUrl: URL
 }
 
@@ -41,7 +41,10 @@ export function serviceAccount(credentials: string): ServiceAccount {
   }
 }
 
-/** Returns how to get tokens of an account: an assertion that it signs is exchanged for one (RFC 7523, 2.1). */
+/**
+ * Returns a function that gets tokens of an account. It exchanges an assertion signed by the account for a token (RFC
+ * 7523, 2.1).
+ */
 export const accountGrant =
   ({ email, keyId, key, tokenUrl }: ServiceAccount, scope: string, clock: Clock): (() => Promise<Grant>) =>
   async () => {

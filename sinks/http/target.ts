@@ -1,15 +1,18 @@
 import { Type, type Static } from 'typebox'
-import { paramChecker, reject, type ParamSchema } from '../params.js'
-import type { SinkDeps } from '../sink-type.js'
+import { paramChecker, reject, type ParamSchema } from '../contract/params.js'
+import type { SinkDeps } from '../contract/sink-type.js'
 import { TRANSPORT, transportOf } from '../streams/server.js'
 
 /** How to connect, as parameters of a destination that are not sent. */
 export const TLS = TRANSPORT
 
-/** Parameters that every HTTP destination has: they are sent as headers. */
+/** Parameters of every HTTP destination. They are sent as headers. */
 const HEADERS = { '^header_': Type.String({ description: 'header_NAME=VALUE: sends the header NAME.' }) }
 
-/** The schema for the manual of a destination: what it takes for itself, what it sends, and headers. */
+/**
+ * Returns the parameter schema for the manual of a destination, with its own parameters, parameters that it sends, and
+ * headers.
+ */
 export const httpParams = (own: ParamSchema, sent: ParamSchema): ParamSchema => ({
   ...Type.Object({ ...own.properties, ...sent.properties }),
   patternProperties: HEADERS,
@@ -20,7 +23,7 @@ export interface Target {
   readonly url: URL
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** False: any certificate is accepted. */
+  /** If false, any certificate is accepted. */
   readonly verify: boolean
 }
 
@@ -35,8 +38,8 @@ const RESERVED =
 
 /**
  * Returns a function that reads a destination that is an HTTP URL with another scheme. Parameters `header_NAME=value`
- * become headers, those of the schema `own` are removed; all others stay in the URL unchanged. Credentials before the host
- * become Basic authentication. Throws InvalidInput with the pointer "".
+ * become headers. Parameters of the schema `own` are removed. All others stay in the URL unchanged. Credentials before
+ * the host become Basic authentication. Throws InvalidInput with the pointer "".
  */
 export function targetReader<S extends ParamSchema>(
   own: S,
@@ -62,7 +65,7 @@ export function targetReader<S extends ParamSchema>(
   }
 }
 
-/** The query of a destination: headers, parameters that are not sent, and the rest of the query. */
+/** Splits the query of a destination into headers, parameters that are not sent, and the rest. */
 function partsOf(destination: URL, own: readonly string[]) {
   const headers: Record<string, string> = {}
   const taken: [name: string, value: string][] = []
@@ -78,7 +81,7 @@ function partsOf(destination: URL, own: readonly string[]) {
   return { headers, taken, query: rest.join('&') }
 }
 
-// Parsed again as http or https: only those schemes recognize addresses such as 2130706433.
+// Parsed again as http or https, because only these schemes recognize addresses such as 2130706433.
 function addressOf(scheme: string, { host, pathname }: URL, search: string): URL {
   const text = `${scheme}://${host}${pathname || '/'}${search}`
   if (host === '' || !URL.canParse(text)) reject('has no host')
@@ -100,7 +103,7 @@ function addHeader(headers: Record<string, string>, name: string, value: string)
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** Decodes like a form: clients build these strings with form encoders, which write a space as a plus sign. */
+/** Decodes like a form. Clients build these strings with form encoders, which write a space as a plus sign. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { reject, secret, text } from '../params.js'
-import type { SinkDeps } from '../sink-type.js'
+import { reject, secret, text } from '../contract/params.js'
+import type { SinkDeps } from '../contract/sink-type.js'
 
 /** The bucket that a destination names. Throws InvalidInput for an impossible name. */
 export function bucketOf(destination: URL): string {
@@ -30,7 +30,7 @@ export const ENDPOINT = Type.Optional(text('Another server with the same API: HO
 
 type Keys = { readonly 'access-key-id'?: string; readonly 'secret-access-key'?: string }
 
-/** The keys of a destination; undefined if it has none. Throws InvalidInput if it has one of two. */
+/** Returns the keys of a destination. Undefined if it has none. Throws InvalidInput if only one of the two is set. */
 export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: string } | undefined {
   const { 'access-key-id': accessKeyId, 'secret-access-key': secretAccessKey } = given
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined
@@ -40,8 +40,8 @@ export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: str
 }
 
 /**
- * The server that the parameter `endpoint` names, as an origin: a host and optionally a port, or a URL without a path.
- * Plain HTTP only as `http://` and if the operator allows it.
+ * Returns the origin of the server that the parameter `endpoint` names. The parameter is a host with an optional port,
+ * or a URL without a path. Plain HTTP needs `http://` and the permission of the operator.
  */
 export function endpointOf(endpoint: string, deps: Pick<SinkDeps, 'allowPlainHttp'>): string {
   const text = /^https?:\/\//i.test(endpoint) ? endpoint : `https://${endpoint}`

@@ -1,10 +1,10 @@
-import { pathOf, reject } from '../params.js'
+import { pathOf, reject } from '../contract/params.js'
 
-/** Where the objects of a destination go: a path that may change with the day. */
+/** Folder for the objects of a destination. The path may contain the day. */
 export interface Folder {
   /** The path has a `{DATE}`. */
   readonly daily: boolean
-  /** The name of an object below the path on the day of `at`, UTC; without a slash in front. */
+  /** Returns the name of an object below the path for the UTC day of `at`, without a leading slash. */
   key(name: string, at: Date): string
 }
 
@@ -15,10 +15,10 @@ export function folderOf(destination: URL): Folder {
   return folder(pathOf(destination))
 }
 
-/** The same for a path that is decoded already. */
+/** The same for a path that is already decoded. */
 export function folder(path: string): Folder {
   if (/\{(?!DATE\})/.test(path) || /(?<!\{DATE)\}/.test(path)) reject('has a placeholder other than {DATE} in its path')
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  // eslint-disable-next-line no-control-regex -- control characters are searched for
   if (/[\0-\x1f\x7f]/.test(path)) reject('has control characters in its path')
   if (path.split('/').some((part) => part === '.' || part === '..')) reject('has a path with dots for folders')
   if (Buffer.byteLength(path) > MAX_BYTES) reject(`has a path of more than ${MAX_BYTES} bytes`)
@@ -32,5 +32,8 @@ export function folder(path: string): Folder {
   }
 }
 
-/** Names of objects end at 1,024 bytes in S3 and its kin; the rest is for the name of a batch. */
+/**
+ * Maximum path length. S3 and compatible stores limit object names to 1,024 bytes, and the rest is for the name of the
+ * batch.
+ */
 const MAX_BYTES = 900

@@ -1,16 +1,16 @@
 import { gzipSync } from 'node:zlib'
 import type { Clock } from '../../src/core/clock.js'
 import type { BatchBody, Sink } from '../../src/core/sink.js'
-import { TEST_TEXT } from '../sink-type.js'
+import { TEST_TEXT } from '../contract/sink-type.js'
 import type { Folder } from './folder.js'
 
-/** Keeps bytes under names: what S3, its kin and Azure have in common. Everything rejects with a SinkError. */
+/** Stores bytes under names. S3, compatible stores and Azure implement it. Everything rejects with a SinkError. */
 export interface ObjectStore {
-  /** Prefix of a key in messages: the bucket. */
+  /** Prefix of a key in messages, which is the bucket. */
   readonly label: string
   /** Writes an object completely or not at all. Replaces one of the same name. */
   put(key: string, bytes: Uint8Array, type: ContentType, signal: AbortSignal): Promise<void>
-  /** The same for a body of any size; a large one is sent in parts. */
+  /** Stores a body of any size. A large body is sent in parts. */
   upload(key: string, body: BatchBody, type: ContentType, signal: AbortSignal): Promise<void>
   close(): void
 }

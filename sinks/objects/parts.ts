@@ -1,6 +1,9 @@
 import type { BatchBody } from '../../src/core/sink.js'
 
-/** A body in pieces of exactly `size` bytes, but for the last one; none for an empty body. Made one at a time. */
+/**
+ * Splits a body into pieces of exactly `size` bytes. The last piece may be shorter. An empty body has no pieces. Pieces
+ * are created one at a time.
+ */
 export async function* parts(body: BatchBody, size: number): AsyncGenerator<Buffer> {
   let part = Buffer.allocUnsafe(size)
   let filled = 0
@@ -13,7 +16,7 @@ export async function* parts(body: BatchBody, size: number): AsyncGenerator<Buff
       rest = rest.subarray(taken)
       if (filled < size) continue
       yield part
-      // The one that was given away may still be on its way.
+      // The previous part may still be in use by the receiver.
       part = Buffer.allocUnsafe(size)
       filled = 0
     }

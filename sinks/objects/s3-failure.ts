@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/core/clock.js'
 import { SinkError, type SinkFailure } from '../../src/core/sink.js'
 import { NotPublic } from '../../src/egress/egress.js'
-import { failureOf, unreachable } from '../failure.js'
+import { failureOf, unreachable } from '../contract/failure.js'
 import { retryAfterMs } from '../http/retry-after.js'
 
-/** Codes that say something else than the status that they come with. */
+/** Codes whose meaning differs from the meaning of their status. */
 const CODES: Readonly<Record<string, SinkFailure>> = {
   BadDigest: 'transient',
   ConditionalRequestConflict: 'transient',
@@ -19,8 +19,8 @@ const CODES: Readonly<Record<string, SinkFailure>> = {
 }
 
 /**
- * What the SDK threw, as a failed delivery to `place`; with the code of the response, never with its text. The error itself
- * is not kept: it knows the whole request.
+ * Converts an error of the SDK to a failed delivery to `place`. It has the code of the response but never the text. The
+ * error itself is not kept because it contains the whole request.
  */
 export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now'>): SinkError {
   if (error instanceof SinkError) return error
@@ -34,7 +34,7 @@ export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now
     return unreachable(place, Object.assign(new Error(name), { name, code }))
   }
   // A failure inside of a response that began as a success, or that was cut short.
-  if (status < 300) return new SinkError('transient', `${place} gave an answer that does not end well`)
+  if (status < 300) return new SinkError('transient', `${place} sent a success response that did not end correctly`)
 
   const shown = /^[A-Za-z0-9.]{1,64}$/.test(name) && name !== 'Error' ? ` ${name}` : ''
   const failure = Object.hasOwn(CODES, name) ? CODES[name] : undefined
@@ -43,7 +43,7 @@ export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now
   return new SinkError(failure ?? failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
 }
 
-/** What errors of the SDK have on them. */
+/** Properties of SDK errors. */
 interface SdkError {
   readonly name?: string
   readonly code?: unknown

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { paramReader, type ParamSchema } from '../params.js'
-import type { SinkDeps, SinkType } from '../sink-type.js'
+import { paramReader, type ParamSchema } from '../contract/params.js'
+import type { SinkDeps, SinkType } from '../contract/sink-type.js'
 import { folderOf } from './folder.js'
 import { objectSink } from './object-sink.js'
 import { s3Store, type S3Place } from './s3-store.js'

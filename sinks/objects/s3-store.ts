@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type * as Aws from '@aws-sdk/client-s3'
 import { MAX_IN_FLIGHT, type BatchBody } from '../../src/core/sink.js'
-import type { SinkDeps } from '../sink-type.js'
+import type { SinkDeps } from '../contract/sink-type.js'
 import type { ObjectStore, ContentType } from './object-sink.js'
 import { PART_BYTES } from './object-sink.js'
 import { parts } from './parts.js'
@@ -12,9 +12,9 @@ export interface S3Place {
   readonly region: string
   /** Absent for AWS. */
   readonly endpoint?: string
-  /** Absent for the credentials that the daemon runs with: environment, profile, role of the machine. */
+  /** Keys. If absent, the credentials of the daemon are used, from environment, profile or role of the machine. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string }
-  /** What each new object is made with. */
+  /** Options for each new object. */
   readonly object?: Pick<Aws.PutObjectCommandInput, 'ACL' | 'ServerSideEncryption'>
 }
 
@@ -40,7 +40,7 @@ export function s3Store(
     const sdk = await loadSdk()
     const config: Aws.S3ClientConfig = {
       region,
-      // Repeating is the business of the job's loop, which knows what else waits.
+      // The loop of the job retries, because it knows about other waiting work.
       maxAttempts: 1,
       expectContinueHeader: false,
       requestHandler: {
@@ -50,7 +50,7 @@ export function s3Store(
         socketTimeout: IDLE_MS,
       },
       ...(credentials && { credentials }),
-      // Checksums beyond Content-MD5, which is always sent, are refused by servers that are only like S3.
+      // Servers that are only compatible with S3 reject checksums other than Content-MD5, which is always sent.
       ...(endpoint && {
         endpoint,
         forcePathStyle: true,
@@ -109,10 +109,10 @@ export function s3Store(
 /** Parts of an upload that is never completed are kept, and paid for, until it is aborted. */
 async function abandon(client: Aws.S3Client, abort: Aws.AbortMultipartUploadCommand): Promise<void> {
   try {
-    // Not with the signal of the upload: that may be what ended it.
+    // Without the signal of the upload, because that signal may have ended the upload.
     await client.send(abort, { abortSignal: AbortSignal.timeout(ABANDON_MS) })
   } catch {
-    // The upload has failed with a reason of its own. What remains is left to a lifecycle rule of the bucket.
+    // The upload has already failed for its own reason. Remaining parts are left to a lifecycle rule of the bucket.
   }
 }
 
@@ -123,7 +123,7 @@ const ABANDON_MS = 10_000
 
 /** Loading takes 0.2 s, so it is done only if a job needs it. */
 export async function loadSdk(): Promise<Sdk> {
-  // It warns on standard error about the versions of Node that later releases will want.
+  // The SDK warns on standard error about versions of Node that later releases will require.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true'
   return await import('@aws-sdk/client-s3')
 }

@@ -1,8 +1,8 @@
 import type { ICustomPartitioner, Message, RecordMetadata } from 'kafkajs'
 
 /**
- * Partitions of messages that the library sends again. It chooses other ones each time; a broker that has seen the numbers of
- * a partition would then drop messages that it does not have.
+ * Partitions of messages that the library sends again. The library chooses other partitions each time. A broker that
+ * has seen the numbers of a partition would then drop messages that it does not have.
  */
 export class FixedPartitions {
   readonly #chosen = new WeakMap<object, number>()

@@ -8,14 +8,17 @@ export class LateSocket extends Duplex {
   #socket: Socket | undefined
   #received = 0
 
-  /** `maxBytes`: what the other side may send in all; a hostile one would fill the memory. */
+  /**
+   * Creates a socket that accepts at most `maxBytes` from the other side. A hostile server would otherwise fill the
+   * memory.
+   */
   constructor(connecting: Promise<Socket>, maxBytes: number) {
     super({ allowHalfOpen: false })
     this.#connecting = connecting
     this.#maxBytes = maxBytes
   }
 
-  // Nothing of what follows is called before this has called back.
+  // No method below is called before this callback.
   override _construct(done: (error?: Error | null) => void): void {
     void this.#await(done)
   }

@@ -1,18 +1,21 @@
 import type { Static } from 'typebox'
-import { paramReader, type ParamSchema } from '../params.js'
-import { TEST_TEXT, type SinkDeps, type SinkType } from '../sink-type.js'
+import { paramReader, type ParamSchema } from '../contract/params.js'
+import { TEST_TEXT, type SinkDeps, type SinkType } from '../contract/sink-type.js'
 import { lines } from './lines.js'
 
-/** What is sent over one connection. */
+/** Data that is sent over one connection. */
 export interface LineBatch {
-  /** The same whenever the batch is sent again. */
+  /** Name of the batch, which is the same whenever the batch is sent again. */
   readonly name: string
   readonly time: Date
-  /** Its lines in groups; each is good until the next group is asked for. */
+  /** Lines in groups. A group is valid until the next one is requested. */
   readonly groups: AsyncIterable<Uint8Array[]>
 }
 
-/** How a destination differs that takes each line of a batch as a message of its protocol. `S`: its settings. */
+/**
+ * Options of a destination that sends each line of a batch as a message of its protocol. `S` is the type of its
+ * settings.
+ */
 export interface LineSinkOptions<P extends ParamSchema, S> extends Pick<SinkType, 'scheme' | 'form' | 'summary'> {
   readonly params: P
   /** Reads the destination, without any I/O. Throws InvalidInput with the pointer "". */
@@ -21,7 +24,7 @@ export interface LineSinkOptions<P extends ParamSchema, S> extends Pick<SinkType
   readonly send: (settings: S, batch: LineBatch, deps: SinkDeps, signal: AbortSignal) => Promise<void>
 }
 
-/** A type of destination with one connection per batch: none stays open between batches. */
+/** Returns a type of destination with one connection per batch. No connection stays open between batches. */
 export function lineSinkType<const P extends ParamSchema, S>({
   settings,
   send,

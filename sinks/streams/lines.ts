@@ -1,9 +1,10 @@
 import { SinkError, type BatchBody } from '../../src/core/sink.js'
 
 /**
- * The records of a body by their lines, without line ends and empty lines, in groups that came together. A line is a
- * view of bytes that are good until the next group is asked for. Formats whose records do not end in a line end make one
- * line of the whole batch. A line beyond 16 MiB rejects as too large for the destination, before more of it is held.
+ * Yields the records of a body by their lines, without line ends and empty lines, in groups that arrived together. A
+ * line is a view of bytes that are valid until the next group is requested. If records of the format do not end in a
+ * line end, the whole batch is one line. A line over 16 MiB is rejected as too large for the destination before more
+ * bytes are buffered.
  */
 export async function* lines(body: BatchBody): AsyncGenerator<Uint8Array[]> {
   let begun: Uint8Array[] = []

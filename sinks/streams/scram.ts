@@ -10,7 +10,10 @@ export interface ScramCredentials {
 
 const DIGESTS = { 'scram-sha-256': { name: 'sha256', bytes: 32 }, 'scram-sha-512': { name: 'sha512', bytes: 64 } }
 
-/** Each is a hash of the password. Fewer are unsafe; a hostile server could ask for enough to block a thread for hours. */
+/**
+ * Bounds of iterations. Each iteration is a hash of the password. Fewer are unsafe. A hostile server could request
+ * enough to block a thread for hours.
+ */
 const MIN_ITERATIONS = 4096
 const MAX_ITERATIONS = 100_000
 
@@ -43,7 +46,7 @@ async function authenticate(
   const { name, bytes } = DIGESTS[mechanism]
   const hmac = (key: Buffer, text: string): Buffer => createHmac(name, key).update(text).digest()
   const nonce = randomBytes(24).toString('base64')
-  // RFC 5802, 5.1: commas and equals signs are escaped.
+  // Commas and equals signs are escaped (RFC 5802, 5.1).
   const user = username.replaceAll('=', '=3D').replaceAll(',', '=2C')
   const firstBare = `n=${user},r=${nonce}`
 
@@ -68,7 +71,7 @@ async function authenticate(
     throw new Error('the server does not know the password')
 }
 
-/** Sends a message and returns that of the server. Both are bytes with their length before them (KIP-152). */
+/** Sends a message and returns the message of the server. Both are bytes with their length before them (KIP-152). */
 async function said(
   saslAuthenticate: AuthenticationProviderArgs['saslAuthenticate'],
   message: string,

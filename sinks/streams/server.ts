@@ -1,5 +1,5 @@
-import { flag, reject } from '../params.js'
-import type { SinkDeps } from '../sink-type.js'
+import { flag, reject } from '../contract/params.js'
+import type { SinkDeps } from '../contract/sink-type.js'
 
 /** A server with a protocol other than HTTP. */
 export interface Server {

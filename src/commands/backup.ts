@@ -1,13 +1,13 @@
 import * as fs from 'node:fs/promises'
 import { loadConfig } from '../config/load.js'
 import { messageOf } from '../core/errors.js'
-import { BACKUP_KEY } from '../daemon/backup.js'
+import { BACKUP_KEY } from '../daemon/admin/backup.js'
 import { writeDurably } from '../disk/durable-write.js'
 import { openBackup } from '../store/backup/read.js'
-import { Keyring } from '../store/keyring.js'
-import { readKeys, secretKeys } from '../store/vault.js'
-import { ADMIN_HELP, configFile, streamFromDaemon, type AdminOptions } from './admin-client.js'
-import { Exit, type DefineCommand } from './command.js'
+import { Keyring } from '../store/secrets/keyring.js'
+import { readKeys, secretKeys } from '../store/secrets/vault.js'
+import { ADMIN_HELP, configFile, streamFromDaemon, type AdminOptions } from './common/admin-client.js'
+import { Exit, type DefineCommand } from './common/command.js'
 
 /** `edged backup FILE`: copies store, blobs and key of the running daemon. */
 export const backup: DefineCommand = (command) => {

@@ -3,10 +3,10 @@ import { basename, extname, join } from 'node:path'
 import { Option } from 'commander'
 import { Converter, PageTooLarge, NotConvertible, type Content } from '../../pipelines/markdown/index.js'
 import { messageOf } from '../core/errors.js'
-import { VERSION } from '../package.js'
-import { Exit, type DefineCommand } from './command.js'
-import { otherType } from './page-type.js'
-import { showCount } from './progress.js'
+import { VERSION } from '../release/package.js'
+import { Exit, type DefineCommand } from './common/command.js'
+import { otherType } from './common/page-type.js'
+import { showCount } from './common/progress.js'
 
 /** `edged convert [FILE|URL...]`: HTML to the Markdown that the proxy would write. */
 export const convert: DefineCommand = (command) => {

@@ -1,10 +1,7 @@
-import { loadConfig } from '../config/load.js'
 import { BadConfig } from '../config/yaml.js'
-import { systemClock } from '../core/clock.js'
-import { silentLog } from '../core/log.js'
-import { destinationChecks } from '../daemon/destinations.js'
-import { CHECKS, type Finding } from './doctor-checks.js'
-import type { DefineCommand } from './command.js'
+import { loadPluginsOf } from '../plugins/load.js'
+import type { DefineCommand } from './common/command.js'
+import type { Finding } from './doctor/checks.js'
 
 /** `edged doctor -c FILE`: what of this machine keeps the daemon from working well. */
 export const doctor: DefineCommand = (command) => {
@@ -17,7 +14,7 @@ export const doctor: DefineCommand = (command) => {
         '\nExit codes: 0 nothing failed, 1 a check failed or the configuration cannot be used.',
     )
     .action(async ({ config: file, json }: { config: string; json?: boolean }) => {
-      const findings = await examine(file)
+      const findings = await findingsOf(file)
       for (const { check, level, message } of json ? [] : findings)
         process.stdout.write(`${level.padEnd(4)}  ${check.padEnd(13)}  ${message}\n`)
       if (json) process.stdout.write(`${JSON.stringify(findings)}\n`)
@@ -25,16 +22,13 @@ export const doctor: DefineCommand = (command) => {
     })
 }
 
-async function examine(file: string): Promise<Finding[]> {
-  let config
+async function findingsOf(file: string): Promise<Finding[]> {
   try {
-    config = loadConfig(file, process.env, destinationChecks({ clock: systemClock, log: silentLog }))
+    await loadPluginsOf(file)
   } catch (error) {
-    if (!(error instanceof BadConfig)) throw error
-    return error.message.split('\n').map((message) => ({ check: 'configuration', level: 'FAIL', message }))
+    if (error instanceof BadConfig) return [{ check: 'plugins', level: 'FAIL', message: error.message }]
+    throw error
   }
-  const findings: Finding[] = [{ check: 'configuration', level: 'ok', message: `${file} can be used` }]
-  for (const [check, examineOne] of Object.entries(CHECKS))
-    for (const found of await examineOne(config)) findings.push({ check, ...found })
-  return findings
+  const { examine } = await import('./doctor/findings.js')
+  return await examine(file)
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises'
 import { readConfig } from '../config/load.js'
 import { newId } from '../core/ids.js'
 import { messageOf } from '../core/errors.js'
-import { Exit, type DefineCommand } from './command.js'
+import { Exit, type DefineCommand } from './common/command.js'
 
 const FILE = 'edged.yaml'
 

@@ -1,6 +1,6 @@
-import type { ReloadResponse } from '../daemon/status.js'
-import { ADMIN_HELP, askDaemon, type AdminOptions } from './admin-client.js'
-import { Exit, type DefineCommand } from './command.js'
+import type { ReloadResponse } from '../daemon/state/status.js'
+import { ADMIN_HELP, askDaemon, type AdminOptions } from './common/admin-client.js'
+import { Exit, type DefineCommand } from './common/command.js'
 
 /** `edged reload`: the running daemon reads its file again and reports what changed. */
 export const reload: DefineCommand = (command) => {

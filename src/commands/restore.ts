@@ -4,13 +4,14 @@ import { loadConfig } from '../config/load.js'
 import type { Config } from '../config/schema.js'
 import { systemClock } from '../core/clock.js'
 import { fileFault, messageOf } from '../core/errors.js'
+import { silentLog } from '../core/log.js'
 import { makeFolder, writeDurably } from '../disk/durable-write.js'
 import { openBackup, type Backup } from '../store/backup/read.js'
-import { keyId, parsedKey } from '../store/keyring.js'
+import { keyId, parsedKey } from '../store/secrets/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { restoreStore } from '../store/restore.js'
-import { readKeys, secretKeys, type SecretKeys } from '../store/vault.js'
-import { Exit, type DefineCommand } from './command.js'
+import { readKeys, secretKeys, type SecretKeys } from '../store/secrets/vault.js'
+import { Exit, type DefineCommand } from './common/command.js'
 
 /** `edged restore FILE`: creates the data of a daemon from a backup. */
 export const restore: DefineCommand = (command) => {
@@ -51,7 +52,7 @@ async function restoreAll(config: Config, backup: Backup): Promise<void> {
 
   await makeFolder(fs, config.data)
   await restoreStore(config.store, backup, { folder: config.data }, async () => {
-    const blobs = await openBlobs(config.store, { folder: config.data, clock: systemClock })
+    const blobs = await openBlobs(config.store, { folder: config.data, clock: systemClock, log: silentLog })
     try {
       for await (const bytes of backup.blobs()) await blobs.put(bytes)
     } finally {

@@ -12,7 +12,7 @@ import { SINKS } from '../../sinks/index.js'
 import { destinationSchemas, destinationTable } from '../../sinks/manual.js'
 import { TestPayload, WebhookPayload } from '../webhooks/payload-schema.js'
 import { readConfig } from '../config/load.js'
-import type { DefineCommand } from './command.js'
+import type { DefineCommand } from './common/command.js'
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 

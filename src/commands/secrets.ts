@@ -3,9 +3,9 @@ import { loadConfig } from '../config/load.js'
 import { systemClock } from '../core/clock.js'
 import { openLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
-import { KeyRotation, type KeyStatus } from '../store/key-rotation.js'
-import { openVault, secretKeys } from '../store/vault.js'
-import { Exit, type DefineCommand } from './command.js'
+import { KeyRotation, type KeyStatus } from '../store/secrets/key-rotation.js'
+import { openVault, secretKeys } from '../store/secrets/vault.js'
+import { Exit, type DefineCommand } from './common/command.js'
 
 /** Machines that stopped without a word are not waited for after 10 s. */
 const MAX_WAIT_MS = 20_000

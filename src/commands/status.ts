@@ -1,7 +1,7 @@
-import type { DaemonStatus } from '../daemon/status.js'
-import { ADMIN_HELP, askDaemon, type AdminOptions } from './admin-client.js'
-import { secretsLines } from './secrets-lines.js'
-import type { DefineCommand } from './command.js'
+import { stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
+import { ADMIN_HELP, askDaemon, type AdminOptions } from './common/admin-client.js'
+import { secretsLines } from './common/secrets-lines.js'
+import type { DefineCommand } from './common/command.js'
 
 /** `edged status`: what the running daemon serves, and its state. */
 export const status: DefineCommand = (command) => {
@@ -29,12 +29,15 @@ function described(status: DaemonStatus): string {
     ...Object.entries(status.listeners).map(([name, url]) => `${name.padEnd(9)} ${url}`),
     ...status.zones.flatMap(({ name, hostnames, origins }) => [
       `zone      ${name} (${hostnames.join(', ')})`,
-      ...origins.map(({ url, up, backup }) => `          ${url}${backup ? ' (backup)' : ''}: ${up ? 'up' : 'down'}`),
+      ...origins.map((origin) => `          ${originText(origin)}`),
     ]),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
   ]
   return `${lines.join('\n')}\n`
 }
+
+const originText = ({ url, state, backup }: OriginStatus): string =>
+  state === 'none' ? 'no origin' : `${url}${backup ? ' (backup)' : ''}: ${stateText(state)}`
 
 function duration(seconds: number): string {
   const [days, hours, minutes] = [

@@ -1,8 +1,8 @@
 import { WebSocket } from 'ws'
 import { printable } from '../core/printable.js'
-import { ADMIN_HELP } from './admin-client.js'
-import { API_HELP, openApi, type Api, type ApiOptions } from './api-client.js'
-import { Exit, type DefineCommand } from './command.js'
+import { ADMIN_HELP } from './common/admin-client.js'
+import { API_HELP, openApi, type Api, type ApiOptions } from './common/api-client.js'
+import { Exit, type DefineCommand } from './common/command.js'
 
 interface Options extends ApiOptions {
   readonly filter?: string

@@ -1,65 +1,14 @@
-import { batchOf } from '../../pipelines/run/batch-of.js'
-import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import { outputName, type OutputTest, type PipelineOutput } from '../config/pipeline.js'
-import { loadPipelines } from '../config/pipeline-file.js'
-import { systemClock } from '../core/clock.js'
-import { silentLog } from '../core/log.js'
-import { destinationChecks } from '../daemon/destinations.js'
-import { Exit, type DefineCommand } from './command.js'
+import { loadPluginsOf } from '../plugins/load.js'
+import type { DefineCommand } from './common/command.js'
 
 /** `edged test FILE`: runs the tests in a pipeline file. Nothing is sent. */
 export const test: DefineCommand = (command) => {
   command
     .argument('<file>', 'the pipeline file')
     .addHelpText('after', '\nExit codes: 0 all passed, 1 some did not, 2 the file cannot be used.')
-    .action((file: string) => {
-      const pipelines = loadPipelines(file, destinationChecks({ clock: systemClock, log: silentLog }))
-      const results = pipelines.flatMap((pipeline) =>
-        pipeline.outputs.flatMap((output) =>
-          output.tests.map((test, index) => ({
-            name: `${outputName(pipeline, output)}: ${test.name ?? `test ${index + 1}`}`,
-            ...outcome(output, test, pipeline.on_invalid === 'skip'),
-          })),
-        ),
-      )
-      for (const { name, issues } of results)
-        process.stdout.write([`${issues.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...issues, ''].join('\n'))
-      if (results.length === 0)
-        process.stderr.write(
-          `edged: ${file} has no tests; add some below tests:, as the files in config/pipelines/ have\n`,
-        )
-      const failed = results.filter(({ issues }) => issues.length > 0).length
-      process.stdout.write(`${results.length - failed} passed, ${failed} failed\n`)
-      if (failed > 0) throw new Exit(1, `${file}: ${failed} of ${results.length} tests failed`)
+    .action(async (file: string) => {
+      await loadPluginsOf(file)
+      const { testFile } = await import('./test-file.js')
+      testFile(file)
     })
 }
-
-function outcome({ job }: PipelineOutput, { input, output }: OutputTest, skipInvalid: boolean): { issues: string[] } {
-  const texts = input.map((record) => (typeof record === 'string' ? record : jsonText(record)))
-  const { text, rejected } = batchOf(job, texts)
-  const invalid = skipInvalid ? [] : rejected
-  return {
-    issues: [
-      ...invalid.map(({ record, message }) => `    record ${record}: ${message}`),
-      ...(text === output ? [] : difference(output, text)),
-    ],
-  }
-}
-
-/** Lines that were expected with a minus, lines that came with a plus, between those that are the same. */
-function difference(expected: string, found: string): string[] {
-  const [old, now] = [expected.split(/(?<=\n)/), found.split(/(?<=\n)/)]
-  let same = 0
-  while (same < old.length && same < now.length && old[same] === now[same]) same++
-  let tail = 0
-  while (tail < Math.min(old.length, now.length) - same && old.at(-1 - tail) === now.at(-1 - tail)) tail++
-  return [
-    ...shown(old.slice(0, same), ' '),
-    ...shown(old.slice(same, old.length - tail), '-'),
-    ...shown(now.slice(same, now.length - tail), '+'),
-    ...shown(now.slice(now.length - tail), ' '),
-  ]
-}
-
-const shown = (lines: readonly string[], mark: string): string[] =>
-  lines.map((line) => `  ${mark} ${line.endsWith('\n') ? line.slice(0, -1) : `${line}\\ without a line break`}`)

@@ -6,8 +6,8 @@ import { InvalidInput } from '../core/errors.js'
 import { silentLog } from '../core/log.js'
 import type { FlatAccess } from '../core/permissions.js'
 import { openStore } from '../store/index.js'
-import { Exit, type DefineCommand } from './command.js'
-import { callApi } from './control-client.js'
+import { Exit, type DefineCommand } from './common/command.js'
+import { callApi } from './common/control-client.js'
 
 interface Options extends FlatAccess {
   readonly name: string

@@ -1,4 +1,4 @@
-import type { DaemonStatus } from '../daemon/status.js'
+import { originState, stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
 import { readSamples, type Sample } from '../telemetry/samples.js'
 
 /** Totals and states of a daemon at one time. */
@@ -21,7 +21,8 @@ export interface Top {
   readonly origins: readonly {
     readonly zone: string
     readonly url: string
-    readonly up: boolean
+    readonly state: OriginStatus['state']
+    readonly up: OriginStatus['up']
     readonly in_flight: number
   }[]
   readonly cache: { readonly bytes: number; readonly entries: number }
@@ -75,7 +76,7 @@ export function topOf(status: DaemonStatus, metrics: string, at: number): Top {
       .map(({ labels: { zone = '', origin = '' }, value }) => ({
         zone,
         url: origin,
-        up: value === 1,
+        ...originState(origin, { up: value === 1, asked: sum('edged_origin_asked', { zone, origin }) > 0 }),
         in_flight: sum('edged_origin_requests_in_flight', { zone, origin }),
       })),
     cache: { bytes: sum('edged_cache_bytes'), entries: sum('edged_cache_entries') },
@@ -140,7 +141,12 @@ export function topText(now: Top, before?: Top): string {
     '',
     ...columns([
       ['ORIGIN', 'STATE', 'IN FLIGHT', 'ZONE'],
-      ...now.origins.map(({ url, up, in_flight: count, zone }) => [url, up ? 'up' : 'down', String(count), zone]),
+      ...now.origins.map(({ url, state, in_flight: count, zone }) => [
+        url || '-',
+        stateText(state),
+        String(count),
+        zone,
+      ]),
     ]),
     ...(now.pipelines.length === 0 ? [] : ['', ...columns([PIPELINE_TITLES, ...now.pipelines.map(pipelineRow)])]),
     ...spoolLines(now.spool_lost),

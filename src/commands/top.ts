@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { DaemonStatus } from '../daemon/status.js'
-import { ADMIN_HELP, askDaemon, askText, type AdminOptions } from './admin-client.js'
-import type { DefineCommand } from './command.js'
+import type { DaemonStatus } from '../daemon/state/status.js'
+import { ADMIN_HELP, askDaemon, askText, type AdminOptions } from './common/admin-client.js'
+import type { DefineCommand } from './common/command.js'
 import { topOf, topText, type Top } from './top-view.js'
 
 const INTERVAL_MS = 2000

@@ -33,7 +33,7 @@ export const Cache = Type.Object(
   { ...strict, default: {}, description: 'Cache of responses of origins, shared by all zones.' },
 )
 
-/** What the cache stores of a zone. */
+/** The responses of a zone that the cache stores. */
 export const ZoneCache = Type.Union([Type.Literal('off'), Type.Literal('default'), Type.Literal('everything')], {
   default: 'default',
   description:

@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url'
 import { natsTarget } from '../../pipelines/logpush/spool/nats/target.js'
 import { messageOf, type Issue } from '../core/errors.js'
 import { accessIssues } from '../core/permissions.js'
-import { parseIp } from '../expr/ip.js'
+import { parseIp } from '../expr/language/ip.js'
 import { trustedFieldIssue } from '../rules/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
@@ -10,6 +10,7 @@ import { egressIssues } from './egress.js'
 import { machineIssues } from './machines.js'
 import { originIssues } from './origins.js'
 import type { Config } from './schema.js'
+import type { KnownIds, SoundPart } from './sound-part.js'
 
 /** Rules parse bodies synchronously: parsing 8 MiB of JSON delayed all other requests by a second. */
 const MAX_RULES_BODY = 1024 * 1024
@@ -24,30 +25,29 @@ export function zoneIssues({ zones }: Config): Issue[] {
   ]
 }
 
-/** Returns issues of accounts, and of zones whose account is not among them. */
-export function accountIssues({ accounts, zones }: Config): Issue[] {
-  const ids = new Set(accounts.map(({ id }) => id))
+/** Returns issues of zones whose account is not among the accounts of the file. */
+export function accountIssues({ ids: { accounts: ids }, owned }: Pick<SoundPart, 'ids' | 'owned'>): Issue[] {
+  if (ids === undefined) return []
   const listed = [...ids].slice(0, 3).join(', ') + (ids.size > 3 ? ', ...' : '')
   const advice = ids.size === 0 ? 'add it there' : `add it there, or use ${listed}`
-  return [
-    ...duplicates('accounts', 'id', accounts),
-    ...zones.flatMap(({ account }, index) =>
-      ids.has(account)
-        ? []
-        : [{ pointer: `/zones/${index}/account`, message: `names no entry of accounts: ${account}; ${advice}` }],
-    ),
-  ]
+  return owned.flatMap(([index, account]) =>
+    ids.has(account)
+      ? []
+      : [{ pointer: `/zones/${index}/account`, message: `names no entry of accounts: ${account}; ${advice}` }],
+  )
 }
 
 /** Returns issues of the sections that refer to no account or zone, and that a schema cannot express. */
 export function sectionIssues(config: Config): Issue[] {
   return [
+    ...duplicates('accounts', 'id', config.accounts),
     ...duplicates('lists', 'name', config.lists),
     ...config.lists.flatMap((list, index) => listIssues(list, `/lists/${index}/items`)),
     ...(['tokens', 'legacy_keys'] as const).flatMap((section) =>
       config[section].flatMap((access, index) => accessIssues(access, `/${section}/${index}`)),
     ),
     ...proxyIssues(config.proxy),
+    ...cidrIssues(config.control.trusted_proxies, '/control/trusted_proxies'),
     ...egressIssues(config.egress),
     ...spoolIssues(config.logpush.spool),
     ...machineIssues(config.machines),
@@ -55,13 +55,17 @@ export function sectionIssues(config: Config): Issue[] {
   ]
 }
 
+function cidrIssues(cidrs: readonly string[], pointer: string): Issue[] {
+  return cidrs.flatMap((cidr, index) =>
+    isCidr(cidr)
+      ? []
+      : [{ pointer: `${pointer}/${index}`, message: 'must be a CIDR, as in 10.0.0.0/8, or an address' }],
+  )
+}
+
 function proxyIssues({ trusted_proxies, trusted_fields, rules_body, tls }: Config['proxy']): Issue[] {
   return [
-    ...trusted_proxies.flatMap((cidr, index) =>
-      isCidr(cidr)
-        ? []
-        : [{ pointer: `/proxy/trusted_proxies/${index}`, message: 'must be a CIDR, as in 10.0.0.0/8, or an address' }],
-    ),
+    ...cidrIssues(trusted_proxies, '/proxy/trusted_proxies'),
     ...Object.keys(trusted_fields).flatMap((name) => {
       const message = trustedFieldIssue(name)
       return message === undefined ? [] : [{ pointer: `/proxy/trusted_fields/${name}`, message }]
@@ -75,7 +79,7 @@ function proxyIssues({ trusted_proxies, trusted_fields, rules_body, tls }: Confi
   ]
 }
 
-/** Returns issues of listeners: ports that do not exist, and addresses that two of them have. */
+/** Returns issues of listeners, such as ports that do not exist and addresses that two listeners have. */
 function portIssues({ proxy, control, admin }: Config): Issue[] {
   const listens: [pointer: string, listen: string | undefined][] = [
     ['/proxy/listen', proxy.listen],
@@ -106,7 +110,7 @@ function spoolIssues(spool: string): Issue[] {
 
 /** Returns issues of a source of the daemon's own records: unknown zones or accounts, datasets that they lack. */
 export function sourceIssues(
-  { zones, accounts }: Pick<Config, 'zones' | 'accounts'>,
+  { zones, accounts }: KnownIds,
   { source, stored: dataset }: Config['pipelines'][number],
   at: string,
 ): Issue[] {
@@ -117,7 +121,7 @@ export function sourceIssues(
         ? (['account', source.account, accounts] as const)
         : []
   if (type === undefined) return []
-  if (!known.some((one) => one.id === id))
+  if (known !== undefined && !known.has(id))
     return [{ pointer: `${at}/${type}`, message: `${id} is not ${type === 'zone' ? 'a zone' : 'an account'} here` }]
   if (dataset.scopes.includes(type)) return []
   return [

@@ -17,7 +17,7 @@ export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 const parse = parser(ConfigFile, { defaults: true, ahead: false })
 const wrongShape = issuesOf(ConfigFile, { defaults: true, ahead: false })
 
-/** Checks of what the file refers to. Each returns an issue's message, or undefined. */
+/** Checks of the files that the configuration names. Each returns an issue's message, or undefined. */
 export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
   readonly authority: (file: string) => string | undefined
@@ -92,14 +92,9 @@ export function readParts(text: string, file: string, environment: Environment, 
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
     issues.push(...certificateIssues(whole, checks).map(sound.place))
-    issues.push(...sectionIssues(config), ...zoneIssues(config).map(sound.place))
-    if (!sound.lacksNames)
-      issues.push(
-        ...accountIssues(config),
-        ...listed.pipelines.flatMap((pipeline, index) =>
-          pipeline === undefined ? [] : sourceIssues(config, pipeline, `/pipelines/${index}/source`),
-        ),
-      )
+    issues.push(...sectionIssues(config), ...zoneIssues(config).map(sound.place), ...accountIssues(sound))
+    for (const [index, pipeline] of listed.pipelines.entries())
+      if (pipeline !== undefined) issues.push(...sourceIssues(sound.ids, pipeline, `/pipelines/${index}/source`))
     reject(issues)
     return { config: whole, documents: resolved.pipelines }
   })
@@ -135,7 +130,7 @@ function certificateIssues({ proxy, control, zones, egress }: Config, checks: Co
   ].flatMap(({ pointer, message }) => (message === undefined ? [] : [{ pointer, message }]))
 }
 
-/** Makes paths absolute; those of the file are relative to it. */
+/** Makes paths absolute. Relative paths in the file are relative to its folder. */
 function absolute(config: Config, folder: string): Config {
   const data = resolve(folder, config.data)
   const { key_file: keyFile, ...secrets } = config.secrets
@@ -158,6 +153,7 @@ function absolute(config: Config, folder: string): Config {
     egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },
+    plugins: config.plugins.map((path) => resolve(folder, path)),
     zones: config.zones.map((zone) => {
       const { origin_ca_file: origin, client_ca_file: client } = zone
       return {

@@ -9,12 +9,13 @@ import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
 import { MAX_ROUTES, PipelineDocument, PipelineList, type Pipeline } from './pipeline.js'
 import { absoluteOutput, programIssues, readOutputs, readRoutes, withoutPrograms } from './pipeline-outputs.js'
-import { INNER_SOURCES, resolveSource, SOURCE_KINDS, SOURCE_SCHEMAS, type SourceKind } from './pipeline-sources.js'
+import { INNER_SOURCES, resolveSource, SOURCE_KINDS, SOURCE_SCHEMAS } from './pipeline-sources.js'
+import { Plugins } from './plugins.js'
 import type { GeoFilesOption, ReshapeContext } from './pipeline-reshape.js'
 import { resolveUnits } from './units.js'
 import { badFile, readText, readYaml, type Environment } from './yaml.js'
 
-/** Checks of what the document refers to, for example whether a destination exists. */
+/** Checks of names in the document, for example whether a destination exists. */
 export interface PipelineChecks {
   /** Returns the issue of a destination, or undefined. */
   destination(text: string): string | undefined
@@ -58,7 +59,9 @@ export function readPipelines(
       throwAny(issues)
       return pipelines.filter((pipeline) => pipeline !== undefined)
     }
-    const found = readPipeline(value, { ...around, name: stem })
+    const { plugins, ...single } = isObject(value) ? value : { plugins: undefined }
+    if (plugins !== undefined) throwAny(pluginIssues({ plugins }))
+    const found = readPipeline(isObject(value) ? single : value, { ...around, name: stem })
     if (!Array.isArray(found)) return [found]
     throw new InvalidInput(found)
   })
@@ -66,7 +69,7 @@ export function readPipelines(
 
 /** Pipelines of a list, and issues of the missing ones. */
 export interface ReadPipelines {
-  /** Each at its index; undefined if it has issues. */
+  /** Each at its index. Undefined if it has issues. */
   readonly pipelines: readonly (Pipeline | undefined)[]
   /** Issues with pointers to the list, as in `/pipelines/0/source`. */
   readonly issues: readonly Issue[]
@@ -102,7 +105,8 @@ const stemOf = (file: string): string =>
 export function isPipelineFile(text: string, file: string, environment: Environment = process.env): boolean {
   const { contents } = readYaml(text, file, environment).document
   if (isOnePipeline(contents)) return true
-  return isMap(contents) && contents.items.length === 1 && contents.has('pipelines')
+  const beside = isMap(contents) && contents.has('plugins') ? 1 : 0
+  return isMap(contents) && contents.has('pipelines') && contents.items.length === 1 + beside
 }
 
 /** Returns whether a document is a single pipeline. */
@@ -195,6 +199,7 @@ function throwAny(issues: readonly Issue[]): void {
 }
 
 const listIssues = issuesOf(PipelineList, { ahead: false })
+const pluginIssues = issuesOf(Type.Object({ plugins: Plugins }), { ahead: false })
 
 // These two are distinguished by hand, so that issues are about the intended one.
 const wrongShape = issuesOf(
@@ -218,9 +223,9 @@ const wrongShape = issuesOf(
 )
 const SOURCE_ISSUES = Object.fromEntries(
   Object.entries(SOURCE_SCHEMAS).map(([kind, schema]) => [kind, issuesOf(schema, { ahead: false })]),
-) as Record<SourceKind, ReturnType<typeof issuesOf>>
+) as Readonly<Record<string, ReturnType<typeof issuesOf>>>
 
-const OUTSIDE: readonly SourceKind[] = ['stdin']
+const OUTSIDE: readonly string[] = ['stdin']
 
 function sourceIssues(source: unknown, inside: boolean): Issue[] {
   const elsewhere = inside ? OUTSIDE : INNER_SOURCES
@@ -243,7 +248,7 @@ function sourceIssues(source: unknown, inside: boolean): Issue[] {
         message: `is a source of pipelines ${inside ? 'of files' : 'inside the daemon'} only`,
       },
     ]
-  return SOURCE_ISSUES[kind](source).map((issue) => ({ ...issue, pointer: `/source${issue.pointer}` }))
+  return SOURCE_ISSUES[kind]!(source).map((issue) => ({ ...issue, pointer: `/source${issue.pointer}` }))
 }
 
 function noDataset(name: string): string {

@@ -16,7 +16,7 @@ interface Shape {
   readonly anyOf?: readonly Shape[]
 }
 
-/** What a schema says is read as data. */
+/** Returns the schemas as data. */
 function shapesOf(schemas: object): Readonly<Record<string, Shape>> {
   return schemas as Readonly<Record<string, Shape>>
 }
@@ -56,7 +56,7 @@ function optionsOf(kind: string, { properties = {} }: Shape): (readonly [name: s
   ]
 }
 
-/** The object among the notations of an option; undefined if it has none. */
+/** The object among the notations of an option. Undefined if it has none. */
 const objectOf = (shape: Shape): Shape | undefined =>
   shape.properties === undefined ? shape.anyOf?.map(objectOf).find((found) => found !== undefined) : shape
 

@@ -1,7 +1,7 @@
 /** The outputs of a pipeline file: one, or one for each route. */
 import { resolve } from 'node:path'
 import { Type } from 'typebox'
-import { compileJob } from '../../pipelines/logpush/compiled-job.js'
+import { compileJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { ANY } from '../../pipelines/records/index.js'
 import { InvalidInput, issuesIn, type Issue } from '../core/errors.js'

@@ -1,4 +1,4 @@
-/** What a pipeline or a route changes in its records: schema, and the tables that it refers to. */
+/** Changes that a pipeline or a route makes to its records: schema, and the tables that it refers to. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { Type, type Static } from 'typebox'
@@ -9,7 +9,7 @@ import { pointerToken, strict } from '../core/schema.js'
 import { textLookup } from '../lists/text-lookup.js'
 import { Duration } from './units.js'
 
-/** What a database of locations knows about an address. */
+/** Facts about an address that a database of locations can have. */
 export const GEO_FACTS = [
   'country',
   'continent',
@@ -148,7 +148,7 @@ export interface ReshapeContext {
   readonly folder: string
   /** Name of the pipeline. */
   readonly name: string
-  /** Lists and databases of the daemon; undefined for pipelines that run without it. */
+  /** Lists and databases of the daemon. Undefined for pipelines that run without it. */
   readonly daemon?:
     | {
         readonly lists: readonly { readonly name: string; readonly kind: string; readonly items: readonly unknown[] }[]
@@ -163,7 +163,10 @@ export interface ReshapeContext {
 
 type Given = { readonly [K in keyof typeof RESHAPE]?: Static<(typeof RESHAPE)[K]> | undefined }
 
-/** Reads what a pipeline or route changes; the names of fields are checked when the job is compiled. */
+/**
+ * Reads the changes that a pipeline or route makes to its records. The names of fields are checked when the job is
+ * compiled.
+ */
 export function readReshape(given: Given, context: ReshapeContext) {
   const issues: Issue[] = []
   const { rename, drop, redact, dedupe } = given

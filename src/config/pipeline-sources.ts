@@ -1,7 +1,8 @@
 /** The schemas of the sources of pipelines. */
 import { resolve } from 'node:path'
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { orNull, strict } from '../core/schema.js'
+import { addedSources, sourceSchema } from './added-sources.js'
 import { Duration, resolveUnits } from './units.js'
 
 const Path = Type.String({ minLength: 1 })
@@ -309,8 +310,8 @@ const AccountSource = Type.Object(
   { ...strict, description: "The daemon's own records of an account. Only inside the daemon." },
 )
 
-/** Sources of records: the member that identifies a source, and its schema. */
-export const SOURCE_SCHEMAS = {
+/** Sources of the product itself: the member that identifies a source, and its schema. */
+const OWN_SCHEMAS = {
   file: FileSource,
   stdin: StdinSource,
   http: HttpSource,
@@ -323,19 +324,27 @@ export const SOURCE_SCHEMAS = {
   zone: ZoneSource,
   account: AccountSource,
 } as const
-export type SourceKind = keyof typeof SOURCE_SCHEMAS
-export const SOURCE_KINDS = Object.keys(SOURCE_SCHEMAS) as readonly SourceKind[]
+type SourceKind = keyof typeof OWN_SCHEMAS
+
+/** Sources that plug-ins add. */
+export const ADDED_SOURCES = addedSources(Object.keys(OWN_SCHEMAS))
+
+/** All sources of records: the member that identifies a source, and its schema. */
+export const SOURCE_SCHEMAS: Readonly<Record<string, TSchema>> = {
+  ...OWN_SCHEMAS,
+  ...Object.fromEntries(ADDED_SOURCES.map((source) => [source.name, sourceSchema(source)])),
+}
+export const SOURCE_KINDS: readonly string[] = Object.keys(SOURCE_SCHEMAS)
 
 /** Sources inside the daemon only. */
-export const INNER_SOURCES: readonly InnerSource[] = ['zone', 'account']
-type InnerSource = 'zone' | 'account'
-export type OuterSource = Exclude<SourceKind, InnerSource>
-export const OUTER_SOURCES = SOURCE_KINDS.filter(
-  (kind): kind is OuterSource => !INNER_SOURCES.some((inner) => inner === kind),
+export const INNER_SOURCES: readonly string[] = ['zone', 'account'] satisfies SourceKind[]
+export type OuterSource = Exclude<SourceKind, 'zone' | 'account'>
+export const OUTER_SOURCES = (Object.keys(OWN_SCHEMAS) as SourceKind[]).filter(
+  (kind): kind is OuterSource => !INNER_SOURCES.includes(kind),
 )
 
 /** A source by the member that identifies it. */
-export type SourceOf<K extends SourceKind> = Static<(typeof SOURCE_SCHEMAS)[K]>
+export type SourceOf<K extends SourceKind> = Static<(typeof OWN_SCHEMAS)[K]>
 export type Source = SourceOf<SourceKind>
 
 /** Returns the files of a source in any of its notations. */
@@ -358,7 +367,7 @@ export function listenerOf({ http, token }: SourceOf<'http'>): {
 /** Returns the source with absolute paths, which in the file are relative to its folder, and its durations in ms. */
 export function resolveSource(given: Source, folder: string): Source {
   const kind = SOURCE_KINDS.find((kind) => kind in given)
-  const source = kind === undefined ? given : (resolveUnits(SOURCE_SCHEMAS[kind], given) as Source)
+  const source = kind === undefined ? given : (resolveUnits(SOURCE_SCHEMAS[kind]!, given) as Source)
   const absolute = (path: string) => resolve(folder, path)
   if ('file' in source) {
     const { paths, follow } = filesOf(source)

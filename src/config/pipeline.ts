@@ -1,9 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../core/schema.js'
 import { COMPRESSION_LEVELS, MAX_IN_FLIGHT } from '../core/sink.js'
-import type { CompiledJob } from '../../pipelines/logpush/compiled-job.js'
+import type { CompiledJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { ANY, DATASETS, OutputOptions, type Dataset } from '../../pipelines/records/index.js'
 import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
+import { Plugins } from './plugins.js'
 import { RESHAPE } from './pipeline-reshape.js'
 import { Duration, Size } from './units.js'
 
@@ -54,7 +55,7 @@ const Destination = Type.String({ minLength: 1, maxLength: 4096, description: 'W
 
 const RETRY_FOR = 'A destination that fails for this long ends the run; what is not delivered is kept.'
 
-/** What is done with the records, as in a job. */
+/** Options for the records, as in a job. */
 const OUTPUT = {
   filter: Type.Optional(
     Type.Union([Type.String(), Type.Object({})], { description: 'As in a job: {where: ...}, or its JSON text.' }),
@@ -106,7 +107,10 @@ export type RouteDocument = Static<typeof RouteDocument>
 
 export const MAX_ROUTES = 32
 
-/** One pipeline: records from a source, filtered and formatted as in a job, to a destination, or to those of its routes. */
+/**
+ * One pipeline. It sends records from a source, filtered and formatted as in a job, to a destination, or to the
+ * destinations of its routes.
+ */
 export const PipelineDocument = Type.Object(
   {
     name: Type.Optional(
@@ -162,7 +166,7 @@ export type PipelineDocument = Static<typeof PipelineDocument>
 
 /** One output of a pipeline: validated, with absolute paths. */
 export interface PipelineOutput {
-  /** Name of the route; undefined if the pipeline has no routes. */
+  /** Name of the route. Undefined if the pipeline has no routes. */
   readonly route: string | undefined
   readonly job: CompiledJob
   readonly destination_conf: string
@@ -175,32 +179,38 @@ export interface PipelineOutput {
 /** A pipeline that can be run: validated, with absolute paths. */
 export interface Pipeline extends PipelineDocument {
   readonly name: string
-  /** What is stored of its records. */
+  /** The dataset of its records as stored. */
   readonly stored: Dataset
   /** At least one. */
   readonly outputs: readonly PipelineOutput[]
 }
 
-/** Returns the name of an output in messages: that of its pipeline, and of its route if it has one. */
+/** Returns the name of an output in messages. It consists of the name of its pipeline, and of its route if it has one. */
 export const outputName = ({ name }: { readonly name: string }, { route }: { readonly route: string | undefined }) =>
   route === undefined ? name : `${name}/${route}`
 
 /** A file with several pipelines, which run concurrently. */
 export const PipelineList = Type.Object(
-  { pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), { minItems: 1 }) },
+  {
+    plugins: Type.Optional(Plugins),
+    pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), { minItems: 1 }),
+  },
   strict,
 )
 
-/** A pipeline as written: `source: stdin` for short. */
-const WrittenPipeline = Type.Object(
-  {
-    ...PipelineDocument.properties,
-    source: { ...PipelineDocument.properties.source, oneOf: [{ const: 'stdin' }, ...Object.values(SOURCE_SCHEMAS)] },
-  },
-  { ...strict, anyOf: [{ required: ['destination_conf'] }, { required: ['routes'] }] },
-)
+/** A pipeline of a file as written: `source: stdin` for short, and plug-ins unless it is one of a list. */
+const WRITTEN = {
+  ...PipelineDocument.properties,
+  source: { ...PipelineDocument.properties.source, oneOf: [{ const: 'stdin' }, ...Object.values(SOURCE_SCHEMAS)] },
+}
+const WITH_OUTPUT = { ...strict, anyOf: [{ required: ['destination_conf'] }, { required: ['routes'] }] }
+const WrittenPipeline = Type.Object(WRITTEN, WITH_OUTPUT)
+const SinglePipeline = Type.Object({ plugins: Type.Optional(Plugins), ...WRITTEN }, WITH_OUTPUT)
 
-/** Returns the JSON Schema of a pipeline file: one pipeline, or a list of them. */
+/** Returns the JSON Schema of a pipeline file, which has one pipeline or a list of pipelines. */
 export const PipelineFile = {
-  oneOf: [WrittenPipeline, Type.Object({ pipelines: Type.Array(WrittenPipeline, { minItems: 1 }) }, strict)],
+  oneOf: [
+    SinglePipeline,
+    Type.Object({ plugins: Type.Optional(Plugins), pipelines: Type.Array(WrittenPipeline, { minItems: 1 }) }, strict),
+  ],
 }

@@ -6,6 +6,7 @@ import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
 import { Machines } from './machines.js'
 import type { Pipeline } from './pipeline.js'
+import { Plugins } from './plugins.js'
 import { Proxy } from './proxy.js'
 import { Telemetry } from './telemetry.js'
 import { ControlTls } from './tls.js'
@@ -131,6 +132,12 @@ export const ConfigFile = Type.Object(
       {
         listen: LocalListen('127.0.0.1:8787', 'Address of the API.'),
         tls: Type.Optional(ControlTls),
+        trusted_proxies: Type.Array(Type.String(), {
+          default: [],
+          description:
+            'CIDRs whose X-Forwarded-For is believed. Wrong credentials, conditions of tokens and the audit log use the ' +
+            'address in it.',
+        }),
         rate_limit: Type.Object(
           {
             requests: Count(1200, 'Requests of one token per period. 0: no limit.'),
@@ -252,6 +259,7 @@ export const ConfigFile = Type.Object(
     webhooks: Webhooks,
     telemetry: Telemetry,
     workers: Workers,
+    plugins: Plugins,
     // Validated by `readPipelines`, which has more detailed messages.
     pipelines: Type.Array(Type.Unknown({ description: 'A pipeline.' }), {
       default: [],

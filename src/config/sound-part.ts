@@ -6,10 +6,18 @@ const ZONE = /^\/zones\/(\d+)(?=\/|$)/
 /** The part of a configuration file without issues, which can be checked further. */
 export interface SoundPart {
   readonly value: Readonly<Record<string, unknown>>
-  /** Whether zones or accounts have issues: names of those left out are unknown, not wrong. */
-  readonly lacksNames: boolean
+  /** Ids of the file's accounts and zones, those with other issues included. */
+  readonly ids: KnownIds
+  /** Index and account of each zone of the file whose account has the right form. */
+  readonly owned: readonly (readonly [index: number, account: string])[]
   /** Returns an issue found in {@link value} with the pointer that it has in the file. */
   readonly place: (issue: Issue) => Issue
+}
+
+/** Ids of a file. Undefined if an entry without a valid id can be the one that is named elsewhere. */
+export interface KnownIds {
+  readonly accounts: ReadonlySet<string> | undefined
+  readonly zones: ReadonlySet<string> | undefined
 }
 
 /** Leaves out each section with issues, and each zone with issues: the other zones are checked further. */
@@ -21,10 +29,36 @@ export function soundPart(given: object, issues: readonly Issue[]): SoundPart {
   const listed = Array.isArray(zones) ? [...zones.entries()].filter(([index]) => !wrong.has(String(index))) : []
   return {
     value: Array.isArray(zones) ? { ...sound, zones: listed.map(([, zone]) => zone as unknown) } : sound,
-    lacksNames: issues.some(({ pointer }) => /^\/(accounts|zones)/.test(pointer)),
+    ids: { accounts: idsOf('accounts', given, issues), zones: idsOf('zones', given, issues) },
+    owned: ownedZones(given, issues),
     place: ({ pointer, message }) => ({
       pointer: pointer.replace(ZONE, (_, index: string) => `/zones/${listed[Number(index)]?.[0] ?? index}`),
       message,
     }),
   }
+}
+
+type Entries = readonly Readonly<Record<string, unknown>>[]
+
+/** Returns the entries of a section without an issue of its own. */
+function entriesOf(section: 'accounts' | 'zones', given: object): Entries {
+  const entries = (given as Readonly<Record<string, unknown>>)[section]
+  return Array.isArray(entries) ? entries.map((entry) => Object(entry) as Record<string, unknown>) : []
+}
+
+function idsOf(
+  section: 'accounts' | 'zones',
+  given: object,
+  issues: readonly Issue[],
+): ReadonlySet<string> | undefined {
+  const unknown = new RegExp(`^/${section}(/\\d+(/id)?)?$`)
+  if (issues.some(({ pointer }) => unknown.test(pointer))) return undefined
+  return new Set(entriesOf(section, given).map(({ id }) => String(id)))
+}
+
+function ownedZones(given: object, issues: readonly Issue[]): (readonly [number, string])[] {
+  const wrong = new Set(issues.map(({ pointer }) => pointer))
+  return entriesOf('zones', given).flatMap(({ account }, index) =>
+    typeof account === 'string' && !wrong.has(`/zones/${index}/account`) ? [[index, account] as const] : [],
+  )
 }

@@ -65,6 +65,11 @@ export const Zone = Type.Object(
           default: false,
           description: 'Serve the Markdown of /page at /page.md and of / at /index.md, if content_converter is on.',
         }),
+        compress: Type.Boolean({
+          default: false,
+          description:
+            'Compress Markdown as the Accept-Encoding of the client allows. false: Markdown has no Content-Encoding, unless a compress_response rule matches.',
+        }),
         llms_txt: Type.String({
           pattern: '^(off|front_page|sitemap|/[!-~]{1,1023})$',
           default: 'off',

@@ -1,7 +1,7 @@
 import { digest } from './digest.js'
 import type { AuditEntry } from './store.js'
 
-/** How an audit entry is named in the public API and its log records. */
+/** Names of an audit entry in the public API and its log records. */
 export interface AuditFacts {
   /** A UUID, the same whenever the entry is read. */
   readonly id: string

@@ -20,7 +20,7 @@ export interface CertificateTexts {
   readonly not_after: string
   readonly ski: string
   readonly issuer_ski: string
-  /** `:base64:` (RFC 9440); empty if too large. */
+  /** `:base64:` (RFC 9440). Empty if too large. */
   readonly rfc9440: string
   readonly chain_rfc9440: string
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Returns the hexadecimal SHA-256 of the JSON of a value, for audit entries; null if it is undefined. */
+/** Returns the hexadecimal SHA-256 of the JSON of a value, for audit entries. Null if the value is undefined. */
 export const digest = (value: unknown): string | null =>
   value === undefined ? null : digestOfJson(JSON.stringify(value))
 

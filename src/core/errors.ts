@@ -1,4 +1,4 @@
-/** One error in an input: its position (a JSON pointer, RFC 6901) and a message. */
+/** One error in an input, with its position (a JSON pointer, RFC 6901) and a message. */
 export interface Issue {
   readonly pointer: string
   readonly message: string
@@ -15,7 +15,7 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Returns the issues of the {@link InvalidInput} that `check` throws; none if it throws nothing. */
+/** Returns the issues of the {@link InvalidInput} that `check` throws, or an empty list. */
 export function issuesIn(check: () => unknown): readonly Issue[] {
   try {
     check()
@@ -33,7 +33,7 @@ export function assertNoIssues(issues: readonly Issue[]): void {
   throw new InvalidInput(issues.filter((issue) => first.get(issue.pointer) === issue))
 }
 
-/** Throws a TypeError if the value is not a string: callers of the libraries may have no types. */
+/** Throws a TypeError if the value is not a string, because callers of the libraries may have no types. */
 export function assertString(value: unknown): asserts value is string {
   if (typeof value !== 'string') throw new TypeError(`expected a string, but got a value of type ${typeof value}`)
 }
@@ -56,7 +56,10 @@ const MACHINE_FAULTS: readonly [codes: ReadonlySet<string | undefined>, text: Re
   [new Set(['EROFS']), /read-only file system/i, 'the file system is read-only; check the disk and mount it again'],
 ]
 
-/** Returns what the machine lacks if that is the reason of an error or of one of its causes. LevelDB has no error codes. */
+/**
+ * Returns the fault of the machine, for example too few file descriptors, that caused an error or one of its causes.
+ * LevelDB has no error codes.
+ */
 export function machineFault(error: unknown): string | undefined {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code, message } = one as NodeJS.ErrnoException

@@ -1,9 +1,9 @@
-/** A priority queue; each operation takes time logarithmic in the size. */
+/** A priority queue. Each operation takes time logarithmic in the size. */
 export class Heap<T> {
   readonly #items: T[] = []
   readonly #rank: (item: T) => number
 
-  /** The item of the lowest `rank` comes first; the rank of an item must not change while it is in the heap. */
+  /** Takes the item of the lowest `rank` first. The rank of an item must not change while it is in the heap. */
   constructor(rank: (item: T) => number) {
     this.#rank = rank
   }

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
-/** Returns 32 lower-case hexadecimal digits: the form of account, zone, ruleset and rule ids (`facts.md` 0.2). */
+/** Returns 32 lower-case hexadecimal digits, the form of account, zone, ruleset and rule ids (`facts.md` 0.2). */
 export const newId = (): string => randomBytes(16).toString('hex')
 
 /** Returns an RFC 9562 version 4 UUID, the form of webhook, job and finding ids. */
@@ -10,7 +10,7 @@ let lastMs = 0
 let inMs = 0
 
 /**
- * Returns an RFC 9562 version 7 UUID: ids of one process sort by creation, even if the clock jumps; those of several
+ * Returns an RFC 9562 version 7 UUID. Ids of one process sort by creation, even if the clock jumps. Ids of several
  * machines sort by time.
  */
 export function newOrderedUuid(nowMs: number): string {
@@ -32,7 +32,7 @@ let at = 0
 /** Returns 16 lower-case hexadecimal digits that identify one request, in its response and in its log line. */
 export const newRayId = (): string => pooled()
 
-/** Returns 8 random bytes as hexadecimal digits. One call for many of them takes a tenth of the time. */
+/** Returns 8 random bytes as hexadecimal digits. One call for many ids takes a tenth of the time. */
 function pooled(): string {
   if (at + 8 > pool.length) {
     pool = randomBytes(POOL)

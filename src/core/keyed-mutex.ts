@@ -1,4 +1,4 @@
-/** Serializes work with the same name; work with different names runs concurrently. */
+/** Serializes work with the same name. Work with different names runs concurrently. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 

@@ -22,7 +22,7 @@ const typeOf = (value: unknown): string =>
 /** Length as JSON Schema counts it. */
 const codePoints = (value: unknown): number => Array.from(String(value)).length
 
-/** Limits on sizes: the words before and after the number, and the size that was found. */
+/** Limits on sizes, with the words before and after the number, and the size of the value. */
 const SIZES: Readonly<Record<string, readonly [before: string, after: string, size: (value: unknown) => number]>> = {
   minLength: ['must be at least', ' characters long', codePoints],
   maxLength: ['must be at most', ' characters long', codePoints],
@@ -38,7 +38,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   exclusiveMaximum: 'less than',
 }
 
-/** Returns what a value breaks and what was found. Texts are never repeated: they can be secrets. */
+/**
+ * Returns a message with the broken limit and the value found. Texts are never repeated, because they can be secrets.
+ */
 export function keywordMessage({ keyword, params, data, message }: ErrorObject): string {
   if (keyword === 'type') {
     const types = params['type'] as string | readonly string[]

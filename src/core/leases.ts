@@ -8,17 +8,17 @@ export interface Lease {
   readonly owner: string
 }
 
-/** Presence of a daemon. Scope: that of daemons; id: the daemon's. */
+/** Presence of a daemon. The scope is the scope of daemons. The id identifies the daemon. */
 export interface Presence {
   /** Grows with each renewal. */
   readonly beat: number
 }
 
-/** What is leased, and for how long. */
+/** Subject and duration of a lease. */
 export interface LeaseOptions {
   readonly leases: Kind<Lease>
   readonly presence: Kind<Presence>
-  /** What the presence record of this daemon has besides `beat`. */
+  /** Further members of the presence record of this daemon. */
   readonly details?: object
   /** Time without renewal, in ms, after which the leases of a daemon are free. */
   readonly expiryMs: number
@@ -32,9 +32,10 @@ interface Seen {
 }
 
 /**
- * Decides which of several daemons on one store does some work: the deliveries of a webhook, a job. The first one takes the
- * lease; another one takes it after the owner has ended. A daemon renews one presence record, no matter how many leases it
- * has. The others remove that record if it has not changed for the expiry on their own clock, so clocks need not agree.
+ * Decides which of several daemons on one store does some work, for example the deliveries of a webhook or a job. The
+ * first daemon takes the lease. Another daemon takes the lease after the owner has ended. A daemon renews one presence
+ * record, no matter how many leases it has. The others remove that record if it has not changed for the expiry on their
+ * own clock, so clocks need not agree.
  */
 export class Leases {
   readonly #store: Store
@@ -49,20 +50,23 @@ export class Leases {
     this.#options = options
   }
 
-  /** Renews the presence of this daemon and removes that of daemons that stopped renewing. */
+  /** Renews the presence of this daemon and removes the presence of daemons that stopped renewing. */
   async renew(): Promise<void> {
-    // Nobody can renew while the store is away: that time does not count.
+    // Nobody can renew while the store is unreachable, so that time does not count.
     if (!this.#store.writable) this.#seen = new Map()
     this.#present = this.#beat()
     await Promise.all([this.#present, ...this.#gone().map(async (daemon) => await this.#end(daemon))])
   }
 
-  /** Whether this daemon has a lease. */
+  /** Returns whether this daemon has a lease. */
   isHeld(scope: Scope, id: string): boolean {
     return this.#store.get(this.#options.leases, scope, id)?.value.owner === this.#options.self
   }
 
-  /** Whether this daemon takes a free lease first. Each present daemon is first for an equal share of the leases. */
+  /**
+   * Returns whether this daemon takes a free lease first. Each present daemon is first for an equal share of the
+   * leases.
+   */
   isFirst(id: string): boolean {
     const { self, presence } = this.#options
     const own = rank(self, id)
@@ -127,5 +131,5 @@ export class Leases {
   }
 }
 
-/** Highest random weight hashing: the daemon with the highest rank takes a lease first. */
+/** Highest random weight hashing. The daemon with the highest rank takes a lease first. */
 const rank = (daemon: string, id: string): string => createHash('sha1').update(`${daemon}/${id}`).digest('hex')

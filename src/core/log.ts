@@ -6,7 +6,7 @@ export type Log = Logger
 /** Lines of one event that one second may have. Clients cause some events, and a line takes time. */
 const MAX_LINES = 1000
 
-/** Limits the lines of each event, and counts those that are dropped. */
+/** Limits the lines of each event, and counts the dropped lines. */
 class LineLimit {
   readonly #lines = new Map<string, number>()
   #second = 0
@@ -28,7 +28,7 @@ class LineLimit {
 
 const STDOUT = { dest: 1, sync: true }
 
-/** Creates a log of one JSON object per line on standard output; readable text if that is a terminal. */
+/** Creates a log of one JSON object per line on standard output, or readable text if the output is a terminal. */
 export function openLog({ level }: { level: string }, output: DestinationStream = pino.destination(STDOUT)): Log {
   const limit = new LineLimit()
   const base: LoggerOptions = {

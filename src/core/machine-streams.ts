@@ -1,14 +1,14 @@
 import type { Scope } from './scope.js'
 
-/** What a machine asks of each other one: texts about something of a scope, as they occur there. */
+/** A request to every other machine for texts about something of a scope, as they occur there. */
 export interface StreamRequest {
   readonly type: 'worker_tail' | 'log_records'
   readonly scope: Scope
-  /** What the sending side needs to know, as JSON. */
+  /** Input of the sending side, as JSON. */
   readonly input: object
 }
 
-/** Receives what the other machines send. */
+/** Receives the texts that the other machines send. */
 export interface StreamReceiver {
   text(text: Buffer): void
   /** Called with the number of records that a machine dropped because this one read too slowly. */
@@ -19,7 +19,7 @@ export interface StreamReceiver {
 
 /** Streams from all other machines. */
 export interface FollowedMachines {
-  /** Resolves when each machine that responds sends; after 5 s at the latest. */
+  /** Resolves when each machine that responds sends, after at most 5 s. */
   readonly ready: Promise<void>
   close(): void
 }
@@ -29,14 +29,14 @@ export interface OtherMachines {
   follow(request: StreamRequest, receiver: StreamReceiver): FollowedMachines
 }
 
-/** Sends to the machine that asked. What is sent while 1 MiB waits is dropped and counted. */
+/** Sends to the machine that asked. Texts sent while 1 MiB waits are dropped and counted. */
 export interface StreamSender {
   send(text: string | Uint8Array, records: number): void
-  /** Ends the stream after a failure. The other machine asks again. */
+  /** Ends the stream after a failure. The other machine repeats the request. */
   end(): void
 }
 
-/** Starts to send what a request asks for. Resolves when it does; the signal ends it. */
+/** Starts to send the requested texts. Resolves after the start. The signal ends the stream. */
 export type StreamSource = (
   request: Pick<StreamRequest, 'scope' | 'input'>,
   sender: StreamSender,

@@ -1,4 +1,7 @@
-/** Returns the known name most similar to a misspelt one: at most two letters away, and less than half of it. */
+/**
+ * Returns the known name most similar to a misspelt one. They differ in at most two letters, and in less than half of
+ * the name.
+ */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
   let least = Math.min(3, Math.ceil(name.length / 2))

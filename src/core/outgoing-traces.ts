@@ -2,9 +2,9 @@
 export interface OutgoingOutcome {
   /** Status of the response; 0 without one. */
   readonly status: number
-  /** Why there was no response. */
+  /** Reason for the missing response. */
   readonly error?: string | undefined
-  /** For work without a status; default: whether the status is 2xx or 3xx. */
+  /** For work without a status. By default, the status decides (2xx and 3xx are successes). */
   readonly succeeded?: boolean
 }
 

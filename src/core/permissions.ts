@@ -66,11 +66,11 @@ export type Permission = (typeof PERMISSIONS)[number]
 
 const KNOWN: ReadonlySet<string> = new Set(['*', ...PERMISSIONS])
 
-/** Permissions of a token or a key as flat lists; `*`: all. */
+/** Permissions of a token or a key as flat lists. `*` means all. */
 export interface FlatAccess {
   readonly permissions: readonly string[]
   readonly accounts: readonly string[]
-  /** `*`: all zones of the accounts. */
+  /** `*` means all zones of the accounts. */
   readonly zones: readonly string[]
 }
 

@@ -1,7 +1,7 @@
-// What moves the cursor, changes colours or the direction of text, or hides what is printed.
+// Characters that move the cursor, change colours or the direction of text, or hide text.
 // eslint-disable-next-line no-control-regex
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
-/** Returns a text for a terminal: control characters other than tabs and line feeds are shown as `\u` escapes. */
+/** Returns a text for a terminal, with control characters other than tabs and line feeds shown as `\u` escapes. */
 export const printable = (text: string): string =>
   text.replaceAll(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

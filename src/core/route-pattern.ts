@@ -1,12 +1,15 @@
 /** A parsed route pattern of a Worker. */
 export interface RoutePattern {
-  /** Undefined: both schemes. */
+  /** Undefined for both schemes. */
   readonly scheme?: 'http' | 'https'
-  /** Lower case; without a wildcard. */
+  /** Lower case, without a wildcard. */
   readonly host: string
-  /** Matching hosts: this one, those that end in it, those below it (`*.example.com`). */
+  /**
+   * Matching hosts. `one` is this host, `suffix` is all hosts that end in it, and `below` is all hosts below it
+   * (`*.example.com`).
+   */
   readonly hosts: 'one' | 'suffix' | 'below'
-  /** Without a wildcard; matches any query. */
+  /** Without a wildcard. Matches any query. */
   readonly path: string
   /** The path, or its beginning. */
   readonly paths: 'one' | 'prefix'

@@ -10,7 +10,7 @@ const OPTIONS: Options = {
   allowUnionTypes: true,
   verbose: true,
   strict: false,
-  // All schemas are part of this program: to check each takes most of the time of its first use.
+  // All schemas are part of this program. Validating them would take most of the time of their first use.
   validateSchema: false,
   // Optimizing takes half of the time to compile, and the engine does the same.
   code: { optimize: false },
@@ -24,7 +24,10 @@ const checkers = (options: Options) => ({
 const plain = checkers(OPTIONS)
 const filling = checkers({ ...OPTIONS, useDefaults: true })
 
-/** Maximum size of an input for which all errors are reported. Beyond it only the first: all could fill the memory. */
+/**
+ * Maximum size of an input for which all errors are reported. Beyond it, only the first error is reported, because all
+ * errors could fill the memory.
+ */
 const MAX_EXPLAINED = 10_000
 
 interface CheckOptions {
@@ -54,12 +57,15 @@ export function parser<S extends TSchema>(schema: S, options: CheckOptions = {})
   }
 }
 
-/** Returns a function that returns the issues of its argument: one per pointer, none if it is valid. */
+/**
+ * Returns a function that returns the issues of its argument, one per pointer. The list is empty if the argument is
+ * valid.
+ */
 export function issuesOf(
   schema: TSchema,
   { defaults = false, ahead = true }: CheckOptions = {},
 ): (input: unknown) => readonly Issue[] {
-  // Compiled at first use: unused schemas do not delay the start.
+  // Compiled at first use, so that unused schemas do not delay the start.
   const { first, all } = defaults ? filling : plain
   const whole = compiledOnce(first, schema, ahead)
   const complete = compiledOnce(all, schema, ahead)
@@ -106,7 +112,7 @@ function fewer(value: unknown, max: number): boolean {
   return true
 }
 
-/** Returns one issue per pointer; for a failed union, the union's own message instead of those of its branches. */
+/** Returns one issue per pointer. A failed union has its own message instead of the messages of its branches. */
 function issues(errors: readonly ErrorObject[]): Issue[] {
   const found = new Map<string, string>()
   for (const error of meant(errors)) {
@@ -118,8 +124,9 @@ function issues(errors: readonly ErrorObject[]): Issue[] {
 }
 
 /**
- * Returns the errors without those of unintended union branches. If all branches but one reject the type of the value,
- * as in "an object or null", that one has the error. ajv puts a union's error right after those of its branches.
+ * Returns the errors without errors of unintended union branches. If all branches but one reject the type of the value,
+ * as in "an object or null", the other branch has the error. ajv puts a union's error right after the errors of its
+ * branches.
  */
 function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept: ErrorObject[] = []
@@ -144,7 +151,7 @@ function within(inner: ErrorObject | undefined, { schemaPath, instancePath }: Er
   return inner.instancePath === instancePath || inner.instancePath.startsWith(`${instancePath}/`)
 }
 
-/** Keywords that reject a value itself rather than a part of it. */
+/** Keywords that reject a value itself, not a part of the value. */
 const KINDS: ReadonlySet<string> = new Set(['type', 'const', 'enum', 'anyOf'])
 
 function issue(error: ErrorObject): Issue {
@@ -154,7 +161,7 @@ function issue(error: ErrorObject): Issue {
   if (typeof member === 'string') {
     const message =
       keyword === 'additionalProperties'
-        ? `is not a known member${meantBy(member, error.parentSchema?.['properties'])}`
+        ? `${UNKNOWN_MEMBER}${meantBy(member, error.parentSchema?.['properties'])}`
         : keyword === 'required'
           ? 'is required'
           : (error.message ?? 'is not valid')
@@ -169,6 +176,12 @@ function issue(error: ErrorObject): Issue {
   if (keyword === 'anyOf') return { pointer: instancePath, message: alternatives(error.schema) }
   return { pointer: instancePath, message: keywordMessage(error) }
 }
+
+/** Start of the message about a member that no schema has. */
+const UNKNOWN_MEMBER = 'is not a known member'
+
+/** Returns whether an issue is about a member that the schema does not have. */
+export const isUnknownMember = ({ message }: Issue): boolean => message.startsWith(UNKNOWN_MEMBER)
 
 function meantBy(member: string, properties: unknown): string {
   const meant = typeof properties === 'object' ? nearest(member, Object.keys(properties ?? {})) : undefined
@@ -191,7 +204,7 @@ const listed = (values: unknown): string =>
 /** Escapes one step of a JSON pointer (RFC 6901, 3). */
 export const pointerToken = (step: string | number): string => String(step).replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Returns a schema in which 0 switches the limit off; any other value must fit `schema`. */
+/** Returns a schema in which 0 switches the limit off. Any other value must fit `schema`. */
 export const orOff = <S extends TSchema>(schema: S) => Type.Union([Type.Literal(0), schema])
 
 /** Returns a schema for a value or null. */

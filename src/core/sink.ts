@@ -2,19 +2,19 @@
 export interface BatchBody {
   /** Number of bytes from `read`. */
   readonly length: number
-  /** The encoding of `read`: the one that the sink requested. */
+  /** The encoding of `read`, as requested by the sink. */
   readonly encoding: Encoding
   /** Reads from the beginning, in chunks of at most a few hundred KiB. */
   read(): AsyncIterable<Uint8Array>
-  /** Reads all of it; for sinks with a limit on the size of a batch, and for small batches. */
+  /** Reads the whole body. For sinks with a limit on the size of a batch, and for small batches. */
   bytes(): Promise<Uint8Array>
 }
 
 export type Encoding = 'gzip' | 'identity'
 
-/** The input of a sink: records that were accepted between two moments, as one text. */
+/** The input of a sink. Contains the records that were accepted between two moments, as one text. */
 export interface Batch {
-  /** `20261121T101500Z_20261121T101530Z_5f0c2e9a`, the same if this batch is built again; no extension. */
+  /** `20261121T101500Z_20261121T101530Z_5f0c2e9a`, the same if this batch is built again. Has no extension. */
   readonly name: string
   readonly records: number
   /** Times at which its first and its last record were accepted. */
@@ -35,7 +35,7 @@ export interface SinkLimits {
 /** Maximum concurrent batches of one job. */
 export const MAX_IN_FLIGHT = 64
 
-/** From 1 to 9; `auto`: that of {@link COMPRESSION_LEVELS}. */
+/** From 1 to 9, or `auto` for the level in {@link COMPRESSION_LEVELS}. */
 export type CompressionLevel = number | 'auto'
 
 /**
@@ -49,9 +49,9 @@ export interface Sink {
   /** The required encoding of bodies. */
   readonly encoding: Encoding
   readonly limits: SinkLimits
-  /** The path has a `{DATE}`: a batch must not span midnight, UTC. */
+  /** True if the path has a `{DATE}`. A batch must then not span midnight, UTC. */
   readonly daily: boolean
-  /** Batches must arrive in order: one at a time. */
+  /** True if batches must arrive in order, one at a time. */
   readonly ordered?: boolean
   /** Delivers a batch. A retry overwrites by name if the destination has names. Rejects with a {@link SinkError}. */
   write(batch: Batch, signal: AbortSignal): Promise<void>
@@ -68,9 +68,9 @@ export interface Sink {
 /**
  * The cause of a failed delivery, which determines the next step.
  *
- * - `transient`: network, 408, 425, 429, 5xx: retried soon, with growing delays
- * - `refused`: 400, 401, 403, 404 and the like: someone has to fix the cause; retried slowly
- * - `too_large`: 413: retried in two halves
+ * - `transient` (network, 408, 425, 429, 5xx) is retried soon, with growing delays.
+ * - `refused` (400, 401, 403, 404 and the like) is retried slowly, because someone has to fix the cause.
+ * - `too_large` (413) is retried in two halves.
  */
 export type SinkFailure = 'transient' | 'refused' | 'too_large'
 

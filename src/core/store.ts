@@ -3,7 +3,7 @@ import type { Scope } from './scope.js'
 /** A kind of stored record. `name` is part of the key and never changes; T is the type of the value. */
 export interface Kind<T> {
   readonly name: string
-  /** Never set; carries T. */
+  /** Never set. Carries T. */
   readonly _type?: T
 }
 
@@ -28,20 +28,20 @@ export interface Stored<T> {
   readonly value: T
 }
 
-/** A change of one record; its value is undefined if it was deleted. */
+/** A change of one record. The value is undefined if the record was deleted. */
 export type Change = Stored<unknown>
 
 /**
- * Returns the changes of one kind. Values are parsed when they are read, so a watcher must not read those of other kinds:
- * a batch can have thousands.
+ * Returns the changes of one kind. Values are parsed when they are read, so a watcher must not read values of other
+ * kinds. A batch can have thousands of changes.
  */
 export function* changesOf<T>(kind: Kind<T>, changes: readonly Change[]): Generator<Stored<T | undefined>> {
   for (const change of changes) if (change.kind === kind.name) yield change as Stored<T | undefined>
 }
 
 /**
- * One write. `value: undefined` deletes, anything else must be JSON; `ifVersion` (0: must not exist) makes the whole
- * batch fail on a mismatch. A batch names each record at most once.
+ * One write. `value: undefined` deletes, and any other value must be JSON. `ifVersion` (0 if the record must not exist)
+ * makes the whole batch fail on a mismatch. A batch names each record at most once.
  */
 export interface Write {
   readonly kind: Kind<unknown>
@@ -53,7 +53,7 @@ export interface Write {
   readonly ifVersion?: number
 }
 
-/** Where an API request came from, for the audit record. */
+/** Origin of an API request, for the audit record. */
 export interface RequestSource {
   readonly ip: string
   readonly method: string
@@ -69,9 +69,9 @@ export interface AuditEntry {
   readonly action: string
   readonly resource: { readonly kind: string; readonly scope: Scope; readonly id: string }
   readonly requestId: string
-  /** The request that made the change; undefined for a change by the daemon itself. */
+  /** The request that made the change. Undefined for a change by the daemon itself. */
   readonly request?: RequestSource
-  /** SHA-256 of the JSON before and after, hexadecimal; null if the record did not exist. */
+  /** SHA-256 of the JSON before and after, hexadecimal. Null if the record did not exist. */
   readonly before: string | null
   readonly after: string | null
 }
@@ -82,8 +82,8 @@ export class VersionConflict extends Error {
 }
 
 /**
- * The store accepts no writes now (disk full, Redis unreachable); nothing was changed. Exception: a write in flight to
- * Redis when the connection broke might have been applied; reads show it after the reconnect.
+ * The store accepts no writes now (disk full, Redis unreachable). Nothing was changed. Exception: a write in flight to
+ * Redis when the connection broke might have been applied. Reads show the write after the reconnect.
  */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
@@ -94,7 +94,7 @@ export class StoreFull extends StoreUnavailable {}
 
 export type AuditOrder = 'oldest_first' | 'newest_first'
 
-/** One audit entry and the cursor from which reading goes on behind it. */
+/** One audit entry, and the cursor after it for further reading. */
 export interface FoundEntry {
   readonly cursor: string
   readonly entry: AuditEntry
@@ -112,8 +112,8 @@ export interface AuditRetention {
 export type StoreReader = Pick<Store, 'get' | 'list' | 'watch'>
 
 /**
- * Durable records, all in memory and loaded at the start: reads are synchronous and fast. A write resolves once it is
- * durable, and only then is it visible to reads and watchers. Values are deeply frozen JSON.
+ * Durable records, all in memory and loaded at the start, so that reads are synchronous and fast. A write resolves once
+ * it is durable, and only then is it visible to reads and watchers. Values are deeply frozen JSON.
  */
 export interface Store {
   get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined
@@ -123,7 +123,7 @@ export interface Store {
   /** Returns every record of every kind, unordered. */
   records(): Iterable<Stored<unknown>>
   /**
-   * Writes atomically; durable when it resolves, with the new version of its records. Rejects with
+   * Writes atomically. Durable when it resolves, with the new version of its records. Rejects with
    * {@link VersionConflict} or {@link StoreUnavailable}.
    */
   batch(writes: readonly Write[], audit?: readonly AuditEntry[]): Promise<number>
@@ -142,13 +142,13 @@ export interface Store {
   /** Calls `listener` with the changes of each batch, in order, from any machine. Returns a function that stops it. */
   watch(listener: (changes: readonly Change[]) => void): () => void
   /**
-   * Reads audit entries in the given order, oldest first by default, beginning behind the entry with this cursor. Throws
+   * Reads audit entries in the given order, oldest first by default, starting after the entry with this cursor. Throws
    * InvalidInput for a bad cursor.
    */
   audit(cursor?: string, limit?: number, order?: AuditOrder): AsyncIterable<FoundEntry>
   /**
-   * Resolves when reads have every batch that any machine confirmed before the call. Undefined if they always have: no
-   * other machine writes. Rejects with {@link StoreUnavailable} if that cannot be known now.
+   * Resolves when reads have every batch that any machine confirmed before the call. Undefined if reads always have
+   * every batch because no other machine writes. Rejects with {@link StoreUnavailable} if this cannot be known now.
    */
   caughtUp(): Promise<void> | undefined
   /** False while writes are rejected. */

@@ -3,7 +3,7 @@ import { strict } from './schema.js'
 import type { Scope } from './scope.js'
 import type { Kind } from './store.js'
 
-/** An encrypted secret inside a stored record; nothing else has this form. API responses omit it. */
+/** An encrypted secret inside a stored record. Nothing else has this form. API responses omit it. */
 export const Sealed = Type.Object({ sealed: Type.String() }, strict)
 export type Sealed = Static<typeof Sealed>
 
@@ -14,7 +14,7 @@ export interface Vault {
    * in another. For a stored secret, `aad` is `secretOf(kind, scope, id)`.
    */
   seal(plaintext: string, aad: string): string
-  /** Decrypts a secret; throws if the text was changed, `aad` differs or the key is unknown. */
+  /** Decrypts a secret. Throws if the text was changed, `aad` differs or the key is unknown. */
   open(sealed: string, aad: string): string
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.js'
 import { HOSTNAME } from '../core/model/hostname.js'
-import type { Zones } from '../edge/zones.js'
+import type { Zones } from '../edge/exchange/zones.js'
 import { AcmeManager, type AcmeDeps } from '../tls/acme/manager.js'
 import { CertificateTable, loadCertificate } from '../tls/certificates.js'
 

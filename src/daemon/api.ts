@@ -1,30 +1,31 @@
 import { join } from 'node:path'
-import type { Control } from '../../control/http/listen.js'
+import type { Control } from '../../control/http/server/listen.js'
 import { endpoints, startControl } from '../../control/index.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
-import { compileAhead } from '../core/compile-ahead.js'
+import { compileAhead } from '../core/schedule/compile-ahead.js'
 import type { Log } from '../core/log.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import { tracer } from '../edge/rules/trace.js'
 import { fetchPage } from '../egress/fetch-page.js'
-import { PACKAGE_ROOT, VERSION } from '../package.js'
+import { PACKAGE_ROOT, VERSION } from '../release/package.js'
 import type { Webhooks } from '../webhooks/index.js'
-import { BUSY_API_RESPONSES, BusyHeap } from './busy-heap.js'
-import { originIssue } from './dial-guard.js'
-import type { Edge } from './edge.js'
+import { BUSY_API_RESPONSES, BusyHeap } from './proxy/busy-heap.js'
+import type { Descriptors } from './proxy/descriptors.js'
+import { originIssue } from './proxy/dial-guard.js'
+import type { Edge } from './proxy/edge.js'
 import type { Foundation } from './foundation.js'
 import { observeApi } from './observe.js'
-import type { ActivatedSockets } from './socket-activation.js'
-import type { DaemonState } from './state.js'
+import type { ActivatedSockets } from './processes/socket-activation.js'
+import type { DaemonState } from './state/state.js'
 import type { TrafficHistory } from './traffic-history.js'
 import type { WorkerScripts } from './worker-scripts.js'
 
 /** Timeout of a page that is fetched to be stored; the API call waits for it. */
 const PAGE_TIMEOUT_MS = 15_000
 
-/** What the API shows and changes. */
+/** Parts of the daemon that the API shows and changes. */
 export interface ApiParts {
   readonly foundation: Foundation
   /** The configuration in force. */
@@ -36,7 +37,8 @@ export interface ApiParts {
   readonly traffic: TrafficHistory
   readonly state: DaemonState
   readonly activated: ActivatedSockets
-  /** Distinguishes this machine from the others with the same store; undefined without others. */
+  readonly descriptors: Descriptors
+  /** Distinguishes this machine from the others with the same store. Undefined without others. */
   readonly machine: string | undefined
   /** Ports of the daemon's own listeners. */
   readonly ports: ReadonlySet<number>
@@ -55,6 +57,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
   let responses = 0
   const deps = {
     bind: parts.activated.bind,
+    maxConnections: parts.descriptors.apiConnections,
     config: effective,
     originIssue: originIssue(egress, parts.ports),
     tls: () => {

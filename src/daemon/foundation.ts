@@ -3,19 +3,20 @@ import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import { fairResolve, systemResolve, type Resolve } from '../egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
-import { KeyRotation } from '../store/key-rotation.js'
-import type { Keyring } from '../store/keyring.js'
+import type { AcceptedLosses } from '../store/index.js'
+import { KeyRotation } from '../store/secrets/key-rotation.js'
+import type { Keyring } from '../store/secrets/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
-import { openVault, secretKeys } from '../store/vault.js'
+import { openVault, secretKeys } from '../store/secrets/vault.js'
 import { WEBHOOK_SENDERS } from '../webhooks/lease-kinds.js'
-import { AllZones } from './all-zones.js'
-import { AuditedStore, auditLog } from './audit-log.js'
-import { openLogPush, type LogPush } from './logpush.js'
+import { AllZones } from './zones/all-zones.js'
+import { AuditedStore, auditLog } from './logs/audit-log.js'
+import { openLogPush, type LogPush } from './pipelines/logpush.js'
 import { openWhenReachable } from './open-store.js'
-import type { DaemonState } from './state.js'
+import type { DaemonState } from './state/state.js'
 
 /** What every other part of a daemon is built on. */
 export interface Foundation {
@@ -38,31 +39,31 @@ export async function openFoundation(
     clock,
     log,
     metrics,
-    acceptEmptyStore,
+    accepted,
     signal,
   }: {
     state: DaemonState
     clock: Clock
     log: Log
     metrics: Metrics
-    acceptEmptyStore: boolean
+    accepted: AcceptedLosses
     signal: AbortSignal | undefined
   },
 ): Promise<Foundation> {
   const first = config()
   const store = stack.use(
-    new AuditedStore(
-      await openWhenReachable(first, { log, clock, acceptEmpty: acceptEmptyStore, ...(signal && { signal }) }),
-    ),
+    new AuditedStore(await openWhenReachable(first, { log, clock, accepted, ...(signal && { signal }) })),
   )
   const shared = first.store.startsWith('redis')
-  // Without Redis every machine still serves what it has; 503 would make a load balancer remove all of them at once.
+  // Without Redis every machine still serves the responses it has. A 503 would make a load balancer remove all machines
+  // at once.
   if (shared) state.mention(store)
   else state.watch(store, { whileStarting: true })
   const keys = await openVault(store, secretKeys(first), log, { shared })
   const resolve = fairResolve(systemResolve)
   const egress = new GuardedEgress(await readEgress(first.egress), { log, metrics, resolve })
   const logpush = stack.use(await openLogPush(first, { store, keys, egress, clock, log, metrics }))
+  state.watch(logpush.disk, { whileStarting: true })
   state.mention(logpush)
   const running = () => store.list(WEBHOOK_SENDERS).map(({ id }) => id)
   const rotation = stack.use(
@@ -80,6 +81,7 @@ export async function openFoundation(
   state.secrets = async () => await rotation.status()
   const effective = new AllZones(store).in(config)
   store.tell = auditLog(logpush.emitter, effective)
-  const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock }))
+  const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock, log }))
+  state.watch(blobs, { whileStarting: true })
   return { store, keys, blobs, resolve, egress, logpush, effective }
 }

@@ -2,35 +2,38 @@ import { Tails } from '../../control/workers/services/tail-sessions.js'
 import type { Config } from '../config/schema.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
-import { EventLoopYield } from '../core/event-loop-yield.js'
+import { EventLoopYield } from '../core/schedule/event-loop-yield.js'
 import type { Log } from '../core/log.js'
-import { openMetrics } from '../core/metrics.js'
+import { openMetrics } from '../core/metrics/metrics.js'
 import { readEgress } from '../egress/guarded-egress.js'
-import { CERTIFICATES } from '../store/reseal.js'
+import type { AcceptedLosses } from '../store/index.js'
+import { CERTIFICATES } from '../store/secrets/reseal.js'
 import type { AcmeManager } from '../tls/acme/manager.js'
 import { startWebhooks } from '../webhooks/index.js'
 import { startAcme } from './acme.js'
 import { startApi } from './api.js'
-import { listenAdmin, type AdminDeps, type Scrape } from './admin.js'
-import { backups } from './backup.js'
-import { configChanges, type ConfigChanges } from './config-changes.js'
+import { listenAdmin, type AdminDeps, type Scrape } from './admin/admin.js'
+import { backups } from './admin/backup.js'
+import { configChanges, type ConfigChanges } from './config/changes.js'
 import { openFoundation, type Foundation } from './foundation.js'
 import { buildInfo } from './observe.js'
-import { pipelinePorts, portOf, urlOf } from './own-urls.js'
-import { startPipelines } from './pipelines.js'
+import { pipelinePorts, portOf, urlOf } from './proxy/own-urls.js'
+import { startPipelines } from './pipelines/pipelines.js'
 import { Reloader, type DaemonFile } from './reloader.js'
+import { Descriptors } from './proxy/descriptors.js'
 import { Serving } from './serving.js'
-import { ActivatedSockets } from './socket-activation.js'
-import { DaemonState } from './state.js'
+import { ActivatedSockets } from './processes/socket-activation.js'
+import { DaemonState } from './state/state.js'
+import type { DaemonUrls } from './state/status.js'
 import { TrafficHistory } from './traffic-history.js'
-import { withUnchanged } from './unchanged.js'
+import { withUnchanged } from './config/unchanged.js'
 import { openWorkerScripts, type WorkerScripts } from './worker-scripts.js'
 
 /** A running daemon and its URLs. */
 export interface Daemon {
   /** Base URL of the proxy, `http://127.0.0.1:8080`. */
   readonly proxy: string
-  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`; undefined if none is configured. */
+  /** Base URL of the HTTPS listener, `https://127.0.0.1:8443`. Undefined if none is configured. */
   readonly proxyTls: string | undefined
   /** Base URL of the API; ends in `/client/v4`. */
   readonly control: string
@@ -52,21 +55,22 @@ export async function startDaemon(
     clock = systemClock,
     file,
     activated = new ActivatedSockets({}),
-    acceptEmptyStore = false,
+    accepted = {},
     signal,
   }: {
     log: Log
     clock?: Clock
     file?: DaemonFile
     activated?: ActivatedSockets
-    acceptEmptyStore?: boolean
+    /** Losses of the store with which the daemon starts nevertheless. */
+    accepted?: AcceptedLosses
     /** Ends a start that waits for the store: it rejects with {@link StartStopped}. */
     signal?: AbortSignal
   },
 ): Promise<Daemon> {
   const stack = new ClosingStack(log)
   try {
-    return await start(config, stack, { log, clock, file, activated, acceptEmptyStore, signal })
+    return await start(config, stack, { log, clock, file, activated, accepted, signal })
   } catch (error) {
     await stack.close()
     throw error
@@ -78,8 +82,7 @@ interface StartOptions {
   readonly clock: Clock
   readonly file: DaemonFile | undefined
   readonly activated: ActivatedSockets
-  /** Starts although all records in Redis are gone. */
-  readonly acceptEmptyStore: boolean
+  readonly accepted: AcceptedLosses
   readonly signal: AbortSignal | undefined
 }
 
@@ -92,7 +95,7 @@ interface LaterParts {
 async function start(
   first: Config,
   stack: ClosingStack,
-  { log, clock, file, activated, acceptEmptyStore, signal }: StartOptions,
+  { log, clock, file, activated, accepted, signal }: StartOptions,
 ): Promise<Daemon> {
   const inForce = { config: first }
   const config = () => inForce.config
@@ -108,14 +111,16 @@ async function start(
   // First to open and last to close, so that probes and scrapes get responses while the others start and drain.
   const admin = stack.use(await listenAdmin(first.admin.listen, adminDeps({ config, scrape, state, reloader, later })))
 
-  const foundation = await openFoundation(stack, config, { state, clock, log, metrics, acceptEmptyStore, signal })
+  const foundation = await openFoundation(stack, config, { state, clock, log, metrics, accepted, signal })
   const { store, keys, blobs, egress, logpush } = foundation
-  // Undefined: no other machine uses the store.
+  // Undefined if no other machine uses the store.
   const machine = first.store.startsWith('redis') ? logpush.machine : undefined
   const ports = new Set([portOf(admin.url), ...pipelinePorts(first)])
   egress.reserve(portOf(admin.url))
   const common = { machine, ports, clock, log, metrics }
-  const serving = await Serving.open(first, stack, { foundation, activated, state, ...common })
+  // After the store is open, and before the listeners.
+  const descriptors = stack.use(Descriptors.open({ warns: true, clock, log }))
+  const serving = await Serving.open(first, stack, { foundation, activated, state, descriptors, ...common })
   later.serving = serving
   const { edge } = serving
 
@@ -147,7 +152,7 @@ async function start(
   const traffic = stack.use(new TrafficHistory((prefix) => serving.samples(prefix), { clock, log }))
   const proxyUrl = () => urlOf(serving.bound.proxy)
   const shown = { foundation, edge, tails, webhooks, scripts, traffic, state, proxyUrl }
-  const control = stack.use(await startApi({ config, activated, ...shown, ...common }))
+  const control = stack.use(await startApi({ config, activated, descriptors, ...shown, ...common }))
   ports.add(portOf(control.url))
   egress.reserve(portOf(control.url))
   stack.use(startPipelines(first, { clock, log, monitor: logpush.monitor }))
@@ -162,20 +167,27 @@ async function start(
   })
   const respondBackup = backups({ store, blobs, keys, clock, log })
   later.backup = async (...given) => await Promise.resolve(respondBackup(...given))
-  const { proxy, tls } = serving.bound
-  const urls = {
-    proxy: urlOf(proxy),
-    ...(tls && { proxy_tls: urlOf(tls, 'https') }),
-    control: control.url,
-    admin: admin.url,
+  // Read each time: a reload adds, moves and removes listeners of the proxy.
+  const urls = (): DaemonUrls => {
+    const { proxy, tls } = serving.bound
+    return {
+      proxy: urlOf(proxy),
+      ...(tls && { proxy_tls: urlOf(tls, 'https') }),
+      control: control.url,
+      admin: admin.url,
+    }
   }
   state.started({ urls, zones: () => serving.zoneStatus() })
 
   return {
-    proxy: urls.proxy,
-    proxyTls: urls.proxy_tls,
-    control: urls.control,
-    admin: urls.admin,
+    get proxy() {
+      return urls().proxy
+    },
+    get proxyTls() {
+      return urls().proxy_tls
+    },
+    control: control.url,
+    admin: admin.url,
     reloadFile: async () => await reloader.reloadFile(),
     reload: async (next) => await reloader.reload(next),
     async close() {
@@ -191,7 +203,7 @@ async function start(
   }
 }
 
-/** Returns what the admin listener responds with, from the first moment of the start. */
+/** Returns the functions that respond on the admin listener, from the first moment of the start. */
 const adminDeps = ({
   config,
   scrape,

@@ -1,7 +1,7 @@
 import { Gauge, Histogram } from 'prom-client'
 import type { ControlDeps } from '../../control/http/context.js'
-import type { Metrics } from '../core/metrics.js'
-import { COMMIT, VERSION } from '../package.js'
+import type { Metrics } from '../core/metrics/metrics.js'
+import { COMMIT, VERSION } from '../release/package.js'
 import { SERVER } from '../telemetry/span.js'
 import type { Tracer } from '../telemetry/tracer.js'
 

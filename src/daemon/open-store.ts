@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Store } from '../core/store.js'
-import { openStore, RedisUnreachable } from '../store/index.js'
+import { openStore, RedisUnreachable, type AcceptedLosses } from '../store/index.js'
 
 const RETRY_MS = 2000
 
@@ -18,11 +18,11 @@ export class StartStopped extends Error {
  */
 export async function openWhenReachable(
   config: Config,
-  { log, clock, acceptEmpty = false, signal }: { log: Log; clock: Clock; acceptEmpty?: boolean; signal?: AbortSignal },
+  { log, clock, accepted, signal }: { log: Log; clock: Clock; accepted?: AcceptedLosses; signal?: AbortSignal },
 ): Promise<Store> {
   for (;;) {
     try {
-      return await openStore(config.store, { folder: config.data, log, clock, acceptEmpty })
+      return await openStore(config.store, { folder: config.data, log, clock, ...accepted })
     } catch (error) {
       if (!(error instanceof RedisUnreachable)) throw error
       log.warn({ event: 'store_awaited', error: messageOf(error), retry_ms: RETRY_MS }, 'the start waits for the store')

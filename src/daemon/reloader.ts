@@ -3,8 +3,8 @@ import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { KeyedMutex } from '../core/keyed-mutex.js'
 import type { Log } from '../core/log.js'
-import type { ConfigChanges } from './config-changes.js'
-import type { LastReload, ReloadResponse } from './status.js'
+import type { ConfigChanges } from './config/changes.js'
+import type { LastReload, ReloadResponse } from './state/status.js'
 
 /** The configuration file of a daemon. */
 export interface DaemonFile {
@@ -13,7 +13,7 @@ export interface DaemonFile {
   read(inForce: Config): Config | Promise<Config>
 }
 
-/** What a reload changes, once all parts are started. */
+/** The parts that a reload changes, once all parts are started. */
 export interface Reloadable {
   readonly config: () => Config
   /** Puts `next` in force. Rejects, and changes nothing, if it is not usable. */

@@ -1,45 +1,48 @@
 import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import type { ClosingStack } from '../core/closing-stack.js'
-import { EventLoopYield } from '../core/event-loop-yield.js'
+import { EventLoopYield } from '../core/schedule/event-loop-yield.js'
 import type { Log } from '../core/log.js'
-import type { Metrics } from '../core/metrics.js'
-import { metricsText } from '../core/metrics-text.js'
+import type { Metrics } from '../core/metrics/metrics.js'
+import { metricsText } from '../core/metrics/metrics-text.js'
 import type { Invalidated } from '../edge/cache/invalidation.js'
-import type { Bound, Proxy } from '../edge/client/server.js'
-import { CERTIFICATES } from '../store/reseal.js'
+import type { Bound, Proxy } from '../edge/serve/server.js'
+import { CERTIFICATES } from '../store/secrets/reseal.js'
 import { registrySamples, type Sample } from '../telemetry/samples.js'
 import { dailyTicketKeys } from '../tls/ticket-keys.js'
-import { openCacheDisk, type CacheFiles } from './cache-disk.js'
-import { MachineInvalidations } from './cache-invalidations.js'
-import { startDemoOrigin } from './demo-origin.js'
-import { Edge } from './edge.js'
+import { openCacheDisk, type CacheFiles } from './cache/disk.js'
+import { MachineInvalidations } from './cache/invalidations.js'
+import { DemoOrigin } from './proxy/demo-origin.js'
+import type { Descriptors } from './proxy/descriptors.js'
+import { Edge } from './proxy/edge.js'
 import type { Foundation } from './foundation.js'
-import { portOf } from './own-urls.js'
 import { processCount, ProxyProcesses, type ProxyProcessesDeps } from './processes/index.js'
 import { SharedCounts } from './processes/shared-counts.js'
-import type { ActivatedSockets } from './socket-activation.js'
-import type { DaemonState } from './state.js'
-import { zoneStatus, type ZoneStatus } from './status.js'
+import type { ActivatedSockets } from './processes/socket-activation.js'
+import type { DaemonState } from './state/state.js'
+import { zoneStatus, type ZoneStatus } from './state/status.js'
 
 export interface ServingDeps {
   readonly foundation: Foundation
   readonly activated: ActivatedSockets
   readonly state: DaemonState
+  readonly descriptors: Descriptors
   /** Name of this machine if others use the same store. */
   readonly machine: string | undefined
-  /** Ports of the daemon's own listeners. Those of the sample site and of the proxy are added. */
+  /** Ports of the daemon's own listeners. The ports of the sample site and of the proxy are added. */
   readonly ports: Set<number>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
 }
 
-/** The options of processes that depend on what the daemon has started before them. */
+/** Options of processes that depend on parts of the daemon that were started before. */
 type LaterOptions = 'activated' | 'count' | 'counts' | 'limiter' | 'runtime' | 'cacheFiles' | 'invalidated'
 
 interface ServingParts {
   readonly edge: Edge
+  /** The zones with the URL of the sample site in place of `demo`. */
+  readonly demo: DemoOrigin
   readonly forProcesses: Omit<ProxyProcessesDeps, LaterOptions>
   /** Undefined if the proxy runs in the daemon's own process. */
   readonly counts: SharedCounts | undefined
@@ -55,7 +58,7 @@ export class Serving {
   readonly #deps: ServingDeps
   readonly #slices = new EventLoopYield()
   readonly #parts: ServingParts
-  /** The proxy of this process; undefined with processes of its own. */
+  /** The proxy of this process. Undefined with processes of its own. */
   #proxy: Proxy | undefined
   /** Undefined before their start. */
   #processes: ProxyProcesses | undefined
@@ -67,11 +70,11 @@ export class Serving {
   }
 
   /** Opens what requests depend on. Without processes of its own the proxy accepts connections afterwards. */
-  static async open(config: Config, stack: ClosingStack, deps: ServingDeps): Promise<Serving> {
-    const { foundation, activated, machine, ports, clock, log, metrics } = deps
+  static async open(written: Config, stack: ClosingStack, deps: ServingDeps): Promise<Serving> {
+    const { foundation, activated, machine, descriptors, ports, clock, log, metrics } = deps
     const { store, keys, blobs, resolve, egress, logpush } = foundation
-    const demo = config.zones.some(({ origin }) => origin === 'demo') ? stack.use(await startDemoOrigin()) : undefined
-    if (demo) ports.add(portOf(demo.origin))
+    const demo = stack.use(new DemoOrigin(ports))
+    const config = await demo.resolve(written)
     const shared = {
       store,
       blobs,
@@ -79,7 +82,6 @@ export class Serving {
       challengeKeys: keys.derivedKeys('challenge'),
       certificateKeys: keys.deriveAll(CERTIFICATES),
       ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
-      demoOrigin: demo?.origin,
       ports,
       clock,
       log,
@@ -96,6 +98,7 @@ export class Serving {
     const edge = stack.use(
       await Edge.open(config, {
         ...shared,
+        descriptors,
         egress,
         resolve,
         counts: { url: config.store, countLog: counts?.counts },
@@ -103,7 +106,7 @@ export class Serving {
         spread,
       }),
     )
-    const serving = new Serving(deps, { edge, forProcesses: shared, counts, files, spread })
+    const serving = new Serving(deps, { edge, demo, forProcesses: shared, counts, files, spread })
     store.applied = () => serving.#applied()
     logpush.traced(edge.tracer)
     if (machine !== undefined) {
@@ -116,11 +119,11 @@ export class Serving {
 
   /** Starts the processes of the proxy, if it has some. `runtime` is read when a process starts. */
   async startProcesses(config: Config, stack: ClosingStack, runtime: ProxyProcessesDeps['runtime']): Promise<void> {
-    const { edge, forProcesses, counts, files, spread } = this.#parts
+    const { edge, demo, forProcesses, counts, files, spread } = this.#parts
     if (!counts) return
     const { foundation, activated, state } = this.#deps
     const processes = stack.use(
-      new ProxyProcesses(config, {
+      new ProxyProcesses(await demo.resolve(config), {
         ...forProcesses,
         activated,
         count: processCount(config),
@@ -163,13 +166,15 @@ export class Serving {
     return (await this.#processes?.scrape(metrics)) ?? metrics
   }
 
-  /** Changes from `previous` to `next` without a dropped request. Rejects, and changes nothing, if it is not usable. */
-  async reconfigure(next: Config, previous: Config): Promise<void> {
+  /** Changes from `before` to `written` without a dropped request. Rejects, and changes nothing, if it is not usable. */
+  async reconfigure(written: Config, before: Config): Promise<void> {
+    const { demo } = this.#parts
+    const next = await demo.resolve(written)
     await this.edge.reconfigure(next)
     try {
       await this.#processes?.reconfigure(next)
     } catch (error) {
-      await this.edge.reconfigure(previous)
+      await this.edge.reconfigure(await demo.resolve(before))
       throw error
     }
     this.#parts.files?.configure(next.cache)
@@ -190,7 +195,7 @@ export class Serving {
     return this.#processes ?? this.edge
   }
 
-  /** Resolves when all changes of the store so far are in force; undefined if that is so now. */
+  /** Resolves when all changes of the store so far are in force. Returns undefined if that is so now. */
   #applied(): Promise<unknown> | undefined {
     const { files } = this.#parts
     const pending = [this.edge.applied, this.#processes?.applied(), files?.owner.recorded].filter(

@@ -1,6 +1,6 @@
 import type { RuleCount, TrafficPoint, ZoneTraffic } from '../../control/overview/services.js'
 import type { Clock } from '../core/clock.js'
-import { EventLoopYield, inSlices, type Pause } from '../core/event-loop-yield.js'
+import { EventLoopYield, inSlices, type Pause } from '../core/schedule/event-loop-yield.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Sample } from '../telemetry/samples.js'

@@ -5,21 +5,21 @@ import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { ClosingStack } from '../core/closing-stack.js'
 import type { Log } from '../core/log.js'
-import { MemoryBudget } from '../core/memory-budget.js'
-import type { Metrics } from '../core/metrics.js'
+import { MemoryBudget } from '../core/memory/memory-budget.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import type { Store } from '../core/store.js'
 import type { Egress } from '../egress/egress.js'
-import type { Keyring } from '../store/keyring.js'
+import type { Keyring } from '../store/secrets/keyring.js'
 import { AssetUploads } from '../workers/assets/uploads.js'
 import { CodeReader } from '../workers/code/reader.js'
 import { startCollector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
-import type { Edge } from './edge.js'
-import type { LogPush } from './logpush.js'
-import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './worker-runtime.js'
-import { MachineStreams } from './machine-streams.js'
-import { WorkerHomeServer } from './worker-home-server.js'
-import { WorkerHomes } from './worker-homes.js'
+import type { Edge } from './proxy/edge.js'
+import type { LogPush } from './pipelines/logpush.js'
+import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './workers/runtime.js'
+import { MachineStreams } from './machines/streams.js'
+import { WorkerHomeServer } from './machines/home-server.js'
+import { WorkerHomes } from './machines/homes.js'
 
 export interface WorkerScriptsDeps {
   /** The configuration in force. */
@@ -40,7 +40,7 @@ export interface WorkerScriptsDeps {
   readonly metrics: Metrics
 }
 
-/** Uploaded scripts: their storage, what the API needs of them, and the runtime. */
+/** Uploaded scripts, with their storage, their services for the API, and the runtime. */
 export interface WorkerScripts {
   readonly services: WorkersServices
   /** Undefined if scripts do not run here. */

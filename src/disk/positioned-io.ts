@@ -22,7 +22,10 @@ function without(chunks: readonly Buffer[], count: number): Buffer[] {
   return rest
 }
 
-/** Reads bytes from `from` to `to` or the end of the file, into `memory` if it is passed; it must be large enough. */
+/**
+ * Reads bytes from `from` to `to` or the end of the file, into `memory` if it is passed. The memory must be large
+ * enough.
+ */
 export async function readAt(
   file: FileHandle,
   from: number,

@@ -24,7 +24,9 @@ const CLOSED_4: readonly [string, number][] = [
   ['240.0.0.0', 4],
 ]
 
-/** Within the global unicast space: protocol assignments with Teredo, two documentation networks, 6to4. */
+/**
+ * Within the global unicast space. These are protocol assignments with Teredo, two documentation networks, and 6to4.
+ */
 const CLOSED_6: readonly [string, number][] = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -36,11 +38,12 @@ const closed = new BlockList()
 for (const [net, bits] of CLOSED_4) closed.addSubnet(net, bits, 'ipv4')
 for (const [net, bits] of CLOSED_6) closed.addSubnet(net, bits, 'ipv6')
 
-// Everything but global unicast is rejected: mapped, translated and compatible IPv4, unique and link local, multicast.
+// Addresses outside of global unicast are rejected, such as mapped, translated and compatible IPv4, unique and link
+// local, and multicast.
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
-/** Returns whether an address belongs to the public internet; false if it is not an address. */
+/** Returns whether an address belongs to the public internet. False if it is not an address. */
 export function isPublic(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !closed.check(address, 'ipv4')
@@ -54,8 +57,8 @@ export interface AllowedTarget {
 }
 
 /**
- * Reads `127.0.0.1/32:9443`: a CIDR, or an address alone, and a port. IPv6 needs brackets (`[fd00::]/8:443`,
- * `[fd00::/8]:443`) or the length of its prefix (`fd00::/8:443`). Undefined for anything else.
+ * Reads a target such as `127.0.0.1/32:9443`, which is a CIDR or a single address, and a port. IPv6 needs brackets
+ * (`[fd00::]/8:443`, `[fd00::/8]:443`) or the length of its prefix (`fd00::/8:443`). Undefined for anything else.
  */
 export function parseAllowedTarget(text: string): AllowedTarget | undefined {
   const parts = /^(?:\[([^[\]]+)\](\/\d{1,3})?|([^[\]]+)):(\d{1,5})$/.exec(text)

@@ -8,7 +8,7 @@ const MAX_DESTINATIONS = 1000
 
 interface Denied {
   readonly address: string | undefined
-  /** It leads to a listener of this server, which no option allows. */
+  /** True if the address leads to a listener of this server, which no option allows. */
   readonly isOwn: boolean
 }
 
@@ -21,7 +21,7 @@ export class DenialLog {
     this.#log = log
   }
 
-  /** `address`: the first address of the host that is not allowed; undefined if the host has none. */
+  /** `address` is the first address of the host that is not allowed. Undefined if the host has none. */
   denied(host: string, port: number, found: Denied): void {
     const { address } = found
     const key = `${host} ${port} ${address ?? ''}`

@@ -2,27 +2,35 @@ import type { Agent as HttpAgent } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
 import type { Socket } from 'node:net'
 
-/** The destination is not allowed. One text for every reason, so that it reveals nothing about the private network. */
+/**
+ * The destination is not allowed, or its name does not resolve. One text for every address that is not allowed, so that it
+ * reveals nothing about the private network.
+ */
 export class NotPublic extends Error {
   override readonly name = 'NotPublic'
 
-  constructor() {
-    super('the destination address is not allowed; the operator can allow it with egress.allow_cidrs')
+  /** `unresolved` is the name that has no address. */
+  constructor(unresolved?: string) {
+    super(
+      unresolved === undefined
+        ? 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs'
+        : `the name ${unresolved} does not resolve to an address; check its spelling and its DNS records`,
+    )
   }
 }
 
 export interface AgentOptions {
-  /** Maximum concurrent connections to one host and port; default 4. */
+  /** Maximum concurrent connections to one host and port. The default is 4. */
   readonly maxSockets?: number
   /** False only if the operator allows destinations without a verified certificate. */
   readonly rejectUnauthorized?: boolean
 }
 
-/** Connections of one destination; never shared with another one. */
+/** Connections of one destination. Never shared with another one. */
 export interface GuardedAgents {
   readonly http: HttpAgent
   readonly https: HttpsAgent
-  /** Releases connections as soon as no request is in flight on them; accepts no new requests. */
+  /** Releases connections as soon as no request is in flight on them. Accepts no new requests. */
   retire(): void
   /** Ends all connections. */
   destroy(): void
@@ -40,8 +48,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Egress of the daemon to webhooks and log destinations: public addresses only, and those that the configuration
- * allows.
+ * Egress of the daemon to webhooks and log destinations. Allows only public addresses and addresses that the
+ * configuration allows.
  */
 export interface Egress {
   /**
@@ -52,7 +60,7 @@ export interface Egress {
   /** Creates agents that check the current addresses of every new connection. Destroy them when done. */
   agents(options?: AgentOptions): GuardedAgents
   /**
-   * Opens a connection for other protocols than HTTP, checked in the same way; with TLS it resolves after the
+   * Opens a connection for protocols other than HTTP, checked in the same way. With TLS, it resolves after the
    * handshake.
    */
   connect(options: ConnectOptions): Promise<Socket>

@@ -1,13 +1,13 @@
 import { lookup } from 'node:dns/promises'
 
-/** Returns all addresses of a name. `tenant`: the one that the lookup is for. */
+/** Returns all addresses of a name. `tenant` is the tenant of the lookup. */
 export type Resolve = (name: string, tenant?: string) => Promise<readonly string[]>
 
-/** Queries the system resolver: its hosts file, its search domains and its name servers. */
+/** Queries the system resolver, which uses its hosts file, its search domains and its name servers. */
 export const systemResolve: Resolve = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
 
-/** Node uses four threads for lookups and files; one is reserved for files. */
+/** Node uses four threads for lookups and files. One is reserved for files. */
 const MAX_QUICK = 2
 const MAX_SLOW = 1
 /** A name that took longer than this is slow, and so is its tenant, until a lookup is quick again. */
@@ -31,7 +31,7 @@ interface Job {
 export function fairResolve(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
   /** Running lookups, by name. */
   const inProgress = new Map<string, Addresses>()
-  /** By tenant and name: a tenant does not wait for a queued job of another tenant. */
+  /** By tenant and name. A tenant does not wait for a queued job of another tenant. */
   const queues = new Map<string | undefined, Map<string, Job>>()
   const slow = { names: new Set<string>(), tenants: new Set<string>() }
   const busyTenants = new Set<string>()

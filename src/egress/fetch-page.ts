@@ -11,19 +11,19 @@ export interface FetchOptions {
 
 export interface FetchedPage {
   readonly status: number
-  /** The value of `content-type`; empty without one. */
+  /** The value of `content-type`. Empty without one. */
   readonly type: string
   readonly bytes: Buffer
 }
 
-/** The page was not fetched. The message says why, and nothing about the private network. */
+/** The page was not fetched. The message has the reason, and reveals nothing about the private network. */
 class NotFetched extends Error {
   override readonly name = 'NotFetched'
 }
 
 /**
- * Gets a page through the guarded egress, whatever its status. Follows no redirect: it is an error that says so. Throws
- * an error whose message the user may read.
+ * Gets a page with any status through the guarded egress. Follows no redirect and reports it as an error. Throws an
+ * error whose message the user may read.
  */
 export async function fetchPage(
   egress: Pick<Egress, 'agents'>,

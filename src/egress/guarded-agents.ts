@@ -4,24 +4,24 @@ import type { LookupFunction, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { NotPublic, type AgentOptions, type GuardedAgents } from './egress.js'
 
-/** Guard of connections; its decisions may change with the configuration. */
+/** Guard of connections. Its decisions may change with the configuration. */
 export interface Gate {
-  /** The same value as long as nothing changed. */
+  /** Stays the same value while nothing changed. */
   readonly rules: object
-  /** Authorities to trust; undefined: the default ones. */
+  /** Authorities to trust. Undefined for the default authorities. */
   readonly secureContext: SecureContext | undefined
   /**
-   * Returns whether a connection may be attempted: false for an address that is not allowed. Names are left to {@link
-   * lookup}.
+   * Returns whether a connection may be attempted. False for an address that is not allowed. Names are checked by
+   * {@link lookup}.
    */
   mayDial(host: string, port: number): boolean
-  /** Looks up names for connections to a port; fails unless all addresses are allowed. */
+  /** Looks up names for connections to a port. Fails unless all addresses are allowed. */
   lookup(port: number): LookupFunction
 }
 
 /** Agents for the requests to one destination. */
 export interface Guarded extends GuardedAgents {
-  /** Applies changed rules of the gate: no connection opened before gets another request. */
+  /** Applies changed rules of the gate. Connections opened before get no further request. */
   renew(): void
 }
 
@@ -57,7 +57,7 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boole
   agent.createConnection = ({ socketPath, path, ...options }: ClientRequestArgs & { path?: unknown }) => {
     const host = (options.host ?? '').replace(/^\[|\]$/g, '')
     const port = Number(options.port)
-    // A path here is that of a unix socket.
+    // A path here is the path of a unix socket.
     const allowed = !socketPath && !path && gate.mayDial(host, port)
     const { secureContext } = gate
     const socket = connect({
@@ -81,7 +81,7 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boole
   return agent
 }
 
-/** Accepts the requests of an agent; not among the types of Node. */
+/** Accepts the requests of an agent. Not declared in the types of Node. */
 interface Taker {
   addRequest(request: ClientRequest, ...more: readonly unknown[]): void
 }
@@ -96,6 +96,6 @@ function rejectSwitch(this: ClientRequest, _response: unknown, socket: Socket): 
 }
 
 const reject: LookupFunction = (_name, _options, callback) => process.nextTick(callback, new NotPublic(), '', 0)
-// A failing lookup, like that of a name: passing an agent an error instead of a socket makes Node report it twice to
+// Fails like the lookup of a name. If an agent got an error instead of a socket, Node would report the error twice to
 // requests that waited.
 const NOWHERE = { host: 'refused.invalid', lookup: reject }

@@ -7,7 +7,7 @@ import { callbackify } from 'node:util'
 import { Gauge } from 'prom-client'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import { DenialLog } from './denial-log.js'
 import { isPublic, parseAllowedTarget, type AllowedTarget } from './addresses.js'
 import { fairResolve, systemResolve, type Resolve } from './fair-resolve.js'
@@ -27,7 +27,7 @@ export interface EgressRules {
   readonly config: EgressConfig
   readonly allowedTargets: readonly AllowedTarget[]
   readonly overrides: ReadonlyMap<string, readonly string[]>
-  /** PEM; undefined: only the default authorities. */
+  /** PEM. Undefined for the default authorities only. */
   readonly ca: string | undefined
   readonly secureContext: SecureContext | undefined
 }
@@ -52,8 +52,8 @@ export async function readEgress(config: EgressConfig): Promise<EgressRules> {
 async function readAuthorities(file: string): Promise<{ ca: string; secureContext: SecureContext }> {
   try {
     const ca = await readFile(file, 'utf8')
-    if (!ca.includes('-----BEGIN CERTIFICATE-----')) throw new Error('has no certificate in it')
-    // Created once: with the list at each connection, reading all the roots would cost more than the handshake.
+    if (!ca.includes('-----BEGIN CERTIFICATE-----')) throw new Error('contains no certificate')
+    // Created once. With the list at each connection, reading all the roots would cost more than the handshake.
     return { ca, secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) }
   } catch (error) {
     throw new Error(`egress.ca_file: ${file}: ${messageOf(error)}`, { cause: error })
@@ -61,8 +61,8 @@ async function readAuthorities(file: string): Promise<{ ca: string; secureContex
 }
 
 /**
- * The guarded egress. A name is looked up inside each connection and all of its addresses must be allowed, so a name
- * that changes after a check gains nothing; literal addresses are checked before the connection is attempted.
+ * The guarded egress. A name is looked up inside each connection and all addresses must be allowed, so a name that
+ * changes after a check gains nothing. Literal addresses are checked before the connection is attempted.
  */
 export class GuardedEgress implements Egress {
   #rules: EgressRules
@@ -106,7 +106,7 @@ export class GuardedEgress implements Egress {
     this.#tell()
   }
 
-  /** Applies a configuration. Requests in flight end on their connections; no later request uses these. */
+  /** Applies a configuration. Requests in flight end on their connections. No later request uses these connections. */
   use(rules: EgressRules): void {
     if (JSON.stringify([rules.config, rules.ca]) === JSON.stringify([this.#rules.config, this.#rules.ca])) return
     this.#rules = rules
@@ -130,7 +130,9 @@ export class GuardedEgress implements Egress {
     return isPublic(address) || this.#rules.allowedTargets.some((allowed) => allowed.has(address, port))
   }
 
-  /** Returns all addresses of a name: those of the configuration or, if it has none, of the resolver. */
+  /**
+   * Returns all addresses of a name. The addresses in the configuration come first. Without them, the resolver is used.
+   */
   async resolve(name: string, tenant?: string): Promise<readonly string[]> {
     return this.#rules.overrides.get(plainName(name)) ?? (await this.#resolve(name, tenant))
   }
@@ -138,8 +140,8 @@ export class GuardedEgress implements Egress {
   async check(host: string, port: number): Promise<void> {
     try {
       await this.#addresses(bare(host), port)
-    } catch {
-      throw new NotPublic()
+    } catch (error) {
+      throw error instanceof NotPublic ? error : new NotPublic(bare(host))
     }
   }
 
@@ -201,7 +203,7 @@ export class GuardedEgress implements Egress {
     }
   }
 
-  /** Returns the result of a lookup: the addresses of the requested family, at least one. */
+  /** Returns the result of a lookup, which has at least one address of the requested family. */
   async #answers(name: string, port: number, family: unknown): Promise<[LookupAddress, ...LookupAddress[]]> {
     const addresses = await this.#addresses(name, port)
     const found = addresses.map((address) => ({ address, family: isIP(address) }))
@@ -210,13 +212,13 @@ export class GuardedEgress implements Egress {
     return [first, ...more]
   }
 
-  /** Returns the addresses of a host, all of them allowed. */
+  /** Returns the addresses of a host. All of the addresses are allowed. */
   async #addresses(host: string, port: number): Promise<readonly string[]> {
     const addresses = isIP(host) > 0 ? [host] : await this.#resolved(host)
     const denied = addresses.find((address) => !this.allows(address, port))
     if (addresses.length > 0 && denied === undefined) return addresses
     this.#denied(host, port, denied)
-    throw new NotPublic()
+    throw denied === undefined ? new NotPublic(host) : new NotPublic()
   }
 
   #denied(host: string, port: number, address: string | undefined): void {

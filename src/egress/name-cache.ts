@@ -18,7 +18,7 @@ interface Entry {
   /** Error of the last lookup, and until when no other is attempted. */
   error: unknown
   failedUntil: number
-  /** Lookups by tenant: a name that another tenant waits for may be delayed by that tenant's slow names. */
+  /** Lookups by tenant. A name that another tenant waits for may be delayed by that tenant's slow names. */
   readonly pending: Map<string, Promise<readonly string[]>>
 }
 

@@ -15,6 +15,6 @@ function localAddresses(): BlockList {
 
 /** Returns whether an address and port lead to one of this process's own listeners, which have these ports. */
 export function isOwnListener(address: string, port: number, ports: ReadonlySet<number>): boolean {
-  // Read each time, since the interfaces may have changed; only few connections need it.
+  // Read each time, since the interfaces may have changed. Only few connections need it.
   return ports.has(port) && localAddresses().check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -1,11 +1,12 @@
 import { InvalidInput } from '../core/errors.js'
 
 /**
- * Reads the URL of a destination on the public internet, by its form alone: https, a host, no credentials, no port 0.
- * Throws InvalidInput with the pointer "". `Egress.check` decides whether it may be reached.
+ * Reads the URL of a destination on the public internet, by its form alone. It needs https and a host, and must not
+ * have credentials or port 0. Throws InvalidInput with the pointer "". `Egress.check` decides whether it may be
+ * reached.
  */
 export function publicUrl(text: string): URL {
-  // URL parsers drop white space and read a backslash as a slash: the result differs from what a reader sees.
+  // URL parsers drop white space and read a backslash as a slash. The result differs from what a reader sees.
   if (/[\s\\\p{Cc}\p{Cf}]/u.test(text))
     throw refused('must not have white space, a backslash or a control character in it')
   if (!/^https:\/\/[^/?#]/i.test(text)) throw refused('must be an https:// URL')

@@ -1,7 +1,7 @@
 import type { Arg, Literal, Logical } from './ast.js'
-import type { ArgInfo, FunctionDef } from './scheme.js'
-import { arrayOf, BOOL, type Type } from './types.js'
-import type { Bytes, Ip } from './value.js'
+import type { ArgInfo, FunctionDef } from './language/scheme.js'
+import { arrayOf, BOOL, type Type } from './language/types.js'
+import type { Bytes, Ip } from './language/value.js'
 
 /** Returns Bool, or Array<Bool> if the expression is mapped. */
 export function typeOf(expr: Logical): Type {
@@ -23,7 +23,7 @@ export function typeOf(expr: Logical): Type {
 /** Returns the type of an argument. */
 export const argType = (arg: Arg): Type => (arg.kind === 'logical' ? typeOf(arg.expr) : arg.type)
 
-/** Returns what a function knows about one of its arguments. */
+/** Returns the known facts about one argument of a function. */
 export function argInfo(arg: Arg): ArgInfo {
   const plain = arg.kind === 'path' && arg.base.kind === 'field' && arg.accesses.length === 0
   return {

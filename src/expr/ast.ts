@@ -1,11 +1,11 @@
-import type { Field, FunctionDef } from './scheme.js'
-import type { Type } from './types.js'
-import type { IpRange } from './ip.js'
+import type { Field, FunctionDef } from './language/scheme.js'
+import type { Type } from './language/types.js'
+import type { IpRange } from './language/ip.js'
 import type { Regex } from './regex/index.js'
-import type { Wildcard } from './wildcard.js'
-import type { Bytes, Ip } from './value.js'
+import type { Wildcard } from './language/wildcard.js'
+import type { Bytes, Ip } from './language/value.js'
 
-/** Position of a part in the expression: byte offsets, the end not included. */
+/** Position of a part in the expression, as byte offsets. The end is not included. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -32,7 +32,7 @@ export interface Path {
   readonly kind: 'path'
   readonly base: { readonly kind: 'field'; readonly field: Field } | Call
   readonly accesses: readonly Access[]
-  /** The type after all accesses; of one element if there is a `[*]`. */
+  /** The type after all accesses. With a `[*]`, the type of one element. */
   readonly type: Type
   /** Number of `[*]`. */
   readonly mapped: number
@@ -43,7 +43,7 @@ export interface Call {
   readonly kind: 'call'
   readonly function: FunctionDef
   readonly args: readonly Arg[]
-  /** The type of the result; an Array if the first argument is mapped. */
+  /** The type of the result. An Array if the first argument is mapped. */
   readonly type: Type
   readonly mapped: boolean
 }

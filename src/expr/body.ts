@@ -1,5 +1,5 @@
 import { trimmed } from '../core/bytes.js'
-import type { Bytes } from './value.js'
+import type { Bytes } from './language/value.js'
 
 /** One part of a multipart body. Headers may be repeated, and so may their parameters. */
 export interface Part {
@@ -15,8 +15,8 @@ export interface Part {
 const MAX_PARTS = 1000
 
 /**
- * Returns the parts of a multipart body in order; none if the content type has no boundary. A truncated last part
- * counts.
+ * Returns the parts of a multipart body in order, or an empty list if the content type has no boundary. A truncated
+ * last part counts.
  */
 export function partsOf(body: Bytes, contentType: Bytes): readonly Part[] {
   if (!/^multipart\//i.test(contentType)) return []
@@ -28,7 +28,7 @@ export function partsOf(body: Bytes, contentType: Bytes): readonly Part[] {
   let at = text.indexOf(line)
   while (at !== -1 && parts.length < MAX_PARTS) {
     const start = at + line.length
-    // RFC 2046, 5.1.1: two more dashes after the boundary end the body.
+    // RFC 2046, 5.1.1. Two more dashes after the boundary end the body.
     if (text.startsWith('--', start)) break
     const next = text.indexOf(line, start)
     const head = text.indexOf('\r\n', start)

@@ -1,8 +1,8 @@
 import type { Test } from './ast.js'
-import { finder } from './find-text.js'
+import { finder } from './language/find-text.js'
 import type { Lists } from './lists.js'
 import { bytesSet, intSet, ipSet, type Predicate } from './sets.js'
-import type { Value } from './value.js'
+import type { Value } from './language/value.js'
 
 /** Returns a comparison as a function of the value on its left. */
 export function compileTest(test: Test, lists: Lists): Predicate {
@@ -20,10 +20,7 @@ export function compileTest(test: Test, lists: Lists): Predicate {
       return bitTest(test.value)
     case 'contains': {
       const find = finder(test.value)
-      return (value, budget) => {
-        budget.spend((value as string).length >> 1)
-        return find(value as string, 0) !== -1
-      }
+      return (value, budget) => find(value as string, 0, budget) !== -1
     }
     case 'matches': {
       const { regex } = test
@@ -32,10 +29,7 @@ export function compileTest(test: Test, lists: Lists): Predicate {
     }
     case 'wildcard': {
       const { wildcard } = test
-      return (value, budget) => {
-        budget.spend((value as string).length >> 1)
-        return wildcard.test(value as string)
-      }
+      return (value, budget) => wildcard.test(value as string, budget)
     }
     default:
       return orderTest(test)
@@ -43,8 +37,9 @@ export function compileTest(test: Test, lists: Lists): Predicate {
 }
 
 /**
- * Numbers and byte strings have JavaScript's own order. So have addresses of one family; those of different families
- * are not equal and not ordered. A literal beyond 2^53 is rounded, which makes no difference for any field value.
+ * Numbers and byte strings have JavaScript's own order, and so have addresses of one family. Addresses of different
+ * families are not equal and not ordered. A literal beyond 2^53 is rounded, which makes no difference for any field
+ * value.
  */
 function orderTest(test: Test & { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }): Predicate {
   const literal = typeof test.value === 'bigint' ? Number(test.value) : test.value

@@ -3,27 +3,27 @@ import { compileTest } from './compile-test.js'
 import type { Context } from './context.js'
 import type { Lists } from './lists.js'
 import { argInfo, literalValue, typeOf } from './arguments.js'
-import type { Callee, Scheme } from './scheme.js'
+import type { Callee, Scheme } from './language/scheme.js'
 import type { Predicate } from './sets.js'
-import { BOOL } from './types.js'
-import type { Value } from './value.js'
+import { BOOL } from './language/types.js'
+import type { Value } from './language/value.js'
 
 /** A compiled filter. */
 export type Filter = (context: Context) => boolean
-/** A compiled value; undefined if it is missing. */
+/** A compiled value. Undefined if the value is missing. */
 export type Evaluate = (context: Context) => Value | undefined
-/** All elements of a mapped path; undefined if the mapped value is missing. */
+/** All elements of a mapped path. Undefined if the mapped value is missing. */
 type Elements = (context: Context) => readonly Value[] | undefined
 /** One result per element. */
 type Results = (context: Context) => readonly boolean[]
 
 const NOTHING: readonly never[] = []
-/** Cost of a call of a function besides that of its arguments, in steps of the budget. */
+/** Cost of a function call in addition to its arguments, in steps of the budget. */
 const CALL_STEPS = 16
 /** Cost of an element that `[*]` selects, with its comparison, in steps of the budget. */
 const ELEMENT_STEPS = 2
 
-/** Compiles a tree to a function. Constant parts are evaluated now; no code is generated as text. */
+/** Compiles a tree to a function. Constant parts are evaluated now. No code is generated as text. */
 export class Compiler {
   readonly #scheme: Scheme
   readonly #lists: Lists
@@ -206,7 +206,7 @@ function spread(value: Value, accesses: readonly Access[]): readonly Value[] {
   return found
 }
 
-/** Appends what the accesses from `from` on select in the members of a value. */
+/** Appends the selection of the accesses from `from` on in the members of a value. */
 function collect(value: Value, accesses: readonly Access[], from: number, found: Value[]): void {
   const members = value instanceof Map ? (value as ReadonlyMap<string, Value>).values() : (value as readonly Value[])
   for (const member of members) {

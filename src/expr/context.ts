@@ -1,13 +1,16 @@
-import { BUDGET_EXCEEDED, type Budget } from './budget.js'
-import type { Scheme } from './scheme.js'
-import type { Value } from './value.js'
+import { BUDGET_EXCEEDED, type Budget } from './language/budget.js'
+import type { Scheme } from './language/scheme.js'
+import type { Value } from './language/value.js'
 
-/** Reads one field from the source of a context; undefined if it is missing. */
-export type Getter<Source> = (source: Source) => Value | undefined
+/**
+ * Reads one field from the source of a context. Undefined if the field is missing. Charges the budget for splitting
+ * texts.
+ */
+export type Getter<Source> = (source: Source, budget: Budget) => Value | undefined
 
 const NONE = () => undefined
 
-/** The getters of a scheme's fields, prepared once: contexts for single requests are created from it. */
+/** The getters of a scheme's fields, prepared once. Contexts for single requests are created from them. */
 export class Getters<Source> {
   readonly scheme: Scheme
   readonly bySlot: readonly Getter<Source>[]
@@ -47,11 +50,11 @@ export class Context implements Budget {
     this.#steps = steps
   }
 
-  /** Returns the value in a slot of the scheme; undefined if it is missing. */
+  /** Returns the value in a slot of the scheme. Undefined if the value is missing. */
   get(slot: number): Value | undefined {
     const known = this.#values[slot]
     if (known !== null) return known
-    const value = this.#getters.bySlot[slot]?.(this.#source)
+    const value = this.#getters.bySlot[slot]?.(this.#source, this)
     this.#values[slot] = value
     return value
   }

@@ -1,4 +1,5 @@
-import { lowerAscii } from './wildcard.js'
+import type { Budget } from './language/budget.js'
+import { lowerAscii } from './language/wildcard.js'
 
 /** Fields that are derived from parts of other fields. */
 
@@ -15,9 +16,14 @@ export function pathExtension(path: string): string {
 /** Returns the media type of a Content-Type, in lower case and without parameters. */
 export const mediaType = (contentType: string): string => lowerAscii((contentType.split(';', 1)[0] ?? '').trim())
 
-/** Returns the languages of an Accept-Language, best first and as written, without `*` and those with q=0. */
-export function acceptedLanguages(header: string): string[] {
-  const weighted = header.split(',').flatMap((item) => {
+/** Cost of one language, in steps of the budget. */
+const LANGUAGE_STEPS = 80
+
+/** Returns the languages of an Accept-Language, best first and as written, without `*` and languages with q=0. */
+export function acceptedLanguages(header: string, budget: Budget): string[] {
+  const items = header.split(',')
+  budget.spend(items.length * LANGUAGE_STEPS)
+  const weighted = items.flatMap((item) => {
     const [tag = '', ...parameters] = item.split(';').map((part) => part.trim())
     const q = parameters.find((parameter) => /^q=/i.test(parameter))
     const weight = q === undefined ? 1 : Number(q.slice(2))

@@ -1,6 +1,8 @@
-import { toText } from './value.js'
+import { toText } from './language/value.js'
 
-/** Class of an expression error: those of the language, then ours for limits and for positions. */
+/**
+ * Class of an expression error. The classes of the language come first, then the classes for our limits and positions.
+ */
 export type ExprErrorClass =
   | 'ExpectedName'
   | 'ExpectedLiteral'
@@ -30,8 +32,9 @@ export type ExprErrorClass =
   | 'NotAllowedHere'
 
 /**
- * An expression that cannot be used. `message` has three lines: the position, the line itself, and carets under the
- * error with the reason. `line` and `column` count from 1; `column` and `length` count bytes of the UTF-8 text.
+ * An expression that cannot be used. `message` has three lines. These are the position, the line itself, and carets
+ * under the error with the reason. `line` and `column` count from 1. `column` and `length` count bytes of the UTF-8
+ * text.
  */
 export class ExprError extends Error {
   override readonly name = 'ExprError'
@@ -83,13 +86,13 @@ export function locate(source: string, issue: ExprSpanError): ExprError {
   const lineStart = issue.start === 0 ? 0 : source.lastIndexOf('\n', issue.start - 1) + 1
   const newline = source.indexOf('\n', lineStart)
   const lineEnd = newline === -1 ? source.length : newline
-  // The reference reports patterns with an empty span; everything else covers at least one column.
+  // The reference reports patterns with an empty span. Every other error covers at least one column.
   const least = issue.kind === 'ParseRegex' ? 0 : 1
   const end = Math.min(issue.end, lineEnd)
   let line = 1
   for (let at = source.indexOf('\n'); at !== -1 && at < lineStart; at = source.indexOf('\n', at + 1)) line++
 
-  // Carets are aligned to characters, though columns count bytes: otherwise they drift after the first umlaut.
+  // Carets are aligned to characters, though columns count bytes. Otherwise the carets drift after the first umlaut.
   const before = toText(source.slice(lineStart, issue.start))
   const marked = toText(source.slice(issue.start, Math.max(end, issue.start)))
   return new ExprError(issue.kind, issue.reason, {

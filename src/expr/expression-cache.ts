@@ -1,7 +1,7 @@
 import type { Logical, Path } from './ast.js'
-import type { Scheme } from './scheme.js'
+import type { Scheme } from './language/scheme.js'
 
-/** The syntax trees of expressions that are parsed several times in a row: by a check, by hints, by the engine. */
+/** The syntax trees of expressions that are parsed several times in a row by a check, by hints and by the engine. */
 export class ExpressionCache {
   readonly #maxCharacters: number
   #characters = 0
@@ -13,7 +13,7 @@ export class ExpressionCache {
     this.#maxCharacters = maxCharacters
   }
 
-  /** Returns the tree of a text. `read` parses one that is not known; it also distinguishes filters from values. */
+  /** Returns the tree of a text. `read` parses an unknown text and distinguishes filters from values. */
   tree<T extends Logical | Path>(text: string, scheme: Scheme, read: (text: string, scheme: Scheme) => T): T {
     const known = this.#trees.get(scheme)?.get(read)?.get(text)
     if (known !== undefined) return known as T

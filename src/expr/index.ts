@@ -1,5 +1,5 @@
 /**
- * The rules language as a library: expressions are parsed and checked against a scheme of fields and functions, and
+ * The rules language as a library. Expressions are parsed and checked against a scheme of fields and functions, and
  * compiled to functions of a context. The library does no input or output.
  */
 import { assertString } from '../core/errors.js'
@@ -14,31 +14,31 @@ import { lint, type Lint } from './lint.js'
 import { NO_LISTS, type Lists } from './lists.js'
 import { parseFilter, parseValue as parseValueText } from './parser.js'
 import { survey, type ExpressionPlace, type Uses } from './usage.js'
-import { Scheme } from './scheme.js'
-import { toBytes } from './value.js'
+import { Scheme } from './language/scheme.js'
+import { toBytes } from './language/value.js'
 
-export { BUDGET_EXCEEDED, REQUEST_STEPS, UNLIMITED, type Budget } from './budget.js'
+export { BUDGET_EXCEEDED, REQUEST_STEPS, UNLIMITED, type Budget } from './language/budget.js'
 export { Context, contextOf, Getters, type Getter } from './context.js'
 export { ExprError, type ExprErrorClass } from './error.js'
 export { ExpressionCache } from './expression-cache.js'
-export { FIELDS, type FieldInfo } from './fields/index.js'
+export { ADDED_FIELDS, FIELDS, type FieldInfo } from './fields/index.js'
 export { FUNCTIONS } from './functions/index.js'
 export { unicodeTables } from './regex/unicode.js'
-export { formatIp, parseIp, parseIpRange, plainAddress } from './ip.js'
+export { formatIp, parseIp, parseIpRange, plainAddress } from './language/ip.js'
 export { lint, lintRules, type Lint } from './lint.js'
 export { bytesList, hostnameList, intList, ipList, NO_LISTS, type Lists, type NamedList } from './lists.js'
 export { headerMap, pathOf, queryOf, REQUEST_GETTERS, type RequestView } from './request.js'
 export { acceptedLanguages, mediaType, pathExtension } from './derived.js'
 export { indexedRule, RuleIndex, type IndexedRule } from './rule-index.js'
-export { Scheme, type Field, type FunctionDef, type Param, type SchemeOptions } from './scheme.js'
-export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './types.js'
-export { toBytes, toText, type Bytes, type Ip, type Value } from './value.js'
+export { Scheme, type Field, type FunctionDef, type Param, type SchemeOptions } from './language/scheme.js'
+export { arrayOf, BOOL, BYTES, INT, IP, mapOf, parseType, type Type } from './language/types.js'
+export { toBytes, toText, type Bytes, type Ip, type Value } from './language/value.js'
 export type { Evaluate, Expression, Filter, Logical, Path, ExpressionPlace, Span, Uses, ValueExpression }
 
 /** Maximum number of characters of an expression. */
 export const MAX_LENGTH = 4096
 
-/** The documented language: all its fields and functions. */
+/** The documented language with all its fields and functions. */
 export const SCHEME = new Scheme(
   FIELDS.filter(({ group }) => group !== 'ratelimit_only').map(({ name, type, phases, aliasOf, group }) => ({
     name,
@@ -51,9 +51,9 @@ export const SCHEME = new Scheme(
 )
 
 export interface ParseOptions extends ExpressionPlace {
-  /** The allowed names. Default: the documented language. */
+  /** The allowed names. The default is the documented language. */
   readonly scheme?: Scheme
-  /** Trees of texts that were parsed before. Default: none. */
+  /** Trees of texts that were parsed before. None by default. */
   readonly cache?: ExpressionCache
 }
 
@@ -99,7 +99,7 @@ export function refusalAt(text: string, reason: string, { start, end }: Span): E
   return locate(toBytes(text), new ExprSpanError('NotAllowedHere', reason, start, end))
 }
 
-/** Result of a check: an error, or hints at what the author probably did not mean. */
+/** Result of a check, which is an error, or hints at probable mistakes of the author. */
 export interface Checked {
   readonly error: ExprError | undefined
   readonly lints: readonly Lint[]
@@ -116,14 +116,14 @@ export function check(text: string, options: ParseOptions = {}): Checked {
 }
 
 /**
- * Compiles a filter: a function that returns true for the contexts it matches. Lists are looked up now, by name and
+ * Compiles a filter to a function that returns true for the contexts it matches. Lists are looked up now, by name and
  * type.
  */
 export function compile({ root, scheme }: Expression, lists: Lists = NO_LISTS): Filter {
   return new Compiler(scheme, lists).filter(root)
 }
 
-/** Compiles a value: a function that returns it, or undefined if it is missing. */
+/** Compiles a value expression to a function. The function returns the value, or undefined if it is missing. */
 export function compileValue({ root, scheme }: ValueExpression, lists: Lists = NO_LISTS): Evaluate {
   return new Compiler(scheme, lists).value(root)
 }

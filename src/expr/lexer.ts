@@ -1,11 +1,11 @@
 import { BACKSLASH, QUOTE } from '../core/bytes.js'
 import { ExprSpanError, type ExprErrorClass } from './error.js'
-import { parseIp, parseIpRange, type IpRange } from './ip.js'
-import { toBytes, type Bytes, type Ip } from './value.js'
+import { parseIp, parseIpRange, type IpRange } from './language/ip.js'
+import { toBytes, type Bytes, type Ip } from './language/value.js'
 
 /**
- * Reads the words of the language from a byte string. There are no tokens: the meaning of a text depends on the
- * expected type (`10` is a number, the beginning of an address or a byte), so the parser requests the type it needs.
+ * Reads the words of the language from a byte string. There are no tokens, because the meaning of a text depends on the
+ * expected type (`10` is a number, the beginning of an address or a byte). The parser requests the type it needs.
  */
 export class Lexer {
   readonly source: string
@@ -209,7 +209,7 @@ export class Lexer {
     throw this.issue('InvalidCharacterEscape', 'expected \\", \\\\, \\xHH or \\OOO after the backslash', from, this.at)
   }
 
-  /** Reads `r"..."` or `r#"..."#` with up to 255 `#`; nothing in it has a special meaning. */
+  /** Reads `r"..."` or `r#"..."#` with up to 255 `#`. No character inside has a special meaning. */
   raw(): Bytes {
     this.expect('r')
     const start = this.at
@@ -239,7 +239,7 @@ export class Lexer {
 
   /**
    * Reads the text of a pattern. In a quoted one only `\"` outside of a class loses its backslash, and a quote inside
-   * of `[...]` does not end it; everything else is left to the pattern.
+   * of `[...]` does not end it. Everything else is left to the pattern.
    */
   pattern(): { value: Bytes; raw: boolean; start: number } {
     this.#some()
@@ -295,7 +295,7 @@ const isSeparator = (char: number): boolean => char === 0x3a || char === 0x2d ||
 export function lexerFor(text: string): Lexer {
   let first = 0
   let last = text.length
-  // Character by character: a pattern that is anchored only at the end restarts at each space before it.
+  // One character at a time. A pattern that is anchored only at the end would restart at each space before it.
   while (first < last && isBlank(text[first])) first++
   while (first < last && isBlank(text[last - 1])) last--
   const start = toBytes(text.slice(0, first)).length

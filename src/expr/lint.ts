@@ -2,7 +2,7 @@ import type { Combination, Comparison, Logical, Path, Span } from './ast.js'
 import { FIELDS } from './fields/index.js'
 import type { Expression } from './expression.js'
 import { argInfo } from './arguments.js'
-import { toText } from './value.js'
+import { toText } from './language/value.js'
 import { walk } from './walk.js'
 
 /** An allowed construct that is probably not meant. `start` and `end` are byte offsets into the expression. */
@@ -33,15 +33,15 @@ export function lint({ root }: { readonly root: Logical | Path }): Lint[] {
 
 type Report = (message: string, span: Span) => void
 
-/** Reports `a or b and c`: valid in the grammar, but ambiguous to many readers. */
+/** Reports `a or b and c`, which is valid in the grammar but ambiguous to many readers. */
 function mixed({ kind, items }: Combination, report: Report): void {
   for (const item of items) {
     const tighter = item.kind === 'and' || item.kind === 'xor'
-    if (tighter) report(`${item.kind} binds tighter than ${kind}: parentheses would say so`, item.span)
+    if (tighter) report(`${item.kind} binds tighter than ${kind}: parentheses would make that clear`, item.span)
   }
 }
 
-/** Reports `all` over a missing array: it has no element that does not match. */
+/** Reports `all` over a missing array, which has no element that does not match. */
 function allOfMissing(of: { kind: string; expr?: Logical }, report: Report, span: Span): void {
   const expr = of.kind === 'logical' ? of.expr : undefined
   const mapped = expr?.kind === 'compare' && expr.left.mapped > 0

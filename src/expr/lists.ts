@@ -1,7 +1,7 @@
-import { parseIpRange, type IpRange } from './ip.js'
+import { parseIpRange, type IpRange } from './language/ip.js'
 import { ipSet } from './sets.js'
-import type { Value } from './value.js'
-import { lowerAscii } from './wildcard.js'
+import type { Value } from './language/value.js'
+import { lowerAscii } from './language/wildcard.js'
 
 /** A list that expressions name with `$name`. Its content may change while compiled expressions use it. */
 export interface NamedList {
@@ -38,7 +38,7 @@ export function hostnameList(items: readonly string[]): NamedList {
     has: (value) => {
       const name = lowerAscii(value as string)
       if (names.has(name)) return true
-      // A host name has at most 127 labels; a longer text is not a host name.
+      // A host name has at most 127 labels. A longer text is not a host name.
       if (suffixes.size === 0 || name.length > 255) return false
       for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
         if (suffixes.has(name.slice(dot + 1))) return true

@@ -1,8 +1,8 @@
 import type { OrderOp, Test } from './ast.js'
 import type { Lexer } from './lexer.js'
 import { parseRegex, RegexSyntaxError, type Regex } from './regex/index.js'
-import type { Type } from './types.js'
-import { parseWildcard, type Wildcard } from './wildcard.js'
+import type { Type } from './language/types.js'
+import { parseWildcard, type Wildcard } from './language/wildcard.js'
 
 /** Operators that compare a value with a literal. */
 export type Operator = OrderOp | 'in' | '&' | 'contains' | 'matches' | 'wildcard' | 'strict wildcard'
@@ -36,7 +36,7 @@ export function readOperator(lexer: Lexer): Operator | undefined {
   return undefined
 }
 
-/** Reads the right side of `op` for a left side of `type`; undefined if the type does not have the operator. */
+/** Reads the right side of `op` for a left side of `type`. Undefined if the type does not have the operator. */
 export function readTest(lexer: Lexer, type: Type, op: Operator): Test | undefined {
   const { kind } = type
   if (kind !== 'Int' && kind !== 'Bytes' && kind !== 'Ip') return undefined

@@ -3,8 +3,8 @@ import type { Access, Arg, Call, Combination, Literal, Logical, Path } from './a
 import { ExprSpanError } from './error.js'
 import { isHexDigit, isNameChar, lexerFor, type Lexer } from './lexer.js'
 import { readOperator, readTest } from './operand.js'
-import type { FunctionDef, Scheme } from './scheme.js'
-import { arrayOf, BOOL, BYTES, INT, IP, type Type } from './types.js'
+import type { FunctionDef, Scheme } from './language/scheme.js'
+import { arrayOf, BOOL, BYTES, INT, IP, type Type } from './language/types.js'
 
 /** Maximum nesting of parentheses, `not`, calls and quantifiers. */
 const MAX_NESTING = 128
@@ -15,7 +15,7 @@ export interface Parsed<T> {
   readonly root: T
 }
 
-/** Parses a filter: an expression of type Bool. Throws an ExprSpanError. */
+/** Parses a filter, which is an expression of type Bool. Throws an ExprSpanError. */
 export function parseFilter(text: string, scheme: Scheme): Parsed<Logical> {
   const lexer = lexerFor(text)
   const root = new Parser(lexer, scheme).logical(0)
@@ -25,7 +25,7 @@ export function parseFilter(text: string, scheme: Scheme): Parsed<Logical> {
   return { source: lexer.source, root }
 }
 
-/** Parses a value: a field or a call, of any type. Throws an ExprSpanError. */
+/** Parses a value, which is a field or a call of any type. Throws an ExprSpanError. */
 export function parseValue(text: string, scheme: Scheme): Parsed<Path> {
   const lexer = lexerFor(text)
   const root = new Parser(lexer, scheme).path(0)
@@ -46,7 +46,7 @@ const mismatch = (lexer: Lexer, expected: Type, actual: Type) =>
   lexer.issue('TypeMismatch', `expected value of type ${expected.name}, but got ${actual.name}`)
 
 type Combiner = Combination['kind']
-// In the order in which they are matched; a larger number binds tighter.
+// In the order in which they are matched. A larger number binds tighter.
 const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] = [
   ['or', 'or', 1],
   ['||', 'or', 1],
@@ -58,7 +58,7 @@ const COMBINERS: readonly [text: string, kind: Combiner, precedence: number][] =
 
 interface Ahead {
   combiner: readonly [text: string, kind: Combiner, precedence: number] | undefined
-  /** Position to continue at: after the operator, or before the white space if no operator follows. */
+  /** Position to continue at. It is after the operator, or before the white space if no operator follows. */
   at: number
 }
 
@@ -71,7 +71,9 @@ class Parser {
     this.#scheme = scheme
   }
 
-  /** `simple { op simple }` by precedence climbing: and binds tighter than xor, xor tighter than or. */
+  /**
+   * `simple { op simple }` by precedence climbing, where `and` binds tighter than `xor`, and `xor` tighter than `or`.
+   */
   logical(depth: number): Logical {
     const first = this.#simple(depth)
     return this.#climb(first, 0, this.#combiner(), depth).expr
@@ -149,7 +151,7 @@ class Parser {
     return this.#lexer.take('not') || this.#lexer.take('!')
   }
 
-  /** Reads `any` or `all` if a parenthesis follows; the position is then at the parenthesis. */
+  /** Reads `any` or `all` if a parenthesis follows. The position is then at the parenthesis. */
   #quantifier(): 'any' | 'all' | undefined {
     const lexer = this.#lexer
     const start = lexer.at
@@ -178,7 +180,9 @@ class Parser {
     return { kind, of, span: { start, end: lexer.at } }
   }
 
-  /** Reads what follows `left`: nothing for a Bool, else an operator and a literal. */
+  /**
+   * Reads the rest of the comparison after `left`. That is nothing for a Bool, and otherwise an operator and a literal.
+   */
   #comparison(left: Path): Logical {
     const lexer = this.#lexer
     const { start } = left.span
@@ -356,7 +360,7 @@ class Parser {
   }
 }
 
-/** Joins two sides; a repeated operator extends the list. */
+/** Joins two sides. A repeated operator extends the list. */
 function combine(kind: Combiner, left: Logical, right: Logical): Logical {
   const span = { start: left.span.start, end: right.span.end }
   return left.kind === kind ? { kind, items: [...left.items, right], span } : { kind, items: [left, right], span }

@@ -1,11 +1,11 @@
 import type { Arg, Comparison, Logical, Path } from './ast.js'
-import type { IpRange } from './ip.js'
-import { BOOL } from './types.js'
-import type { Bytes, Value } from './value.js'
-import { lowerAscii } from './wildcard.js'
+import type { IpRange } from './language/ip.js'
+import { BOOL } from './language/types.js'
+import type { Bytes, Value } from './language/value.js'
+import { lowerAscii } from './language/wildcard.js'
 
 /**
- * A condition that is fast to evaluate for all rules together. Texts are in lower case: gates ignore the case of ASCII
+ * A condition that is fast to evaluate for all rules together. Texts are in lower case. Gates ignore the case of ASCII
  * letters, so they may pass a request that the rule then does not match, but never the reverse.
  */
 export type Gate = { readonly path: Path } & (
@@ -14,7 +14,7 @@ export type Gate = { readonly path: Path } & (
   | { readonly kind: 'ip'; readonly range: IpRange }
 )
 
-/** Gates of which at least one is open whenever the rule matches, with an estimate of how often one is. */
+/** Gates for a rule. At least one is open whenever the rule matches. Includes an estimate of how often one is open. */
 export interface Gates {
   readonly gates: readonly Gate[]
   readonly share: number
@@ -27,7 +27,7 @@ const MIN_CONTAINED = 3
 const MAX_SHARE = 0.7
 const MAX_GATES = 256
 
-/** Returns the gates of a filter; undefined if none are known and it must always be evaluated. */
+/** Returns the gates of a filter. Undefined if no gates are known and the filter must always be evaluated. */
 export function gatesOf(expr: Logical): Gates | undefined {
   const found = necessary(expr)
   return found !== undefined && found.share <= MAX_SHARE && found.gates.length <= MAX_GATES ? found : undefined
@@ -43,7 +43,7 @@ function necessary(expr: Logical): Gates | undefined {
     case 'compare':
       return ofComparison(expr)
     case 'and': {
-      // All of them are necessary: the one that is open least often suffices.
+      // All gates are necessary. The gate that is open least often suffices.
       const known = expr.items.map(necessary).filter((gates) => gates !== undefined)
       return known.reduce<Gates | undefined>(
         (best, next) => (best && best.share <= next.share ? best : next),
@@ -129,7 +129,7 @@ function unfolded(path: Path): { path: Path; folded: boolean } {
   return { path: unfolded(inner).path, folded: true }
 }
 
-/** How often a field has one certain value, for fields with few values. */
+/** Share of requests in which a field has one certain value, for fields with few values. */
 const COMMON: Readonly<Record<string, number>> = {
   'http.request.method': 0.3,
   'http.request.version': 0.4,

@@ -1,8 +1,10 @@
 import { partsOf, sniffed } from './body.js'
+import type { Budget } from './language/budget.js'
 import type { Getter } from './context.js'
 import { acceptedLanguages, pathExtension } from './derived.js'
 import { decodeOnce } from './functions/percent.js'
-import type { Bytes, Ip, Value } from './value.js'
+import { append, MEMBER_STEPS, pairMap, pairNames, pairValues } from './pairs.js'
+import type { Bytes, Ip, Value } from './language/value.js'
 
 /** Source of the fields of a request. Texts are byte strings. */
 export interface RequestView {
@@ -20,7 +22,7 @@ export interface RequestView {
   readonly clientIp: Ip | undefined
   /** Time of arrival, in milliseconds. */
   readonly receivedAt: number
-  /** The body, or its buffered beginning; undefined if it was not read. */
+  /** The body, or its buffered beginning. Undefined if the body was not read. */
   readonly body?: { readonly bytes: Bytes; readonly size: number } | undefined
 }
 
@@ -36,29 +38,10 @@ export function queryOf(target: Bytes): Bytes {
   return query === -1 ? '' : target.slice(query + 1)
 }
 
-/**
- * Returns the pairs of a query or a form, in order and not decoded. A name without `=` has the value "", `&&` is not a
- * pair.
- */
-function pairsOf(query: Bytes): (readonly [name: Bytes, value: Bytes])[] {
-  if (query === '') return []
-  return query
-    .split('&')
-    .filter((pair) => pair !== '')
-    .map((pair) => {
-      const equals = pair.indexOf('=')
-      return equals === -1 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
-    })
-}
-
 /** Returns pairs as a map from each name to its values in order. */
 function grouped(pairs: Iterable<readonly [Bytes, Bytes]>): ReadonlyMap<Bytes, readonly Bytes[]> {
   const map = new Map<Bytes, Bytes[]>()
-  for (const [name, value] of pairs) {
-    const values = map.get(name)
-    if (values === undefined) map.set(name, [value])
-    else values.push(value)
-  }
+  for (const [name, value] of pairs) append(map, name, value)
   return map
 }
 
@@ -85,12 +68,16 @@ function header({ headers }: RequestView, name: string, separator = ', '): Bytes
   return joined ?? ''
 }
 
-/** Blanks at both ends. Not `trim`: it treats the byte 0xA0, the end of `à` in UTF-8, as a blank. */
+/** Blanks at both ends. Not `trim`, which treats the byte 0xA0, the end of `à` in UTF-8, as a blank. */
 const BLANKS = /^[ \t]+|(?<![ \t])[ \t]+$/g
 
-function cookies(view: RequestView): Value {
-  const pairs = header(view, 'cookie', '; ')
-    .split(';')
+/** Cost of one cookie, in steps of the budget. */
+const COOKIE_STEPS = 80
+
+function cookies(view: RequestView, budget: Budget): Value {
+  const fields = header(view, 'cookie', '; ').split(';')
+  budget.spend(fields.length * COOKIE_STEPS)
+  const pairs = fields
     .map((cookie) => cookie.replace(BLANKS, ''))
     .filter((cookie) => cookie !== '')
     .map((cookie): readonly [Bytes, Bytes] => {
@@ -103,9 +90,9 @@ function cookies(view: RequestView): Value {
 
 const URLENCODED = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
-/** Returns the pairs of a form in the body; none if the body is of another type. */
-const formOf = (view: RequestView) =>
-  view.body !== undefined && URLENCODED.test(header(view, 'content-type')) ? pairsOf(view.body.bytes) : []
+/** Returns the form in the body; "" if the body is of another type. */
+const formOf = (view: RequestView): Bytes =>
+  view.body !== undefined && URLENCODED.test(header(view, 'content-type')) ? view.body.bytes : ''
 
 const parts = (view: RequestView) => partsOf(view.body?.bytes ?? '', header(view, 'content-type'))
 
@@ -117,18 +104,18 @@ type Getters = Readonly<Record<string, Getter<RequestView>>>
 
 const fullUri = ({ secure, host }: RequestView, target: Bytes) => `${secure ? 'https' : 'http'}://${host}${target}`
 
-/** Getters of the target under one prefix: current, or as received. */
+/** Getters of the target under one prefix, for the current or the received target. */
 function targetGetters(prefix: '' | 'raw.', target: (view: RequestView) => Bytes): Getters {
-  const pairs = (view: RequestView) => pairsOf(queryOf(target(view)))
+  const query = (view: RequestView) => queryOf(target(view))
   return {
     [`${prefix}http.request.full_uri`]: (view) => fullUri(view, target(view)),
     [`${prefix}http.request.uri`]: target,
     [`${prefix}http.request.uri.path`]: (view) => pathOf(target(view)),
     [`${prefix}http.request.uri.path.extension`]: (view) => pathExtension(pathOf(target(view))),
-    [`${prefix}http.request.uri.query`]: (view) => queryOf(target(view)),
-    [`${prefix}http.request.uri.args`]: (view) => grouped(pairs(view)),
-    [`${prefix}http.request.uri.args.names`]: (view) => pairs(view).map(([name]) => name),
-    [`${prefix}http.request.uri.args.values`]: (view) => pairs(view).map(([, value]) => value),
+    [`${prefix}http.request.uri.query`]: query,
+    [`${prefix}http.request.uri.args`]: (view, budget) => pairMap(query(view), budget),
+    [`${prefix}http.request.uri.args.names`]: (view, budget) => pairNames(query(view), budget),
+    [`${prefix}http.request.uri.args.values`]: (view, budget) => pairValues(query(view), budget),
   }
 }
 
@@ -148,18 +135,21 @@ export const REQUEST_GETTERS: Getters = {
   'http.user_agent': (view) => header(view, 'user-agent'),
   'http.x_forwarded_for': (view) => header(view, 'x-forwarded-for'),
   'http.request.cookies': cookies,
-  'http.request.headers': ({ headers }) => headerMap(headers),
+  'http.request.headers': ({ headers }, budget) => {
+    budget.spend((headers.length / 2) * MEMBER_STEPS)
+    return headerMap(headers)
+  },
   'http.request.headers.names': ({ headers }) => everyOther(headers, 0),
   'http.request.headers.values': ({ headers }) => everyOther(headers, 1),
   'http.request.headers.truncated': () => false,
-  'http.request.accepted_languages': (view) => acceptedLanguages(header(view, 'accept-language')),
+  'http.request.accepted_languages': (view, budget) => acceptedLanguages(header(view, 'accept-language'), budget),
   'http.request.body.raw': ({ body }) => body?.bytes,
   'http.request.body.size': ({ body }) => body?.size,
   'http.request.body.truncated': ({ body }) => (body === undefined ? undefined : body.size > body.bytes.length),
   'http.request.body.mime': ({ body }) => (body === undefined ? undefined : sniffed(body.bytes)),
-  'http.request.body.form': (view) => ofBody(view, () => grouped(formOf(view))),
-  'http.request.body.form.names': (view) => ofBody(view, () => formOf(view).map(([name]) => name)),
-  'http.request.body.form.values': (view) => ofBody(view, () => formOf(view).map(([, value]) => value)),
+  'http.request.body.form': (view, budget) => ofBody(view, () => pairMap(formOf(view), budget)),
+  'http.request.body.form.names': (view, budget) => ofBody(view, () => pairNames(formOf(view), budget)),
+  'http.request.body.form.values': (view, budget) => ofBody(view, () => pairValues(formOf(view), budget)),
   'http.request.body.multipart': (view) =>
     ofBody(view, () => grouped(parts(view).flatMap(({ names, value }) => names.map((name) => [name, value] as const)))),
   'http.request.body.multipart.names': (view) => ofBody(view, () => parts(view).map(({ names }) => names)),

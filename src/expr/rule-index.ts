@@ -4,18 +4,20 @@ import type { Context } from './context.js'
 import { gatesOf, type Gate, type Gates } from './prefilter.js'
 import type { Expression } from './expression.js'
 import { NO_LISTS, type Lists } from './lists.js'
-import type { Scheme } from './scheme.js'
+import type { Scheme } from './language/scheme.js'
 import { Segments, type RuleRange } from './segments.js'
 import { MAX_TEXT_BYTES, setBits, TextAutomaton } from './text-automaton.js'
-import type { Bytes, Value } from './value.js'
-import { lowerAscii } from './wildcard.js'
+import type { Bytes, Value } from './language/value.js'
+import { lowered } from './language/wildcard.js'
 
 /** With fewer rules, evaluating each one takes less time than the index. */
 const MIN_RULES = 16
 /** A pass over a text for fewer rules takes longer than evaluating them. */
 const MIN_TEXT_RULES = 4
 
-/** A filter with its gates. Created once per rule: a changed ruleset reuses those of the other rules. */
+/**
+ * A filter with its gates. Created once per rule. A changed ruleset reuses the indexed forms of its unchanged rules.
+ */
 export interface IndexedRule {
   readonly filter: Filter
   readonly gates: Gates | undefined
@@ -30,9 +32,9 @@ export const indexedRule = ({ root, scheme }: Expression, lists: Lists = NO_LIST
 })
 
 /**
- * Index of many filters. The requirement of each (a host, a beginning of the path, a network) is stored in tables, so
- * that a request is looked up once per field and only the filters that it could match are run. They run in their own
- * order: the outcome is that of evaluating them sequentially.
+ * Index of many filters. The requirement of each filter (a host, a beginning of the path, a network) is stored in
+ * tables, so that a request is looked up once per field and only the filters that it could match are run. Filters run
+ * in their own order, so the outcome equals a sequential evaluation.
  */
 export class RuleIndex {
   readonly #filters: readonly Filter[]
@@ -108,6 +110,9 @@ export class RuleIndex {
   }
 }
 
+/** Cost of looking a text up in the tables of equal texts, in steps of the budget. */
+const LOOKUP_STEPS = 16
+
 /** One value that gates read, and the rules it opens. */
 class Source {
   readonly #evaluate: Evaluate
@@ -136,17 +141,17 @@ class Source {
   }
 
   #markOne(value: Value, context: Context, bits: Int32Array): void {
-    if (typeof value === 'string') context.spend(value.length)
+    if (typeof value === 'string') context.spend(value.length + LOOKUP_STEPS)
     if (this.#equal !== undefined) {
       const rules = this.#equal.get(value)
       if (rules !== undefined) setBits(bits, rules)
     }
     if (this.#folded !== undefined) {
-      const rules = this.#folded.get(lowerAscii(value as Bytes))
+      const rules = this.#folded.get(lowered(value as Bytes, context))
       if (rules !== undefined) setBits(bits, rules)
     }
-    if (this.#prefixes !== undefined) this.#prefixes.mark(value as Bytes, bits)
-    if (this.#texts !== undefined) this.#texts.mark(value as Bytes, bits)
+    if (this.#prefixes !== undefined) this.#prefixes.mark(value as Bytes, bits, context)
+    if (this.#texts !== undefined) this.#texts.mark(value as Bytes, bits, context)
     if (this.#segments !== undefined) this.#segments.mark(value as number | string, bits)
   }
 }
@@ -239,6 +244,6 @@ let distinct = 0
 
 function argKey(arg: Arg): string {
   if (arg.kind === 'path') return keyOf(arg)
-  // Logical arguments are not compared: each has its own table.
+  // Logical arguments are not compared, because each has its own table.
   return arg.kind === 'literal' ? `${arg.type.name} ${JSON.stringify(`${arg.value}`)}` : `#${distinct++}`
 }

@@ -1,8 +1,8 @@
-import type { IpRange } from './ip.js'
-import type { Ip } from './value.js'
+import type { IpRange } from './language/ip.js'
+import type { Ip } from './language/value.js'
 import { setBits } from './text-automaton.js'
 
-/** Maximum number of entries in the lists of all segments; rules beyond it are always evaluated. */
+/** Maximum number of entries in the lists of all segments. Rules beyond it are always evaluated. */
 const MAX_ENTRIES = 1_000_000
 
 /** One range and its rule. */
@@ -11,7 +11,7 @@ export interface RuleRange {
   readonly rule: number
 }
 
-/** Ranges of one family cut into segments, each with the rules whose ranges contain it: one search finds them all. */
+/** Ranges of one family cut into segments, each with the rules whose ranges contain it. One search finds them all. */
 class Family<T extends Ip> {
   readonly #starts: T[] = []
   readonly #rules: Int32Array[] = []
@@ -66,7 +66,7 @@ class Family<T extends Ip> {
 
 const order = (a: Ip, b: Ip): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Returns the next address; undefined after the last one. */
+/** Returns the next address, or undefined after the last one. */
 function after<T extends Ip>(ip: T): T | undefined {
   if (typeof ip === 'number') return (ip === 0xffff_ffff ? undefined : ip + 1) as T | undefined
   const bytes = Array.from({ length: 16 }, (_, at) => ip.charCodeAt(at))

@@ -1,6 +1,6 @@
-import type { Budget } from './budget.js'
-import type { IpRange } from './ip.js'
-import type { Bytes, Ip, Value } from './value.js'
+import type { Budget } from './language/budget.js'
+import type { IpRange } from './language/ip.js'
+import type { Bytes, Ip, Value } from './language/value.js'
 
 /** A test of one value. Long searches are charged to the budget. */
 export type Predicate = (value: Value, budget: Budget) => boolean

@@ -1,6 +1,7 @@
-import type { Bytes } from './value.js'
+import type { Budget } from './language/budget.js'
+import type { Bytes } from './language/value.js'
 
-/** Maximum total length of the texts of one automaton; its table then stays below about 8 MiB. */
+/** Maximum total length of the texts of one automaton. Its table then stays below about 8 MiB. */
 export const MAX_TEXT_BYTES = 32_768
 
 /**
@@ -15,7 +16,10 @@ export class TextAutomaton {
   /** The rules to mark in each state, undefined if there are none. */
   readonly #marks: (Int32Array | undefined)[] = []
 
-  /** `rules` for each text, in lower case; `anywhere`: found anywhere, or at the beginning only. */
+  /**
+   * `rules` has an entry for each text, in lower case. With `anywhere`, texts are found anywhere, otherwise at the
+   * beginning only.
+   */
   constructor(texts: ReadonlyMap<Bytes, readonly number[]>, anywhere: boolean) {
     this.#anywhere = anywhere
     let width = 1
@@ -34,7 +38,7 @@ export class TextAutomaton {
     if (anywhere) this.#link(states)
   }
 
-  /** Builds the tree of all texts; returns the number of its nodes. */
+  /** Builds the tree of all texts. Returns the number of its nodes. */
   #grow(texts: ReadonlyMap<Bytes, readonly number[]>): number {
     let states = 1
     for (const [text, rules] of texts) {
@@ -52,7 +56,7 @@ export class TextAutomaton {
     return states
   }
 
-  /** Completes the tree: a state without a transition uses that of its longest suffix that begins a text. */
+  /** Completes the tree. A state without a transition uses the transition of its longest suffix that begins a text. */
   #link(states: number): void {
     const table = this.#table
     const width = this.#width
@@ -78,8 +82,8 @@ export class TextAutomaton {
     }
   }
 
-  /** Sets the bit of every rule with a text in `value`. */
-  mark(value: Bytes, bits: Int32Array): void {
+  /** Sets the bit of every rule with a text in `value`. Charges the budget for the bits. */
+  mark(value: Bytes, bits: Int32Array, budget: Budget): void {
     const table = this.#table
     const classes = this.#classes
     const marks = this.#marks
@@ -95,7 +99,9 @@ export class TextAutomaton {
         return
       }
       const found = marks[state]
-      if (found !== undefined) setBits(bits, found)
+      if (found === undefined) continue
+      budget.spend((found.length >> 2) + 1)
+      setBits(bits, found)
     }
   }
 }

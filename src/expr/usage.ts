@@ -1,7 +1,7 @@
 import type { Arg, Logical, Path, Span } from './ast.js'
 import { ExprSpanError } from './error.js'
 import { argInfo } from './arguments.js'
-import type { Field, FunctionDef } from './scheme.js'
+import type { Field, FunctionDef } from './language/scheme.js'
 import { walk } from './walk.js'
 
 /** Place of an expression in a rule. Absent members are not checked. */
@@ -24,8 +24,8 @@ export interface Uses {
 }
 
 /**
- * Collects what an expression uses. Throws an ExprSpanError if a part is not allowed in this place, or is used too
- * often.
+ * Collects the fields, functions and lists that an expression uses. Throws an ExprSpanError if a part is not allowed in
+ * this place, or is used too often.
  */
 export function survey(root: Logical | Path, place: ExpressionPlace): Uses {
   const fields = new Set<Field>()

@@ -1,6 +1,6 @@
 import { BACKSLASH, COMMA, QUOTE, trimmed } from '../core/bytes.js'
 
-/** One member of an Accept field: the media range in lower case without its parameters, and its weight. */
+/** One member of an Accept field, with the media range in lower case without its parameters and its weight. */
 export interface MediaRange {
   readonly range: string
   /** 0 ("not acceptable") to 1, at most three decimals. */
@@ -14,7 +14,7 @@ const PARAMETER = new RegExp(`[ \\t]*;[ \\t]*(?:(${TOKEN})=(${TOKEN}|${QUOTED}))
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
 /**
- * Returns the members of a comma-separated field value, trimmed, without empty ones; commas in quoted strings do not
+ * Returns the members of a comma-separated field value, trimmed, without empty ones. Commas in quoted strings do not
  * count.
  */
 export function* members(value: string): Generator<string> {
@@ -35,7 +35,7 @@ export function* members(value: string): Generator<string> {
 }
 
 /**
- * Returns the media ranges of an Accept field (several fields: joined with commas), in order. Invalid members are left
+ * Returns the media ranges of an Accept field in order. Several fields are joined with commas. Invalid members are left
  * out (RFC 9110, 12.5.1 and 5.6.6). The time is linear in the length for any value.
  */
 export function* mediaRanges(accept: string): Generator<MediaRange> {
@@ -58,7 +58,7 @@ function mediaRange(member: string): MediaRange | undefined {
     at = PARAMETER.lastIndex
     const [, name, value = ''] = parameter
     if (name !== 'q' && name !== 'Q') continue
-    // Two weights contradict each other: the intended one is unknown.
+    // Two weights contradict each other. The intended weight is unknown.
     if (quality !== undefined || !WEIGHT.test(value)) return undefined
     quality = Number(value)
   }
@@ -66,9 +66,9 @@ function mediaRange(member: string): MediaRange | undefined {
 }
 
 /**
- * Returns the type in `offered` (media types in lower case) that an Accept header prefers: highest quality first, then
- * the most specific range, then the order in the header, then the order of `offered`. Undefined if none is acceptable.
- * RFC 9110, 12.5.1: for each type the most specific range that includes it sets the quality.
+ * Returns the type in `offered` (media types in lower case) that an Accept header prefers. The order is highest quality
+ * first, then the most specific range, then the order in the header, then the order of `offered`. Undefined if none is
+ * acceptable. By RFC 9110, 12.5.1, for each type the most specific range that includes it sets the quality.
  */
 export function preferredType<T extends string>(accept: string, offered: readonly T[]): T | undefined {
   const ranges = [...mediaRanges(accept)]

@@ -1,18 +1,20 @@
-/** Smaller pools have no shares: an eighth of them would be less than one connection. */
+/** Smaller pools have no shares, because an eighth would be less than one connection. */
 const MIN_SHARED = 8
-const SHARE = 8
+/** A client gets at most one in this many of the free slots. */
+const FREE_SHARE = 4
 /** Time during which a client that was too slow uses one slot only, and further clients that replace the oldest. */
 const SLOW_MS = 60_000
 const MAX_SLOW = 1000
 
 /**
  * Limits the use of a pool per client. While less than half of the pool is in use, clients are not counted. Beyond that
- * a client starts nothing new while it has an eighth of the pool or more, so that the other half is left to other
- * clients. A client that was too slow while others waited has one slot instead, for a minute.
+ * a client starts nothing new while it has a quarter of the free slots or more. This is an eighth of the pool if half
+ * is free, and less when more is in use. A few clients together cannot use all slots, and another client does not wait
+ * for them. A client that was too slow while others waited has one slot instead, for a minute.
  */
 export class ClientShares {
   readonly #half: number
-  readonly #share: number
+  readonly #size: number
   readonly #inUse: () => Iterable<string | undefined>
   /** Slots in use by client. Undefined while clients are not counted. */
   #counts: Map<string | undefined, number> | undefined
@@ -22,7 +24,7 @@ export class ClientShares {
   /** `inUse` returns the client of each slot in use. */
   constructor(size: number, inUse: () => Iterable<string | undefined>) {
     this.#half = size < MIN_SHARED ? Infinity : size / 2
-    this.#share = Math.max(1, Math.floor(size / SHARE))
+    this.#size = size
     this.#inUse = inUse
   }
 
@@ -30,7 +32,8 @@ export class ClientShares {
   mayStart(client: string | undefined, used: number): boolean {
     if (used < this.#half || client === undefined) return true
     this.#counts ??= this.#count()
-    return (this.#counts.get(client) ?? 0) < (this.#slow.has(client) ? 1 : this.#share)
+    const share = this.#slow.has(client) ? 1 : Math.max(1, Math.floor((this.#size - used) / FREE_SHARE))
+    return (this.#counts.get(client) ?? 0) < share
   }
 
   /** Notes that a client was too slow while others waited. */

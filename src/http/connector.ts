@@ -8,34 +8,32 @@ import { TargetDenied } from './origin-errors.js'
 const PROBE_AFTER_MS = 60_000
 
 /**
- * Returns all addresses of a name. `zone`: the zone of the request, so that one zone's slow names delay no other zone.
+ * Returns all addresses of a name. `zone` is the zone of the request, so that one zone's slow names delay no other
+ * zone.
  */
 export type ResolveName = (name: string, zone: string) => Promise<readonly string[]>
-
-/** The part of a target that was named through the API: the host, or only the port of a host from the configuration. */
-export type NamedPart = 'host' | 'port'
 
 /** Destination of a request. */
 export interface OriginTarget {
   /** Scheme, host and port; `unix:/path` for a unix socket. */
   readonly url: string
-  /** Maximum connections; undefined: the common limit. */
+  /** Maximum connections. Undefined for the common limit. */
   readonly connections?: number | undefined
   /** PEM of an authority to trust in addition. */
   readonly ca?: string | undefined
-  /** The name that the certificate must have; undefined: the host of the URL. */
+  /** The name that the certificate must have. Undefined for the host of the URL. */
   readonly serverName?: string | undefined
   /** The certificate is not checked. */
   readonly unverified?: boolean
-  /** The part that was named through the API, and not by the configuration. */
-  readonly named?: NamedPart | undefined
+  /** The host or port was named through the API, and not by the configuration, so the guard decides. */
+  readonly named?: true | undefined
 }
 
 /** Decides where targets that were named through the API may lead. */
 export interface DialGuard {
-  /** The same value as long as nothing changed. */
+  /** Stays the same value while nothing changed. */
   readonly rules: object
-  allows(address: string, port: number, named: NamedPart): boolean
+  allows(address: string, port: number): boolean
   resolve: ResolveName
 }
 
@@ -48,19 +46,18 @@ export interface ConnectorDeps {
 /** Opens connections to one origin. */
 export class Connector {
   readonly tls: boolean
-  /** Path of a unix socket. Undefined: host and port. */
+  /** Path of a unix socket. Undefined for a host and port. */
   readonly #path: string | undefined
   readonly #host: string
   readonly #port: number
   readonly #serverName: string | undefined
   readonly #ca: string | undefined
   readonly #unverified: boolean
-  /** Created once, when first needed: reading a few hundred certificates takes milliseconds. */
+  /** Created when first needed, because reading a few hundred certificates takes milliseconds. */
   #context: SecureContext | undefined
   /** Session of the last connection, which shortens the next handshake. */
   #session: Buffer | undefined
   readonly #guard: DialGuard | undefined
-  readonly #named: NamedPart | undefined
   readonly #rules: object | undefined
   readonly #lookup: LookupFunction
 
@@ -76,9 +73,8 @@ export class Connector {
     this.#ca = ca
     this.#unverified = unverified
     const certified = plain(serverName ?? hostname)
-    // RFC 6066, 3: an address is not a server name.
+    // By RFC 6066, 3, an address is not a server name.
     this.#serverName = isIP(certified) ? undefined : certified
-    this.#named = named
     this.#guard = named && deps.guard
     this.#rules = this.#guard?.rules
     this.#lookup = lookupOf(async (asked) => {
@@ -88,14 +84,13 @@ export class Connector {
     })
   }
 
-  /** Whether the rules of the guard have changed since. */
+  /** Returns whether the rules of the guard have changed since. */
   get outdated(): boolean {
     return this.#guard?.rules !== this.#rules
   }
 
   #check(address: string): void {
-    if (this.#named && !this.#guard?.allows(address, this.#port, this.#named))
-      throw new TargetDenied(this.#host, address, this.#port)
+    if (this.#guard && !this.#guard.allows(address, this.#port)) throw new TargetDenied(this.#host, address, this.#port)
   }
 
   /** Facts about a connected socket, after the TLS handshake. */
@@ -104,7 +99,7 @@ export class Connector {
   }
 
   /**
-   * Begins to connect. With `onread` the socket has no `data`: received bytes are read into the same memory repeatedly.
+   * Begins to connect. With `onread` the socket has no `data`. Received bytes are read into the same memory repeatedly.
    * The connection begins with `preamble`, before TLS.
    */
   open(onread?: OnReadOpts, preamble?: Buffer): Socket {

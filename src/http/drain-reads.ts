@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 
 /**
- * Keeps a socket open that can no longer be written to: Node would close it together with unread data that the peer
- * sent before it left. Calls `unsent` instead, which has the socket destroyed when nothing is left to read: reading
- * continues, and finishes with an end or an error.
+ * Keeps a socket open that can no longer be written to. Node would close the socket together with unread data that the
+ * peer sent before it left. Calls `unsent` instead, which has the socket destroyed when nothing is left to read.
+ * Reading continues, and finishes with an end or an error.
  */
 export function drainReads(socket: Socket, unsent: (error: NodeJS.ErrnoException) => void): void {
   const destroy = socket.destroy.bind(socket)

@@ -1,4 +1,4 @@
-/** Header fields in order: name, value, name, value; each character one byte (latin1). */
+/** Header fields in order (name, value, name, value). Each character one byte (latin1). */
 export type RawHeaders = readonly string[]
 
 /** Returns the first value of a field, by its lower-case name. */
@@ -10,7 +10,7 @@ export function headerOf(headers: RawHeaders, name: string): string | undefined 
   return undefined
 }
 
-/** Returns the fields without those of a name (lower case). */
+/** Returns the fields without the fields of a name (lower case). */
 export function withoutHeader(headers: RawHeaders, name: string): string[] {
   const kept: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2)
@@ -34,7 +34,7 @@ export function withHeader(headers: RawHeaders, name: string, value: string): st
   return fields
 }
 
-/** Returns a name in lower case with hyphens for underscores: many origins read both as one variable. */
+/** Returns a name in lower case with hyphens for underscores, because many origins read both as one variable. */
 export const hyphenedName = (name: string): string => name.toLowerCase().replaceAll('_', '-')
 
 /** Fields that request a part of a response, or make it conditional (RFC 9110 13.1, 14.2), in lower case. */

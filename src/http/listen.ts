@@ -23,7 +23,7 @@ const SOCKET_MODE = 0o660
 /** `sun_path` of Linux without its end. */
 const MAX_PATH_BYTES = 107
 
-/** Returns the path of `unix:/path`; undefined for an address with a port. */
+/** Returns the path of `unix:/path`. Undefined for an address with a port. */
 export const socketPath = (address: string): string | undefined =>
   address.startsWith(UNIX) ? address.slice(UNIX.length) : undefined
 
@@ -35,7 +35,7 @@ function urlOf(server: Server): string {
   return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
 }
 
-/** The proxy's listeners: without and with TLS. */
+/** The proxy's listeners without and with TLS. */
 export type ListenerName = 'proxy' | 'proxy_tls'
 
 /** The option with the address of each listener. */
@@ -85,7 +85,7 @@ export async function bind(server: NetServer, address: string, name?: AnyListene
   if (path !== undefined) await chmod(path, SOCKET_MODE)
 }
 
-/** Starts to listen on `host:port`. Returns a function that stops; rejects as {@link bind} does. */
+/** Starts to listen on `host:port`. Returns a function that stops. Rejects as {@link bind} does. */
 export async function listen(server: Server, address: string, name: AnyListener): Promise<Listening> {
   await bind(server, address, name)
   return {
@@ -99,7 +99,7 @@ export async function listen(server: Server, address: string, name: AnyListener)
   }
 }
 
-/** Deletes a socket file that a process left behind when it was killed. One that responds is left alone. */
+/** Deletes a socket file that a process left behind when it was killed. A socket that responds stays. */
 async function removeStale(path: string): Promise<void> {
   const found = await new Promise<string>((resolve) => {
     const socket = connect(path, () => {
@@ -111,7 +111,10 @@ async function removeStale(path: string): Promise<void> {
   if (found === 'ECONNREFUSED') await unlink(path)
 }
 
-/** Returns a sentence that says why an address cannot be used. `name`: the listener, to name its option. */
+/**
+ * Returns a sentence with the reason why an address cannot be used. `name` is the listener, whose option the sentence
+ * names.
+ */
 export function listenFailure(address: string, error: unknown, name?: AnyListener): string {
   const option = name && OPTIONS[name]
   const what = option === undefined ? address : `${option}: ${address}`

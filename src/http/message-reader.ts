@@ -1,14 +1,14 @@
 import { COLON, CR, hexDigit, IN_TOKEN, IN_VALUE, KINDS, LF, SEMICOLON, trimmed } from '../core/bytes.js'
 
 /*
- * Reads the bytes of a connection that speaks HTTP/1.1. Most parsers are lenient; a proxy must not be: bytes that two
- * parsers may read differently can hide one message in another. So everything outside the grammar of RFC 9112 is
+ * Reads the bytes of a connection that speaks HTTP/1.1. Most parsers are lenient. A proxy must not be, because bytes
+ * that two parsers may read differently can hide one message in another. Everything outside the grammar of RFC 9112 is
  * rejected here, and a message is read only up to its last byte.
  *
  * Two subclasses parse the first line, one for requests and one for responses.
  */
 
-/** Why a message is rejected: a sentence, and the status if a response is sent. */
+/** The reason for rejecting a message, as a sentence, and the status if a response is sent. */
 export interface HttpParseError {
   readonly status: number
   readonly detail: string
@@ -18,16 +18,16 @@ export interface HttpParseError {
 export interface MessageLimits {
   readonly header_bytes: number
   readonly header_count: number
-  /** 0: no limit. */
+  /** 0 for no limit. */
   readonly body_bytes: number
 }
 
-// States: the position of the next byte in a message. Those below FIELD belong to the first line.
+// States with the position of the next byte in a message. States below FIELD belong to the first line.
 export const START = 0
 const FIELD = 16
 const NAME = 17
 const VALUE = 18
-/** After the carriage return of a line; fields follow. */
+/** After the carriage return of a line. Fields follow. */
 export const LINE_LF = 19
 const END_LF = 20
 const BODY = 21
@@ -47,14 +47,14 @@ const CODING = Buffer.from('transfer-encoding')
 
 /** Maximum length of a value that frames the body. */
 const MAX_FRAMING_VALUE = 64
-/** Maximum bytes of chunk extensions in one message: only attacks use them. */
+/** Maximum bytes of chunk extensions in one message. Only attacks use them. */
 const MAX_EXTENSIONS = 4096
 const MAX_SIZE_DIGITS = 16
 const MAX_LENGTH = 2 ** 48
 
 /** The framing of one connection's messages. */
 export abstract class MessageReader<Limits extends MessageLimits = MessageLimits> {
-  /** Set once: no more messages are read from the connection. */
+  /** Set once, when no more messages are read from the connection. */
   issue: HttpParseError | undefined
   limits: Limits
   /** The body bytes of the last scan, without chunk framing. A part of the scanned chunk. */
@@ -66,7 +66,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   protected at = 0
   /** Offset from a position in the chunk to the position in the head's text. */
   protected shift = 0
-  /** Positions in the head where its parts begin and end; see {@link fieldsOf}. */
+  /** Positions in the head where its parts begin and end (see {@link fieldsOf}). */
   protected readonly marks: number[] = []
   protected marked = 0
   protected length: string | undefined
@@ -99,30 +99,30 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   /** Reads bytes of the first line, up to its carriage return. Returns how many have been read. See {@link reject}. */
   protected abstract firstLine(chunk: Buffer, from: number, end: number): number
 
-  /** Called after the head: calls {@link bodyFollows}, or one of its variants. */
+  /** Called after the head. Calls {@link bodyFollows}, or one of its variants. */
   protected abstract headRead(text: string): void
 
-  /** Whether the last byte of a message was read, and {@link next} was not called since. */
+  /** Returns whether the last byte of a message was read, and {@link next} was not called since. */
   get complete(): boolean {
     return this.state === COMPLETE
   }
 
-  /** Whether the head of a message is being read. */
+  /** Returns whether the head of a message is being read. */
   get inHead(): boolean {
     return this.state < BODY && !this.#trailers
   }
 
-  /** Whether no byte of the next message has arrived. */
+  /** Returns whether no byte of the next message has arrived. */
   get idle(): boolean {
     return this.state === START && this.at === 0
   }
 
-  /** Whether the body ends with the connection. */
+  /** Returns whether the body ends with the connection. */
   get untilClose(): boolean {
     return this.state === UNTIL_CLOSE
   }
 
-  /** Bytes of the message so far: head and body, without chunk framing. */
+  /** Bytes of the message so far, with head and body but without chunk framing. */
   get messageBytes(): number {
     return this.#headBytes + this.#taken
   }
@@ -136,7 +136,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.#extensions = 0
   }
 
-  /** Prepares for a head that follows another head; the limits apply to both together. */
+  /** Prepares for a head that follows another head. The limits apply to both together. */
   protected nextHead(): void {
     this.state = START
     this.at = 0
@@ -175,7 +175,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     return end
   }
 
-  /** Reads header fields or trailers, up to the empty line behind them. */
+  /** Reads header fields or trailers, up to the empty line after them. */
   #readFields(chunk: Buffer, from: number, end: number): number {
     let i = from
     while (i < end) {
@@ -269,7 +269,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.shift = -end
   }
 
-  /** Reads bytes of a body that has no framing of its own. */
+  /** Reads bytes of a body without framing. */
   #readBody(chunk: Buffer, from: number, end: number): number {
     if (this.state === UNTIL_CLOSE) {
       this.#take(chunk, from, end)
@@ -333,7 +333,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     return true
   }
 
-  /** Begins a chunk, or the trailers behind the last one. `next` is the position of their first byte. */
+  /** Begins a chunk, or the trailers after the last chunk. `next` is the position of their first byte. */
   #endSize(next: number): void {
     if (this.#left === 0) {
       this.#trailers = true
@@ -384,7 +384,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
     this.marks[this.marked++] = place + this.shift
   }
 
-  /** Joins the body bytes of one chunk into one piece: the chunk framing between them is overwritten. */
+  /** Joins the body bytes of one chunk into one piece. The chunk framing between them is overwritten. */
   #take(chunk: Buffer, from: number, to: number): void {
     this.#taken += to - from
     if (this.#bodyFrom < 0) {
@@ -398,7 +398,7 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
 
   /** Evaluates a field that defines the length of the body. */
   #framed(word: Buffer): boolean {
-    if (this.#trailers) return this.fails('a field that frames the body stands behind it')
+    if (this.#trailers) return this.fails('a field that frames the body follows it')
     const value = trimmed(this.#value, 0, this.#value.length)
     if (word === LENGTH) {
       if (this.length !== undefined) return this.fails('there are several Content-Length fields')
@@ -440,8 +440,8 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
 }
 
 /**
- * Returns the fields of a head, cut out of its text: name, value, name, value. `marks` are, from `first` to `end`, for
- * each field where its name begins, where its name ends and where its value ends.
+ * Returns the fields of a head, cut out of its text, as name, value, name, value. `marks` has, from `first` to `end`,
+ * three positions per field, which are the start and the end of its name and the end of its value.
  */
 export function fieldsOf(text: string, marks: readonly number[], first: number, end: number): string[] {
   const fields: string[] = []

@@ -1,16 +1,14 @@
 /** Names beyond this number replace all others. */
 const MAX_NAMES = 1000
-/** Longer names are not kept. */
+/** Longer names are not cached. */
 const MAX_NAME_BYTES = 64
 
-/**
- * Remembers what is known of names of fields: messages have few different ones, and they are the same in most messages.
- */
+/** Caches facts about names of fields. Messages have few different names, and most messages have the same names. */
 export class NameTable<T> {
   readonly #known = new Map<string, T>()
   readonly #find: (name: string) => T
 
-  /** `find` is called once for each name, as long as it is remembered; what it throws is not. */
+  /** Calls `find` once per name while the result is cached. Errors are not cached. */
   constructor(find: (name: string) => T) {
     this.#find = find
   }

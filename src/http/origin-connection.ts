@@ -1,7 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { LARGE_READ_BYTES, type TurnQueue } from '../core/turn-queue.js'
+import { LARGE_READ_BYTES, type TurnQueue } from '../core/schedule/turn-queue.js'
 import { ResponseReader } from './response-reader.js'
 import { ClientPace } from './client-pace.js'
 import type { Connector } from './connector.js'
@@ -10,21 +10,27 @@ import { InvalidResponse, ConnectionLost, Overloaded, TooSlow } from './origin-e
 import { SocketWriter } from './socket-writer.js'
 import { SentBody } from './sent-body.js'
 
-/** A request to an origin, and the receiver of its response: `head`, any number of `data`, `end`; or `fail` instead. */
+/**
+ * A request to an origin, and the receiver of its response. Calls `head`, any number of `data` and then `end`, or
+ * `fail` instead.
+ */
 export interface OriginRequest {
   readonly method: string
-  /** Whether it asks for a WebSocket. */
+  /** True if the request asks for a WebSocket. */
   readonly upgrade: boolean
   /** Its head, as {@link requestText} writes it. */
   readonly text: string
-  /** Bytes that begin a connection of its own, before TLS; undefined: any connection will do. */
+  /** Bytes that begin a separate connection, before TLS. Undefined if any connection will do. */
   readonly preamble?: Buffer | undefined
   readonly body: Readable | null
-  /** Length of the body; undefined if it is not known. */
+  /** Length of the body. Undefined if it is not known. */
   readonly length: number | undefined
-  /** Milliseconds to the head of the response, and between two reads of it; undefined: the common limits. */
+  /**
+   * Milliseconds until the head of the response, and between two reads of the response. Undefined for the common
+   * limits.
+   */
   readonly timeoutMs: number | undefined
-  /** The client whose share of the origin's connections it uses; undefined: no share, and no limit. */
+  /** The client whose share of the origin's connections it uses. Undefined for no share and no limit. */
   readonly client: string | undefined
   /** The connection of the request, from its start to its end. Set by the connection. */
   connection: OriginConnection | undefined
@@ -33,7 +39,10 @@ export interface OriginRequest {
   /** Called for an interim response, before `head`. */
   interim?(status: number, fields: readonly string[]): void
   head(status: number, fields: readonly string[]): void
-  /** The bytes are valid during the call only. Returns false: send no more until {@link OriginConnection.resume}. */
+  /**
+   * Receives body bytes, which are valid only during the call. If it returns false, send no more until
+   * {@link OriginConnection.resume}.
+   */
   data(chunk: Buffer): boolean
   end(): void
   /** Called when the origin switches to another protocol. */
@@ -65,9 +74,12 @@ export interface OriginPeer {
 export interface ConnectionOwner {
   readonly limits: OriginLimits
   readonly turns: TurnQueue
-  /** The response is complete and the connection accepts another request; with `quarantine` not immediately. */
+  /**
+   * Called when the response is complete and the connection accepts another request. With `quarantine`, the connection
+   * does so later.
+   */
   released(connection: OriginConnection, quarantine: boolean): void
-  /** The connection accepts no more requests. Called once. */
+  /** Called once when the connection accepts no more requests. */
   gone(connection: OriginConnection): void
 }
 
@@ -75,16 +87,19 @@ export interface ConnectionOwner {
 const READ_BYTES = 65_536
 /** Maximum bytes of a TLS record. */
 const RECORD_BYTES = 16_384
-/** Maximum number of fields; a response within the byte limit needs fewer. */
+/** Maximum number of fields. A response within the byte limit needs fewer. */
 const MAX_FIELDS = 4096
 /** Subtracted from the time that the origin keeps a connection open, for the network delay. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 
-// Data of a plain connection is processed before the next one is read: one buffer is enough for all. Windows fills the
+// Data of a plain connection is processed before the next one is read. One buffer is enough for all. Windows fills the
 // buffer before it reports the data.
 const shared = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(READ_BYTES)
 
-/** Rounds of the event loop without data after which none is left to read: one, and another for safety. */
+/**
+ * Rounds of the event loop without data after which no data is left to read. One round suffices, and another is for
+ * safety.
+ */
 const QUIET_ROUNDS = 2
 
 const CONNECTING = 0
@@ -94,7 +109,7 @@ const WAITING = 2
 const RESPONDING = 3
 const CLOSED = 4
 
-/** One connection to an origin: carries responses sequentially. */
+/** One connection to an origin. Carries responses sequentially. */
 export class OriginConnection {
   /** Undefined before it is connected. */
   peer: OriginPeer | undefined
@@ -119,7 +134,7 @@ export class OriginConnection {
   /** Maximum of these milliseconds. */
   #allowed: number
   #keepAliveMs: number
-  /** Why nothing more can be sent; undefined while sending is possible. */
+  /** The reason why nothing more can be sent. Undefined while sending is possible. */
   #unsendable: Error | undefined
   /** Rounds of the event loop without a read, counted only when needed. */
   #quiet = 0
@@ -148,7 +163,7 @@ export class OriginConnection {
     else drainReads(socket, (error) => this.#unsent(error))
   }
 
-  /** Sends a request; must be called after the connection was released. */
+  /** Sends a request. Must be called after the connection was released. */
   send(request: OriginRequest): void {
     this.#request = request
     this.client = request.client
@@ -163,7 +178,7 @@ export class OriginConnection {
     this.close()
   }
 
-  /** Bytes per second, if it waits for a client that is slow; else undefined. */
+  /** Bytes per second, if it waits for a client that is slow. Otherwise undefined. */
   get slowRate(): number | undefined {
     const waits = this.#paused || this.#sent?.waitsForBody === true
     return waits && this.#request !== undefined && this.#pace.isSlow ? this.#pace.rate : undefined
@@ -200,7 +215,7 @@ export class OriginConnection {
     if (!this.#paused && this.#state !== CLOSED) this.#readOn()
   }
 
-  /** Closes the connection; its request, if any, fails. */
+  /** Closes the connection. Its request, if any, fails. */
   close(): void {
     this.#fail(new ConnectionLost('the connection was closed', false))
   }
@@ -269,7 +284,7 @@ export class OriginConnection {
   #read(chunk: Buffer, end: number): void {
     const request = this.#request
     if (!request) {
-      // Unrequested bytes: they are never a response.
+      // Unrequested bytes are never a response.
       this.close()
       return
     }
@@ -318,7 +333,7 @@ export class OriginConnection {
     this.#socket.pause()
   }
 
-  /** Completes the response. `clean`: nothing follows it. */
+  /** Completes the response. `clean` means that nothing follows the response. */
   #complete(request: OriginRequest, clean: boolean): void {
     const { persists, keepAliveMs } = this.#reader
     this.#request = undefined
@@ -373,7 +388,7 @@ export class OriginConnection {
     this.#drainReads(error)
   }
 
-  /** All data of the origin has arrived, so the connection is finished when nothing of it is left to read. */
+  /** Ends the connection when no data is left to read. All data of the origin has arrived. */
   #drainReads(error: Error): void {
     this.#quiet = 0
     const look = (): void => {

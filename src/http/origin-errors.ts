@@ -28,7 +28,7 @@ export class TooSlow extends Error {
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
   /**
-   * The connection had carried a response before, and broke before a byte of this one arrived: the origin was probably
+   * The connection had carried a response before, and broke before a byte of this one arrived. The origin was probably
    * closing it when the request was sent, and has never seen the request.
    */
   readonly stale: boolean
@@ -39,7 +39,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** The API named a host whose address is not allowed. The message is for the log: it contains the address. */
+/** The API named a host whose address is not allowed. The message is for the log, because it contains the address. */
 export class TargetDenied extends Error {
   override readonly name = 'TargetDenied'
 

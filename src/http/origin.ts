@@ -1,4 +1,4 @@
-import { LARGE_READS, TurnQueue } from '../core/turn-queue.js'
+import { LARGE_READS, TurnQueue } from '../core/schedule/turn-queue.js'
 import { ClientShares } from './client-shares.js'
 import type { Connector } from './connector.js'
 import { OriginConnection, type ConnectionOwner, type OriginLimits, type OriginRequest } from './origin-connection.js'
@@ -6,8 +6,8 @@ import { Overloaded, WaitedTooLong } from './origin-errors.js'
 import { RequestQueue } from './request-queue.js'
 
 /**
- * Time after a response without a body in which a connection gets no request: a body that the origin sends nevertheless
- * would be mistaken for the next response.
+ * Time after a response without a body in which a connection gets no request. A body that the origin still sends would
+ * be mistaken for the next response.
  */
 const QUARANTINE_MS = 100
 /** Maximum share of one client in the queue (one in this many places), if more than half of the queue is used. */
@@ -22,14 +22,14 @@ export class Origin implements ConnectionOwner {
   readonly #connector: Connector
   /** Connections that requests may be sent on, including those being opened. */
   readonly #connections = new Set<OriginConnection>()
-  /** Connections without a request; the most recently used is last, since it is the least likely to be closing. */
+  /** Connections without a request. The most recently used is last, since it is the least likely to be closing. */
   readonly #idle: OriginConnection[] = []
   /** Connections without a request that get none yet, oldest first. */
   readonly #quarantined = new Set<OriginConnection>()
   readonly #queue = new RequestQueue()
   readonly #shares: ClientShares
   readonly #mayStart = (client: string | undefined): boolean => this.#shares.mayStart(client, this.#inUse)
-  /** Called when no request is left; set if no more are accepted. */
+  /** Called when no request is left. Set if no more are accepted. */
   #finished: (() => void) | undefined
 
   constructor(connector: Connector, limits: OriginLimits, turns = new TurnQueue(LARGE_READS)) {
@@ -39,18 +39,18 @@ export class Origin implements ConnectionOwner {
     this.#shares = new ClientShares(limits.connections, () => this.#clients())
   }
 
-  /** Number of requests that were sent and have no complete response, and of those that wait. */
+  /** Returns the number of requests that were sent and have no complete response, plus the requests that wait. */
   get active(): number {
     return this.#inUse + this.#queue.size
   }
 
-  /** Whether the rules that allowed its addresses have changed since. */
+  /** Returns whether the rules that allowed its addresses have changed since. */
   get outdated(): boolean {
     return this.#connector.outdated
   }
 
   /**
-   * Sends a request or queues it. Throws {@link Overloaded} if the queue is full. `fresh`: use a new connection.
+   * Sends a request or queues it. Throws {@link Overloaded} if the queue is full. `fresh` requests a new connection.
    */
   send(request: OriginRequest, { fresh = false }: { fresh?: boolean } = {}): void {
     this.idleMs = 0
@@ -141,8 +141,8 @@ export class Origin implements ConnectionOwner {
   }
 
   /**
-   * Returns the request of another client that loses its place in a full queue; undefined if the queue has room. Throws
-   * {@link Overloaded} if the client gets no place.
+   * Returns the request of another client that loses its place in a full queue. Undefined if the queue has capacity.
+   * Throws {@link Overloaded} if the client gets no place.
    */
   #placeFor(client: string | undefined): OriginRequest | undefined {
     const isFull = this.#queue.size >= this.limits.queue_size
@@ -158,7 +158,7 @@ export class Origin implements ConnectionOwner {
     return this.#queue.sizeOf(client) < waiting / QUEUE_SHARE
   }
 
-  /** Ends the requests of the slowest clients, as many as others wait: they could occupy all connections for hours. */
+  /** Ends the requests of the slowest clients, as many as others wait. They could occupy all connections for hours. */
   #makeRoom(): void {
     const slow: (readonly [connection: OriginConnection, rate: number])[] = []
     for (const connection of this.#connections) {
@@ -209,7 +209,9 @@ export class Origin implements ConnectionOwner {
     if (next && this.#mayConnect()) this.#connect(next)
   }
 
-  /** Returns whether a new connection may be opened; closes one without a request if that makes it possible. */
+  /**
+   * Returns whether a new connection may be opened. Closes a connection without a request if that makes it possible.
+   */
   #mayConnect(): boolean {
     if (this.#connections.size >= this.limits.connections) {
       const unused = this.#idle.shift() ?? this.#quarantined.values().next().value
@@ -242,5 +244,5 @@ export class Origin implements ConnectionOwner {
   }
 }
 
-/** Whether no other request may be sent on the connection. */
+/** Returns whether the request needs a connection that no other request uses. */
 const needsOwn = ({ upgrade, preamble }: OriginRequest): boolean => upgrade || preamble !== undefined

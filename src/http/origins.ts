@@ -1,4 +1,4 @@
-import { LARGE_READS, TurnQueue } from '../core/turn-queue.js'
+import { LARGE_READS, TurnQueue } from '../core/schedule/turn-queue.js'
 import { Connector, type ConnectorDeps, type OriginTarget } from './connector.js'
 import type { OriginLimits } from './origin-connection.js'
 import { Origin } from './origin.js'
@@ -23,14 +23,17 @@ interface ZoneOrigin {
 
 /**
  * The origins in use, created on first use and closed when idle. Zones share no connections, even if they have the same
- * origin: bytes that an origin sends too late or one zone's slow clients affect no other zone.
+ * origin. Bytes that an origin sends too late, or slow clients of one zone, affect no other zone.
  */
 export class Origins {
   #limits: OriginLimits
   readonly #deps: ConnectorDeps
   readonly #turns: TurnQueue
   readonly #byZone = new Map<string, Map<string, ZoneOrigin>>()
-  /** The same origins. The iterator goes round, so that an eviction looks at other ones than the last. */
+  /**
+   * The same origins. The iterator continues in rotation, so that each eviction inspects other origins than the
+   * previous one.
+   */
   readonly #places = new Set<ZoneOrigin>()
   #next = this.#places.values()
   readonly #closing = new Set<Origin>()
@@ -53,7 +56,7 @@ export class Origins {
     const key =
       isPlain && !unverified
         ? url
-        : `${url} ${named ?? ''} ${unverified ? 'unverified' : ''} ${serverName ?? ''} ${connections ?? ''} ${ca ?? ''}`
+        : `${url} ${named ? 'named' : ''} ${unverified ? 'unverified' : ''} ${serverName ?? ''} ${connections ?? ''} ${ca ?? ''}`
     const origins = this.#byZone.get(zone)
     const known = origins?.get(key)
     if (known && !(named && known.origin.outdated)) return known.origin
@@ -98,7 +101,9 @@ export class Origins {
     return origin
   }
 
-  /** One timer for all timeouts, often enough to enforce each within a quarter of it. */
+  /**
+   * Starts one timer for all timeouts. It fires often enough to enforce each timeout within a quarter of its length.
+   */
   #tickEvery(limits: OriginLimits): void {
     clearInterval(this.#timer)
     const { connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, queue_timeout } = limits
@@ -109,8 +114,8 @@ export class Origins {
   }
 
   /**
-   * Reports to all origins that time has passed. Thousands of idle connections can end at the same time, and closing one takes
-   * 40 us, so this continues in the next turn of the event loop after {@link MAX_CLOSED} of them.
+   * Reports to all origins that time has passed. Thousands of idle connections can end at the same time, and closing
+   * one takes 40 us, so this continues in the next turn of the event loop after {@link MAX_CLOSED} connections.
    */
   #tick(ms: number): void {
     this.#sinceTick += ms
@@ -135,7 +140,7 @@ export class Origins {
     next()
   }
 
-  /** Returns some of the origins, each time those that follow. */
+  /** Returns some of the origins. Each call returns the next ones. */
   #sample(): ZoneOrigin[] {
     const places: ZoneOrigin[] = []
     for (let n = 0; n < SAMPLE; n++) {

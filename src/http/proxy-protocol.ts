@@ -1,11 +1,11 @@
 import { isIP, SocketAddress } from 'node:net'
 
 /*
- * The PROXY protocol, versions 1 and 2: a header in front of a connection that a load balancer forwards. It has the
- * addresses of the client's own connection (haproxy, doc/proxy-protocol.txt).
+ * The PROXY protocol, versions 1 and 2. This is a header in front of a connection that a load balancer forwards. The
+ * header has the addresses of the client's own connection (haproxy, doc/proxy-protocol.txt).
  */
 
-/** Addresses of a connection; undefined once it is closed. A socket has them. */
+/** Addresses of a connection. Undefined after it is closed. A socket has them. */
 export interface ConnectionEnds {
   readonly remoteAddress?: string | undefined
   readonly remotePort?: number | undefined
@@ -17,16 +17,16 @@ export interface ConnectionEnds {
 export interface ProxyHeader {
   /** Bytes of the header. */
   readonly length: number
-  /** Undefined: the load balancer itself is the client, for example in a health check (LOCAL and UNKNOWN). */
+  /** Undefined if the load balancer itself is the client, for example in a health check (LOCAL and UNKNOWN). */
   readonly ends: ConnectionEnds | undefined
 }
 
-/** Version 1: one line; the maximum is that of two long IPv6 addresses. */
+/** Maximum length of version 1, which is one line, with two long IPv6 addresses. */
 const MAX_LINE = 107
 const LINE_PREFIX = Buffer.from('PROXY ')
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const FIXED_BYTES = 16
-/** Addresses and extensions of version 2; the longest addresses have 216 bytes, and extensions are not used. */
+/** Addresses and extensions of version 2. The longest addresses have 216 bytes, and extensions are not used. */
 const MAX_VARIABLE_BYTES = 4096
 
 const LOCAL = 0x20
@@ -98,8 +98,8 @@ const canonical = (address: string): string =>
 export type ProxyProtocol = 'off' | 'v1' | 'v2'
 
 /**
- * Returns the header for a connection that is opened for a client. Undefined ends: a connection of our own. Addresses of
- * two families become IPv6 addresses.
+ * Returns the header for a connection that is opened for a client. Undefined ends are for a connection of the proxy
+ * itself. Addresses of two families become IPv6 addresses.
  */
 export function proxyHeader(version: 'v1' | 'v2', ends: ConnectionEnds | undefined): Buffer {
   const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = ends ?? {}

@@ -3,7 +3,7 @@ import type { OriginRequest } from './origin-connection.js'
 /** Maximum clients that are looked at to find one with many requests. */
 const MAX_LOOKED_AT = 64
 
-/** Requests that wait for a connection: one queue per client, served in rotation. */
+/** Requests that wait for a connection. There is one queue per client, served in rotation. */
 export class RequestQueue {
   /** The next client to serve is first. Requests with the milliseconds that they have waited, oldest first. */
   readonly #byClient = new Map<string | undefined, Map<OriginRequest, number>>()
@@ -25,7 +25,7 @@ export class RequestQueue {
     this.#size++
   }
 
-  /** Removes a request; false if it does not wait. */
+  /** Removes a request. Returns false if it does not wait. */
   delete(request: OriginRequest): boolean {
     const queue = this.#byClient.get(request.client)
     if (!queue?.delete(request)) return false
@@ -49,8 +49,8 @@ export class RequestQueue {
   }
 
   /**
-   * Removes and returns the oldest request of a client with more of them than this one has, to make room in a full queue;
-   * undefined if none is found.
+   * Removes and returns the oldest request of a client that has more requests than this client, to free a slot in a
+   * full queue. Undefined if there is none.
    */
   shed(client: string | undefined): OriginRequest | undefined {
     let longest = { name: client, size: this.sizeOf(client) + 1 }
@@ -72,7 +72,7 @@ export class RequestQueue {
     return count
   }
 
-  /** Adds to the waiting times; removes and returns the requests that have waited too long. */
+  /** Adds to the waiting times. Removes and returns the requests that have waited too long. */
   expired(ms: number, timeoutMs: number): OriginRequest[] {
     const late: OriginRequest[] = []
     for (const queue of this.#byClient.values())

@@ -14,14 +14,16 @@ export interface RequestParts {
   readonly headers: readonly string[]
   readonly body: object | null
   readonly upgrade: boolean
-  /** The server keeps connections open without being asked to, as HTTP/1.1 says, and shows all fields to a script. */
+  /**
+   * The server keeps connections open without being asked to, as HTTP/1.1 requires, and shows all fields to a script.
+   */
   readonly bare?: boolean
 }
 
 /** The head of a request as it is sent. */
 export interface RequestText {
   readonly text: string
-  /** Bytes of the body; undefined: it is sent in chunks. */
+  /** Bytes of the body. Undefined if it is sent in chunks. */
   readonly length: number | undefined
 }
 
@@ -82,9 +84,9 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
 const unsafePart = (): TypeError => new TypeError('the request has a part that is not safe')
 
 /**
- * Returns the lines of fields with an underscore in their name, without those whose name with hyphens is that of another
- * field: origins that read fields as variables (CGI, WSGI, PHP) would take `x_forwarded_for` of a client for the
- * `x-forwarded-for` of this proxy.
+ * Returns the lines of fields with an underscore in their name, without fields whose name with hyphens is the name of
+ * another field. Origins that read fields as variables (CGI, WSGI, PHP) would take `x_forwarded_for` of a client for
+ * the `x-forwarded-for` of this proxy.
  */
 function underscoredFields(headers: readonly string[]): string {
   const hyphened = new Set(headers.flatMap((name, i) => (i % 2 === 0 && !name.includes('_') ? name.toLowerCase() : [])))
@@ -96,7 +98,7 @@ function underscoredFields(headers: readonly string[]): string {
   return text
 }
 
-/** What fields are in a request, by their names. */
+/** Kinds of request fields, by name. */
 const KINDS = new NameTable((name): 'host' | 'length' | 'connection' | 'underscore' | 'other' => {
   if (UNSAFE_NAME.test(name)) throw unsafePart()
   const lower = name.toLowerCase()

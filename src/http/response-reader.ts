@@ -1,7 +1,7 @@
 import { CR, IN_VALUE, KINDS, SPACE, ZERO } from '../core/bytes.js'
 import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from './message-reader.js'
 
-// States: the position of the next byte in the status line.
+// States with the position of the next byte in the status line.
 const MINOR = 1
 const MINOR_END = 2
 const STATUS = 3
@@ -17,7 +17,7 @@ const MAX_INTERIM = 16
 export interface ResponseHead {
   /** 101, or 200 to 599. Other interim responses are in {@link ResponseReader.interim}. */
   readonly status: number
-  /** Name, value, name, value; each character one byte (latin1), values without surrounding white space. */
+  /** Name, value, name, value. Each character is one byte (latin1), and values are without surrounding white space. */
   readonly fields: readonly string[]
 }
 
@@ -30,10 +30,11 @@ export class ResponseReader extends MessageReader {
   /** Whether the connection can be used again after the response. Known with its head. */
   persists = false
   /**
-   * Milliseconds that the origin keeps the connection open between requests; undefined if it does not announce them.
+   * Milliseconds that the origin keeps the connection open between requests. Undefined if the origin does not announce
+   * a time.
    */
   keepAliveMs: number | undefined
-  /** The response has no body, regardless of its fields: a faulty origin may send one. */
+  /** The response has no body, regardless of its fields. A faulty origin may send one. */
   bare = false
   /** The response is to HEAD. */
   #toHead = false
@@ -47,7 +48,10 @@ export class ResponseReader extends MessageReader {
     super('answer', limits)
   }
 
-  /** Prepares for the response to a request; `upgrade`: the request asks for another protocol, so 101 is allowed. */
+  /**
+   * Prepares for the response to a request. `upgrade` means that the request asks for another protocol, so that 101 is
+   * allowed.
+   */
   expect(method: string, upgrade: boolean): void {
     this.next()
     this.#toHead = method === 'HEAD'
@@ -127,7 +131,7 @@ export class ResponseReader extends MessageReader {
     } else this.fails('the origin switched protocols without being asked to')
   }
 
-  /** The proxy itself asks clients for bodies, so 100 is not for them. */
+  /** Collects interim responses except 100, because the proxy itself asks clients for bodies. */
   #readInterim(status: number, text: string): void {
     if (status === 100 || this.#interimCount++ >= MAX_INTERIM) return
     const head = { status, fields: fieldsOf(text, this.marks, 0, this.marked) }

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { SocketWriter } from './socket-writer.js'
 
-/** The body of a request in transit: sends it as fast as the origin reads it. */
+/** The body of a request in transit. Sends the body as fast as the origin reads. */
 export class SentBody {
-  /** All of it has been sent. */
+  /** True after the whole body has been sent. */
   done = false
   /** The origin does not accept more at the moment. */
   #blocked = false
@@ -13,7 +13,7 @@ export class SentBody {
   readonly #body: Readable
   readonly #socket: Socket
   readonly #socketWriter: SocketWriter
-  /** Bytes still to be sent; undefined: sent in chunks. */
+  /** Bytes still to be sent. Undefined if the body is sent in chunks. */
   #left: number | undefined
   readonly #failed: (error: Error) => void
   readonly #pump = (): void => this.#send()
@@ -24,7 +24,7 @@ export class SentBody {
   }
   readonly #finished = (): void => this.#end()
 
-  /** `length`: undefined if it is not known. `failed` is called if the body cannot be sent as announced. */
+  /** `length` is undefined if it is not known. `failed` is called if the body cannot be sent as announced. */
   constructor(
     body: Readable,
     length: number | undefined,
@@ -43,19 +43,22 @@ export class SentBody {
     this.#send()
   }
 
-  /** Whether it waits for the client to send more. */
+  /** Returns whether it waits for the client to send more. */
   get waitsForBody(): boolean {
     return !this.#blocked && !this.done
   }
 
-  /** Whether the origin blocks it: more data is available, and none was accepted since this was last read. */
+  /**
+   * Returns whether the origin blocks the body. It does if more data is available and none was accepted since the last
+   * read of this value.
+   */
   stuck(): boolean {
     const moved = this.#moved
     this.#moved = false
     return this.#blocked && !moved
   }
 
-  /** Sends nothing more; the rest of the body is discarded. */
+  /** Sends nothing more. The rest of the body is discarded. */
   stop(): void {
     this.#detach()
     this.#blocked = true

@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls'
 const MAX_CHUNK_BYTES = 65_536
 const ROOM = MAX_CHUNK_BYTES + 16_384
 
-// One buffer for all connections, since one connection's data is sent before the next one stages any: it stays in the
+// One buffer for all connections, since one connection's data is sent before the next one stages data. It stays in the
 // processor's cache, and each response costs one copy instead of separate memory.
 const stage: { space: Buffer; used: number; owner: SocketWriter | undefined } = {
   space: Buffer.allocUnsafeSlow(ROOM),
@@ -13,12 +13,12 @@ const stage: { space: Buffer; used: number; owner: SocketWriter | undefined } = 
   owner: undefined,
 }
 
-/** Writes to a socket: data staged in one turn of the event loop is sent in one piece, with one system call. */
+/** Writes to a socket. Data staged in one turn of the event loop is sent in one piece, with one system call. */
 export class SocketWriter {
   readonly #socket: Socket
   /** Every write is finished in a later turn, even if the system has accepted all data. */
   readonly #finishesLater: boolean
-  /** Staged text; nothing is staged before it. */
+  /** Staged text. Nothing is staged before it. */
   #text = ''
   #flushing = false
 
@@ -27,7 +27,7 @@ export class SocketWriter {
     this.#finishesLater = socket instanceof TLSSocket
   }
 
-  /** Whether the peer keeps up. If not, the socket's `drain` event follows when it does. */
+  /** Returns whether the peer keeps up. If not, the socket's `drain` event follows when it does. */
   get open(): boolean {
     return this.#socket.writableLength === 0 || !this.#socket.writableNeedDrain
   }
@@ -69,7 +69,7 @@ export class SocketWriter {
   end(accepted: () => void): void {
     const socket = this.#socket
     const done = this.#finishesLater ? unlessFailed(accepted) : undefined
-    // The last write itself reports it: an empty one after it would cost TLS a system call.
+    // The last write itself reports the end. An empty write after it would cost a system call with TLS.
     if (this.#send(done) && done) return
     if (socket.destroyed) return
     if (socket.writableLength === 0) accepted()
@@ -99,7 +99,8 @@ export class SocketWriter {
     if (socket.writableLength > 0 || socket.connecting) socket.write(Buffer.from(buffered), done)
     else {
       socket.write(buffered, done)
-      // The system has not accepted all of it: the buffer belongs to the socket now. TLS has encrypted or copied all.
+      // The system has not accepted all data, so the buffer belongs to the socket now. TLS has encrypted or copied all
+      // data.
       if (socket.writableLength > 0 && !this.#finishesLater) stage.space = Buffer.allocUnsafeSlow(ROOM)
     }
   }

@@ -20,7 +20,7 @@ const Item = Type.Object({
   ),
 })
 
-// A host name has at most 127 labels; a longer text is not a host name.
+// A host name has at most 127 labels. A longer text is not a host name.
 const MAX_CHUNK_BYTES = 255
 
 /** Host names, ignoring case; `*.example.com` matches every name below `example.com`. */

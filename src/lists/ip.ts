@@ -21,7 +21,7 @@ function network(text: string): Network | string {
   const range = parseIpRange(text)
   if (!('first' in range))
     return range.reason.startsWith('host part')
-      ? 'has bits set behind the network part'
+      ? 'has bits set after the network part'
       : 'is not an address or a network'
   const { first } = range
   const slash = text.indexOf('/')
@@ -86,7 +86,7 @@ function cut6(ip: Ip, bits: number): Ip {
 }
 
 /**
- * Networks of one family by prefix length: an address is looked up once for each length that occurs. There are few
+ * Networks of one family by prefix length. An address is looked up once for each length that occurs. There are few
  * lengths, even for many networks.
  */
 class Networks {

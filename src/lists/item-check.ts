@@ -14,7 +14,7 @@ const SHAPES = Object.fromEntries(
   Object.keys(LIST_TYPES).map((kind) => [kind, issuesOf(itemShape(kind as ListKind) as TSchema)]),
 ) as Record<ListKind, ReturnType<typeof issuesOf>>
 
-/** Returns the issues of an item for a list of that type; pointers are relative to it. */
+/** Returns the issues of an item for a list of that type. Pointers are relative to the item. */
 export function itemIssues(kind: ListKind, item: unknown): readonly Issue[] {
   const wrong = SHAPES[kind](item)
   return wrong.length > 0 ? wrong : LIST_TYPES[kind].issues(item)

@@ -3,14 +3,14 @@ import type { Issue } from '../core/errors.js'
 import type { ListKind } from '../core/model/list.js'
 import type { NamedList } from '../expr/index.js'
 
-/** A type of list: the shape of its items, their equality, and how requests are matched with them. */
+/** A type of list, with the shape of its items, their equality, and how requests are matched with them. */
 export interface ListType<I = unknown> {
   readonly kind: ListKind
   /** The member that contains the item, as in `{ip: "192.0.2.1"}`. */
   readonly member: string
-  /** The members beside `comment`. */
+  /** The members other than `comment`. */
   readonly shape: TObject
-  /** Returns the item for the short form of the configuration; undefined if a value is not a short form. */
+  /** Returns the item for the short form of the configuration. Undefined if a value is not a short form. */
   short(value: unknown): unknown
   /** Returns the issues of an item that matches the shape. */
   issues(item: I): readonly Issue[]
@@ -29,7 +29,7 @@ export interface ItemTable<I = unknown> {
   remove(item: I): void
   /** Present if expressions can name the list. */
   readonly has?: NamedList['has']
-  /** Present for redirects: returns the redirect for a URL, undefined if there is none. */
+  /** Present for redirects. Returns the redirect for a URL, or undefined. */
   readonly find?: (url: string) => FoundRedirect | undefined
 }
 

@@ -20,7 +20,7 @@ export const Redirect = Type.Object(
     include_subdomains: flag('Names below the host match too. Default: false.'),
     subpath_matching: flag('Paths below the path match too. Default: false.'),
     preserve_query_string: flag('The query of the request is added to the target. Default: false.'),
-    preserve_path_suffix: flag('What follows the path of the source is added to the target. Default: true.'),
+    preserve_path_suffix: flag('Adds the rest of the path after the source path to the target. Default: true.'),
   },
   strict,
 )
@@ -36,7 +36,7 @@ export interface Source {
 
 type Scheme = 'http' | 'https'
 
-/** Parses a `source_url`. Returns its parts, or what is wrong with it. */
+/** Parses a `source_url`. Returns its parts, or the error as a text. */
 export function sourceOf(text: string): Source | string {
   if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters'
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(text) ?? []
@@ -65,8 +65,8 @@ interface Prepared {
 type Slot = Map<Scheme | undefined, Prepared>
 
 /**
- * Redirects by host and path. The most specific match of a URL is found: first the longest path, then the exact host
- * before a parent of it, then the longer parent, then a named scheme before none. A URL is looked up once for each of
+ * Redirects by host and path. Finds the most specific match of a URL. The longest path comes first, then the exact host
+ * before a parent domain, then the longer parent, then a named scheme before none. A URL is looked up once for each of
  * its parent paths and domains that can be in the table.
  */
 export class RedirectTable {
@@ -92,7 +92,7 @@ export class RedirectTable {
     if (paths.size === 0) this.#hosts.delete(host)
   }
 
-  /** Returns the redirect for a URL: an absolute one, or a host and path without a scheme. */
+  /** Returns the redirect for a URL, which is absolute or a host and path without a scheme. */
   find(url: string): FoundRedirect | undefined {
     const { scheme, host, path, query } = split(url)
     const own = this.#hosts.get(host)
@@ -164,7 +164,7 @@ function hostOf(text: string, scheme: string): string {
   return host.endsWith(usual) ? host.slice(0, -usual.length) : host
 }
 
-/** Returns the path and those above it, longest first, each with and without its last slash. */
+/** Returns the path and its parent paths, longest first, each with and without its last slash. */
 function* prefixes(path: string): Generator<string> {
   yield path
   const slashes: number[] = []
@@ -176,7 +176,10 @@ function* prefixes(path: string): Generator<string> {
   }
 }
 
-/** Returns the redirect of a source for the URL, a named scheme first; `below`, `parent`: only if it includes these. */
+/**
+ * Returns the redirect of a source for the URL, a named scheme first. With `below` or `parent`, only if the redirect
+ * includes these.
+ */
 function pick(slot: Slot | undefined, scheme: string, below: boolean, parent: boolean): Prepared | undefined {
   if (!slot) return undefined
   const reaches = (found: Prepared | undefined) =>

@@ -29,13 +29,15 @@ export interface Action {
   readonly optional: boolean
   /** Valid `action_parameters`, with a phase each, for the manual and for tests. */
   readonly examples: readonly Example[]
-  /** Returns the issues of `action_parameters`; pointers are relative to them. */
+  /** Returns the issues of `action_parameters`. Pointers are relative to the parameters. */
   validate(params: unknown, place: RulePlace): readonly Issue[]
-  /** Returns the expressions in valid `action_parameters`; pointers are relative to them. */
+  /** Returns the expressions in valid `action_parameters`. Pointers are relative to the parameters. */
   expressions(params: Parameters): readonly ExpressionUse[]
-  /** Returns valid `action_parameters` as they are stored: with the member names of the manual. */
+  /** Returns the stored form of valid `action_parameters`, with the member names of the manual. */
   stored(params: Parameters): Parameters
-  /** Returns the members of valid `action_parameters` that have no effect here; pointers are relative to them. */
+  /**
+   * Returns the members of valid `action_parameters` that have no effect here. Pointers are relative to the parameters.
+   */
   inert(params: Parameters): readonly string[]
   /**
    * Creates the effect of a rule with these valid parameters, once, when it is loaded. Throws if an expression is
@@ -58,7 +60,8 @@ export interface ActionSpec<P extends TObject> {
   readonly optional?: boolean
   readonly examples: readonly Example[]
   /**
-   * Checks that the schema cannot express: members that exclude or need each other, limits that depend on the place.
+   * Checks that the schema cannot express, such as members that exclude or need each other, and limits that depend on
+   * the place.
    */
   readonly check?: (params: Static<P>, place: RulePlace) => readonly Issue[]
   readonly expressions?: (params: Static<P>) => readonly ExpressionUse[]

@@ -1,4 +1,4 @@
-/* What rules decide about a request, as the proxy reads it. Types only; members are named as on the wire. */
+/* Decisions of rules about a request, as the proxy reads them. Types only. Members are named as on the wire. */
 
 /** Settings of a zone that a rule can change for one request. */
 export interface ConfigChanges {
@@ -29,7 +29,7 @@ export interface ConfigChanges {
   readonly webmcp_packs?: readonly string[]
 }
 
-/** The settings of a zone that the proxy applies, and those set by rules. Named as on the wire. */
+/** The settings of a zone that the proxy applies, and the settings set by rules. Named as on the wire. */
 export interface Settings extends ConfigChanges {
   readonly content_converter: boolean
 }
@@ -79,7 +79,7 @@ export interface CacheKeySettings {
   readonly ignore_query_strings_order?: boolean
 }
 
-/** How the response to a request is cached, as set by rules. */
+/** Caching of the response to a request, as set by rules. */
 export interface CacheSettings {
   readonly additional_cacheable_ports?: readonly number[]
   readonly browser_ttl?: {
@@ -112,7 +112,7 @@ export interface CacheSettings {
   }
 }
 
-/** Additional members of a log record, by name: one value, or all values in a list. */
+/** Additional members of a log record, by name, as one value or a list of values. */
 export interface LogFields {
   readonly RequestHeaders: Readonly<Record<string, string>>
   readonly ResponseHeaders: Readonly<Record<string, string | readonly string[]>>

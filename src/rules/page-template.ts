@@ -4,7 +4,7 @@ import type { StoredPage } from '../core/model/error-page.js'
 export interface PageValues {
   readonly clientAddress: string
   readonly rayId: string
-  /** ISO code; empty if it is not known. */
+  /** ISO code. Empty if it is not known. */
   country(): string
   /** HTML that explains an error of the proxy. */
   box?(): string
@@ -19,7 +19,7 @@ const VALUES: Readonly<Record<string, (values: PageValues) => string>> = {
 }
 const TOKEN = new RegExp(`(${Object.keys(VALUES).join('|')})`)
 
-/** Tokens of one page that are replaced; the text behind them is sent unchanged. */
+/** Tokens of one page that are replaced. Text after them is sent unchanged. */
 const MAX_TOKENS = 100
 
 /** A page with tokens. Requests share the bytes between the tokens. */
@@ -42,7 +42,7 @@ export class PageTemplate {
   }
 }
 
-/** Templates of stored pages: the same object as long as the page is stored. */
+/** Templates of stored pages. The object stays the same while the page is stored. */
 const templates = new WeakMap<StoredPage, PageTemplate>()
 
 /** Returns the template of a stored page. Its text is read once. */

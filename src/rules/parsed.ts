@@ -10,7 +10,7 @@ import {
 /** About all expressions of a large ruleset; 30 MB of memory during its change. */
 const MAX_CHARACTERS = 1_000_000
 
-/** Expressions of the rules that are being changed: the check, the hints and the engine parse each of them once. */
+/** Expressions of the rules that are being changed. The check, the hints and the engine parse each expression once. */
 const cache = new ExpressionCache(MAX_CHARACTERS)
 
 /** Parses a filter of a rule. Throws an ExprError. */

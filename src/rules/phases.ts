@@ -25,8 +25,8 @@ const MANAGED = ['managed'] as const
 const ANY = ['custom', 'managed'] as const
 
 /**
- * Every phase that a ruleset can belong to, in execution order: network, request, then response. Rules of the account
- * run before those of the zone. `http_ratelimit` is listed once; its rules run again on the response if they read it.
+ * Every phase that a ruleset can belong to, in execution order (network, request, then response). Rules of the account
+ * run before rules of the zone. `http_ratelimit` is listed once. Its rules run again on the response if they read it.
  */
 export const PHASES = [
   { name: 'ddos_l4', title: 'Network DDoS protection', layer: 'network', levels: ACCOUNT, executes: MANAGED },
@@ -110,7 +110,7 @@ export type Phase = PhaseSpec & { readonly name: PhaseName }
 
 const BY_NAME: ReadonlyMap<string, Phase> = new Map(PHASES.map((phase) => [phase.name, phase]))
 
-/** Returns the phase of that name; undefined if it does not exist. */
+/** Returns the phase of that name. Undefined if the phase does not exist. */
 export const phaseNamed = (name: string): Phase | undefined => BY_NAME.get(name)
 
 /** The kind of the entry points of accounts and of zones. */
@@ -122,7 +122,7 @@ export function kindsOf(phase: PhaseSpec, level: Level): readonly RulesetKind[] 
   return [ENTRY_KIND[level], ...(phase.executes ?? [])]
 }
 
-/** Request phases after those that rewrite the address and choose settings. */
+/** Request phases after the phases that rewrite the address and choose settings. */
 export const AFTER_SETTINGS: ReadonlySet<PhaseName> = new Set(
   PHASES.slice(PHASES.findIndex(({ name }) => name === 'http_config_settings') + 1).map(({ name }) => name),
 )

@@ -1,6 +1,6 @@
 /*
- * The types that rules, their actions and the proxy share. Types only: this file has no code, and nothing in it depends
- * on the proxy. So actions, fields and conditions can be written and tested without a connection.
+ * The types that rules, their actions and the proxy share. Types only. This file has no code, and nothing here depends
+ * on the proxy, so that actions, fields and conditions can be written and tested without a connection.
  */
 import type { ClientCertificate } from '../core/client-certificate.js'
 import type { AsnResponse, CityResponse } from 'mmdb-lib'
@@ -12,17 +12,17 @@ import type { Scope } from '../core/scope.js'
 import type { Context, Evaluate, Filter, IndexedRule, Lists, RuleIndex, Value } from '../expr/index.js'
 import type { RawHeaders } from '../http/headers.js'
 import type { CacheSettings, CompressionParams, LogFields, RouteParams, Settings } from './decisions.js'
-import type { Exceeded } from './limits/limiter.js'
+import type { Exceeded } from './limit.js'
 import type { Level, Phase, PhaseName } from './phases.js'
-import type { SkipParams } from './engine/skip-set.js'
-import type { MatchCount } from './engine/match-counters.js'
+import type { SkipParams } from './skip-set.js'
+import type { MatchCount } from './match-counters.js'
 
 /** Geographic data of an address, from the databases. */
 export interface GeoLocation {
   /** Undefined if there is no such database or the address is not in it. */
   readonly city: Partial<CityResponse> | undefined
   readonly asn: Partial<AsnResponse> | undefined
-  /** A city or country database is loaded: a value that is absent from it is unknown, not missing. */
+  /** A city or country database is loaded. A value that is absent from the database is unknown, not missing. */
   readonly known: boolean
 }
 
@@ -35,7 +35,10 @@ export interface GeoLookup {
 export interface BodyHead {
   /** A byte string. */
   readonly bytes: string
-  /** Of the whole body. If its end was not seen and the client did not declare its length: of what was seen so far. */
+  /**
+   * Size of the whole body. If its end was not seen and the client did not declare its length, the size of the part
+   * seen so far.
+   */
   readonly size: number
   /** `bytes` is not the whole body. */
   readonly truncated: boolean
@@ -47,13 +50,16 @@ export interface BodyHead {
 export interface ExchangeResponse {
   readonly status: number
   readonly headers: RawHeaders
-  /** As the origin sent them; undefined if no origin sent a response. */
+  /** As the origin sent them. Undefined if no origin sent a response. */
   readonly originHeaders: RawHeaders | undefined
   /** Cache-Control for the cache alone, if rules set it apart from the client's. */
   readonly edgeControl?: string | undefined
 }
 
-/** Why the response is an error of the proxy: its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx code, or 0. */
+/**
+ * The reason for an error response of the proxy, with its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx
+ * code, or 0.
+ */
 export interface EdgeError {
   readonly type: string
   readonly code: number
@@ -72,7 +78,7 @@ export interface RuleMatch {
 /** A version of HTTP, as the rules language names it after `HTTP/`. */
 export type HttpVersion = '1.0' | '1.1' | '2'
 
-/** The local end of a connection; undefined once it is closed. */
+/** The local end of a connection. Undefined after the connection is closed. */
 export interface LocalEnd {
   readonly localAddress?: string | undefined
   readonly localPort?: number | undefined
@@ -102,7 +108,7 @@ export interface RuleZone {
   readonly plan: 'free' | 'pro' | 'business' | 'enterprise'
 }
 
-/** One request and the decisions about it: the members that rules read and write. */
+/** One request and the decisions about it. These are the members that rules read and write. */
 export interface RuleExchange {
   readonly rayId: string
   readonly clientAddress: string
@@ -112,31 +118,36 @@ export interface RuleExchange {
   readonly host: string
   readonly custom: { readonly metadata: Readonly<Record<string, string>> } | undefined
   readonly method: string
-  /** A stored response may be sent instead of one of the origin. */
+  /** The response may come from the cache. */
   readonly mayBeCached: boolean
   /** As the client sent it. */
   readonly rawTarget: string
-  /** As rules have rewritten it; as the client sent it once the origin gets a path that was normalized for rules only. */
+  /**
+   * The target as rules have rewritten it. After the origin gets a path that was normalized for rules only, the target
+   * as the client sent it.
+   */
   target: string
-  /** What expressions read: `target`, normalized also after that. */
+  /** `target` as expressions read it, normalized also after the path was restored for the origin. */
   readonly seenTarget: string
   readonly httpVersion: HttpVersion
   readonly rawHeaders: RawHeaders
-  /** As rules have rewritten them: what expressions read. Rules replace the list, they never change it. */
+  /** The headers as rules have rewritten them, which expressions read. Rules replace the list and never change it. */
   clientHeaders: RawHeaders
   /** As the origin receives them. */
   headers: string[]
   readonly local: LocalEnd
   /** Undefined without TLS, or if it ended at a trusted proxy. */
   readonly tls: ClientTls | undefined
-  /** The certificate that the client presented to the zone's authority. Undefined: none, or none was asked for. */
+  /**
+   * The certificate that the client presented to the zone's authority. Undefined if it presented none or was not asked.
+   */
   readonly clientCertificate: ClientCertificate | undefined
   /** Values of fields that a trusted proxy has sent, by the name of the field. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly body: BodyHead | undefined
   response: ExchangeResponse | undefined
   readonly edgeError: EdgeError | undefined
-  /** The total of scores; undefined before the first. */
+  /** The total of scores. Undefined before the first score. */
   score: number | undefined
   route: RouteParams | undefined
   cache: CacheSettings | undefined
@@ -150,13 +161,13 @@ export interface RuleExchange {
   readonly startedMonotonic: number
   readonly originSentAt: number | undefined
   readonly originAt: number | undefined
-  /** The rules that acted on the request, in order; capped. */
+  /** The rules that acted on the request, in order. Capped. */
   readonly matches: readonly RuleMatch[]
   /** Records that a rule acted on the request. */
   matched(match: RuleMatch): void
   /**
-   * Called after the rules that choose settings: reads an address that the edge adds to a site as that of its page, so that
-   * later rules judge the page. Returns whether `target` has changed.
+   * Called after the rules that choose settings. Reads an address that the edge adds to a site as the address of the
+   * page, so that later rules judge the page. Returns whether `target` has changed.
    */
   settle(): boolean
 }
@@ -164,7 +175,7 @@ export interface RuleExchange {
 /** Decisions of rules that have their own error page, by the name that programs read. */
 export type ErrorPageReason = 'access_denied' | 'rate_limited' | 'challenge_required'
 
-/** How a rule ends a request. */
+/** The way in which a rule ends a request. */
 export type TerminalAction =
   /** A response created by the rule. Its length is added. */
   | {
@@ -190,24 +201,24 @@ export interface RuleRun {
   readonly exchange: RuleExchange
   /** The fields of the request as the current phase sees them. */
   readonly context: Context
-  /** The limit that the request exceeds at the current rule; set by the rule's condition. */
+  /** The limit that the request exceeds at the current rule. Set by the rule's condition. */
   exceeded: Exceeded | undefined
-  /** A stored response may be sent instead of one of the origin. */
+  /** The response may come from the cache. */
   readonly mayBeCached: boolean
   /** Registers an observer of the rest of the exchange. */
   follow(observer: ExchangeObserver): void
   /** Registers a check that is made if the request has to be sent to the origin. The rule acts if it returns a limit. */
   beforeOrigin(check: () => Exceeded | undefined): void
   /**
-   * Registers a change that is made at the end of the phase, in the order of the rules. `fields`: how many header fields
-   * or tags it changes; their work is charged now, so that a rule beyond the budget changes nothing.
+   * Registers a change that is made at the end of the phase, in the order of the rules. `fields` is the number of
+   * header fields or tags that it changes. Their work is charged now, so that a rule beyond the budget changes nothing.
    */
   change(make: () => void, fields?: number): void
   /** Adds to the total of scores, which later rules of the same phase see. */
   addScore(increment: number): undefined
-  /** Skips what the parameters of a skip rule name. */
+  /** Skips the parts that the parameters of a skip rule name. */
   skip(params: SkipParams): void
-  /** Ends the phase: no further rule of it runs. */
+  /** Ends the phase. No further rule of the phase runs. */
   leavePhase(): void
   /** Runs the ruleset that an execute rule names, found by its parameters. Throws if too many were run already. */
   execute(params: object): TerminalAction | undefined
@@ -215,12 +226,12 @@ export interface RuleRun {
 
 /**
  * Applies a rule to a request that matches it. Returns how the request ends, undefined if it continues, false if the
- * rule does not match after all. Changes use {@link RuleRun.change}: they are visible in the next phase. Throws if the
- * action fails; then the rule does not match.
+ * rule does not match after all. Changes use {@link RuleRun.change} and are visible in the next phase. Throws if the
+ * action fails. The rule then does not match.
  */
 export type Effect = (run: RuleRun) => TerminalAction | undefined | false
 
-/** A condition beside a rule's expression: a rate limit or a check for exposed credentials. */
+/** A condition in addition to a rule's expression, such as a rate limit or a check for exposed credentials. */
 export interface Condition {
   /** It is evaluated even if the expression does not match. */
   readonly always: boolean
@@ -232,20 +243,20 @@ export interface Condition {
 
 /** Observer of a request after its rule has run. */
 export interface ExchangeObserver {
-  /** The request is sent to the origin. */
+  /** Called when the request is sent to the origin. */
   toOrigin(): void
   /**
-   * The response is complete; `context` has its fields. `origin`: the header fields as the origin sent them, undefined
-   * if the request did not reach it. Called once.
+   * Called once when the response is complete. `context` has the fields of the response. `origin` has the header fields
+   * as the origin sent them. It is undefined if the request did not reach the origin.
    */
   responded(context: Context, origin: RawHeaders | undefined): void
-  /** A rule ended the request. `answered` is called after it. */
+  /** Called when a rule ended the request. `answered` is called after it. */
   endedBy(ruleId: string): void
 }
 
 /** The target of an item of a redirect list. */
 export interface ListedRedirect {
-  /** The `location`; contains the path suffix and the query if the item preserves them. */
+  /** The `location`. Contains the path suffix and the query if the item preserves them. */
   readonly location: string
   readonly status: number
 }
@@ -254,18 +265,21 @@ export type ChallengeKind = 'challenge' | 'js_challenge' | 'managed_challenge'
 
 /** Dependencies of the rules. */
 export interface RuleDeps {
-  /** The lists of an account, as expressions name them. */
+  /** Returns the lists of an account, as expressions name them. */
   lists(accountId: string): Lists
-  /** The redirect for a URL in a redirect list of an account, by its name without `$`. */
+  /** Returns the redirect for a URL in a redirect list of an account, by its name without `$`. */
   redirect(accountId: string, list: string, url: string): ListedRedirect | undefined
-  /** The page that is stored under a name in an account or zone. */
+  /** Returns the page that is stored under a name in an account or zone. */
   errorAsset(scope: Scope, name: string): StoredPage | undefined
   /**
-   * Returns undefined if the client has passed, or if the security level of the request switches this challenge off;
-   * then the rule does not act. `scored`: the rule matches by a score.
+   * Returns undefined if the client has passed, or if the security level of the request switches this challenge off.
+   * The rule then does not act. `scored` means that the rule matches by a score.
    */
   challenge(kind: ChallengeKind, run: RuleRun, scored: boolean): TerminalAction | undefined
-  /** The condition that a rule has beside its expression; undefined if it has none. Throws if it is invalid. */
+  /**
+   * Returns the condition of a rule in addition to its expression. Undefined if there is none. Throws if the condition
+   * is invalid.
+   */
   condition(rule: Rule, context: ActionContext): Condition | undefined
 }
 
@@ -293,20 +307,23 @@ export interface ActionContext {
   readonly parts: RuleDeps
   /** Compiles a value expression of the rule. Throws an ExprError. */
   readonly value: (text: string) => Evaluate
-  /** Returns whether the rule matches by a score: its expression reads one, or its rate limit counts one. */
+  /**
+   * Returns whether the rule matches by a score, which means that its expression reads one, or its rate limit counts
+   * one.
+   */
   readonly isScored: () => boolean
 }
 
 /** A rule, ready to run. */
 export interface PreparedRule {
   readonly rule: Rule
-  /** False: it could not be compiled and never matches. */
+  /** False if it could not be compiled. It then never matches. */
   readonly loaded: boolean
   readonly enabled: boolean
   /** The rule's action, or the one from an override. */
   readonly action: string
   readonly effect: Effect
-  /** The total of scores that the request must have reached; undefined: any. */
+  /** The total of scores that the request must have reached. Undefined if any total suffices. */
   readonly leastScore: number | undefined
   readonly condition: Condition | undefined
   /** Its entry in the index of the ruleset. */
@@ -321,7 +338,7 @@ export interface PreparedRule {
   readonly logged: boolean
 }
 
-/** A ruleset, ready to run; immutable. */
+/** A ruleset, ready to run. Immutable. */
 export interface PreparedRuleset {
   readonly id: string
   readonly name: string
@@ -347,7 +364,7 @@ export interface Execution {
   readonly rules: readonly PreparedRule[]
 }
 
-/** The entry points of one phase: the account's before the zone's. */
+/** The entry points of one phase. The account's entry point precedes the zone's. */
 export interface PhaseRules {
   readonly phase: PhaseName
   readonly entries: readonly Execution[]
@@ -358,7 +375,9 @@ export interface RunRules {
   readonly request: readonly PhaseRules[]
   readonly response: readonly PhaseRules[]
   readonly log: Log
-  /** Returns the ruleset that an execute rule runs, found by its parameters; undefined if it does not exist. */
+  /**
+   * Returns the ruleset that an execute rule runs, found by its parameters. Undefined if the ruleset does not exist.
+   */
   linked(params: object): Execution | undefined
 }
 
@@ -370,17 +389,17 @@ export interface TraceRequest {
   /** Alternating names and values, without `host`. */
   readonly headers: readonly string[]
   readonly body: Buffer | undefined
-  /** Fields of the rules language that the caller sets, by name; texts among them are byte strings. */
+  /** Fields of the rules language that the caller sets, by name. Text values are byte strings. */
   readonly fields: ReadonlyMap<string, Value>
   readonly skipsChallenges: boolean
 }
 
-/** A phase, a ruleset of it, or a rule of that; an execute rule has the ruleset that it runs below it. */
+/** A phase, a ruleset in a phase, or a rule in a ruleset. Below an execute rule is the ruleset that the rule runs. */
 export interface TraceStep {
   readonly type: 'phase' | 'ruleset' | 'rule'
   /** The name of the phase, the id of the ruleset or of the rule. */
   readonly step_name: string
-  /** The rule acted on the request; some rule of the ruleset or the phase did. */
+  /** True if the rule acted on the request. For a ruleset or phase, true if any of its rules did. */
   matched: boolean
   readonly action?: string
   readonly action_parameters?: unknown
@@ -392,7 +411,7 @@ export interface TraceStep {
 }
 
 export interface TraceResult {
-  /** The status of a rule's response, 200 if no rule responds; absent if a rule closes the connection. */
+  /** The status of a rule's response, 200 if no rule responds. Absent if a rule closes the connection. */
   readonly status_code?: number
   readonly trace: TraceStep[]
 }

@@ -1,10 +1,10 @@
 import { systemClock } from '../core/clock.js'
 import type { Store } from '../core/store.js'
-import { RETENTION } from './audit-trail.js'
-import { openLevel } from './level.js'
+import { RETENTION } from './records/audit-trail.js'
+import { openLevel } from './level/level.js'
 import { openMemory } from './memory.js'
-import { openRedis } from './redis.js'
-import type { StoreOptions } from './options.js'
+import { openRedis } from './redis/redis.js'
+import type { StoreOptions } from './records/options.js'
 
 type Open = (url: string, options: StoreOptions) => Promise<Store> | Store
 
@@ -19,8 +19,8 @@ const STORES: ReadonlyMap<string, Open> = new Map<string, Open>([
 ])
 
 /**
- * Opens the store that a configuration names: `embedded`, `memory` or a URL of {@link redisTarget}. Rejects
- * with a message that says what to do if the store is in use, damaged, of a newer version or unreachable.
+ * Opens the store that a configuration names: `embedded`, `memory` or a URL of {@link redisTarget}. Rejects with a
+ * message about the next step if the store is in use, damaged, of a newer version or unreachable.
  */
 export async function openStore(
   url: string,
@@ -32,4 +32,5 @@ export async function openStore(
   return await open(url, { clock: systemClock, retention: RETENTION, ...options })
 }
 
-export { RedisUnreachable } from './redis-connection.js'
+export type { AcceptedLosses } from './records/options.js'
+export { RedisUnreachable } from './redis/connection.js'

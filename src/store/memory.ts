@@ -1,9 +1,9 @@
 import type { Store } from '../core/store.js'
-import { MemoryTrail, NUMBERS } from './audit-trail.js'
-import { GroupWriter } from './write-batcher.js'
-import type { StoreOptions } from './options.js'
-import { MemoryIndex } from './memory-index.js'
-import { createStore } from './create-store.js'
+import { MemoryTrail, NUMBERS } from './records/audit-trail.js'
+import { GroupWriter } from './records/write-batcher.js'
+import type { StoreOptions } from './records/options.js'
+import { MemoryIndex } from './records/memory-index.js'
+import { createStore } from './records/create-store.js'
 
 /** Opens a store that loses all data when it is closed, for tests and trials. */
 export function openMemory({ log, clock, retention }: StoreOptions): Store {

@@ -1,11 +1,11 @@
-import type { StoreOptions } from './options.js'
+import type { StoreOptions } from './records/options.js'
 import type { Backup } from './backup/read.js'
-import { importLevel } from './level-import.js'
-import { importRedis } from './redis-import.js'
+import { importLevel } from './level/import.js'
+import { importRedis } from './redis/import.js'
 
 /**
- * Writes the records and audit entries of a backup into an empty store. Rejects, and changes nothing, if it is not empty.
- * `first` runs after that check: the store is complete only if all else is.
+ * Writes the records and audit entries of a backup into an empty store. Rejects, and changes nothing, if it is not
+ * empty. `first` runs after that check, because the store must be complete only after everything else is.
  */
 export async function restoreStore(
   url: string,

@@ -4,7 +4,7 @@ import { Counter } from 'prom-client'
 import type { Clock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import { exportBody, type Attributes, type Span } from './span.js'
 
 /** Spans that wait. Further ones are dropped and counted. */
@@ -40,14 +40,14 @@ export class Exporter {
     this.#deps = deps
     this.#spans = new Counter({
       name: 'edged_telemetry_spans_total',
-      help: 'Spans of traces by outcome. Dropped: the collector did not accept them, or too many waited.',
+      help: 'Spans of traces by outcome. Dropped spans were not accepted by the collector, or exceeded the queue.',
       labelNames: ['outcome'],
       registers: [deps.metrics],
     })
     for (const outcome of ['exported', 'dropped']) this.#spans.inc({ outcome }, 0)
   }
 
-  /** Base URL of the collector; undefined: nothing is sent. */
+  /** Base URL of the collector. If undefined, nothing is sent. */
   set url(url: string | undefined) {
     this.#url = url === undefined ? undefined : tracesUrl(url)
   }
@@ -63,7 +63,7 @@ export class Exporter {
     else this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref()
   }
 
-  /** Sends the oldest batch that waits, once; drops the others and releases the connections. */
+  /** Sends the oldest batch that waits, once. Drops the others and releases the connections. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)

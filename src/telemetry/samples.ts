@@ -1,4 +1,4 @@
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 
 /** One value of a metric. */
 export interface Sample {
@@ -11,7 +11,7 @@ const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n' }
 
-/** Reads Prometheus text; only metrics whose name begins with `prefix`. Ignores lines that it cannot read. */
+/** Reads Prometheus text. Returns only metrics whose name begins with `prefix`. Ignores lines that it cannot read. */
 export function readSamples(text: string, prefix = ''): Sample[] {
   const found: Sample[] = []
   for (const line of text.split('\n')) {

@@ -2,7 +2,7 @@
 export const SERVER = 2
 export const CLIENT = 3
 
-/** Facts about a span; those that are undefined are left out. */
+/** Facts about a span. Undefined members are left out. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>
 
 /** A finished piece of work. Times are milliseconds since 1970, with fractions. */
@@ -19,8 +19,8 @@ export interface Span {
 }
 
 /**
- * Returns the body of an export: OTLP 1.x as JSON, where ids are hexadecimal and 64-bit numbers are text. Concatenated by
- * hand: objects for `JSON.stringify` take three times as long.
+ * Returns the body of an export: OTLP 1.x as JSON, where ids are hexadecimal and 64-bit numbers are text. Concatenated
+ * by hand, because objects for `JSON.stringify` take three times as long.
  */
 export const exportBody = (spans: readonly Span[], resource: Attributes): string =>
   `{"resourceSpans":[{"resource":{"attributes":[${pairs(resource)}]},"scopeSpans":[{"scope":{"name":"edged"},"spans":[${spans.map(spanText).join(',')}]}]}]}`

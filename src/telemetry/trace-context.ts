@@ -10,7 +10,7 @@ export interface TraceParent {
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const SAMPLED = 1
 
-/** Returns the parent that a field `traceparent` names; undefined if it is not valid (3.2.2.3). */
+/** Returns the parent that a field `traceparent` names. Undefined if it is not valid (3.2.2.3). */
 export function readTraceparent(text: string | undefined): TraceParent | undefined {
   if (text === undefined) return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(text) ?? []

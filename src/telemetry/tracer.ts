@@ -4,7 +4,9 @@ import { Exporter, type ExporterDeps } from './exporter.js'
 import { CLIENT, type Attributes, type Span } from './span.js'
 import { newSpanId, newTraceId, readTraceparent, traceparent } from './trace-context.js'
 
-/** Traces that anybody may ask for with a sampled `traceparent`, and API calls and deliveries: per second, together. */
+/**
+ * Maximum traces per second that clients request with a sampled `traceparent`, together with API calls and deliveries.
+ */
 const MAX_ASKED_PER_SECOND = 50
 
 export interface TelemetryConfig {
@@ -29,7 +31,7 @@ export interface ExchangeTrace extends RequestTrace {
 
 /** Decides which requests are traced, and sends their spans. A request that is not traced costs one comparison. */
 export class Tracer implements OutgoingTraces {
-  /** False: nothing is traced. */
+  /** False if nothing is traced. */
   enabled = false
   readonly #clock: Clock
   readonly #exporter: Exporter

@@ -7,8 +7,8 @@ import type { Log } from '../core/log.js'
 import { CertificateTable, loadCertificate, type Certificate, type CertificateFiles } from './certificates.js'
 
 /**
- * Time that files must be unchanged before they are loaded: certbot and others replace them one by one. Also the minimum
- * time between two comparisons: other files of the folder may change all the time.
+ * Time that files must be unchanged before they are loaded. Certbot and others replace them one by one. Also the
+ * minimum time between two comparisons. Other files of the folder may change all the time.
  */
 const QUIET_MS = 500
 /** Files are also compared this often, for file systems without events. */
@@ -20,8 +20,9 @@ export interface CertificateFilesDeps {
 }
 
 /**
- * The certificates of the configuration, loaded again when a file changes. `table` is replaced as a whole; handshakes in
- * progress and open connections are not affected. A pair that cannot be loaded is logged, and the last good one stays.
+ * The certificates of the configuration, loaded again when a file changes. `table` is replaced as a whole. Handshakes
+ * in progress and open connections are not affected. A pair that cannot be loaded is logged, and the last good one
+ * stays.
  */
 export class WatchedCertificates {
   table: CertificateTable
@@ -66,7 +67,7 @@ export class WatchedCertificates {
     for (const watcher of this.#watchers) watcher.close()
   }
 
-  /** Watches the folders, not the files: tools rename and relink files. */
+  /** Watches the folders, not the files, because tools rename and relink files. */
   #watch(): void {
     const folders = new Set(this.#files.flatMap(({ cert_file: cert, key_file: key }) => [dirname(cert), dirname(key)]))
     for (const folder of folders) {
@@ -136,7 +137,7 @@ export class WatchedCertificates {
   }
 }
 
-/** What changes when any of the files is replaced. */
+/** Returns a text that changes when any of the files is replaced. */
 async function marksOf(files: readonly CertificateFiles[]): Promise<string> {
   const marks = await Promise.all(
     files

@@ -1,10 +1,11 @@
 import { X509Certificate, createPrivateKey, type KeyObject } from 'node:crypto'
 import { messageOf } from '../core/errors.js'
+import { SERVER_TLS } from '../core/server-tls.js'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { ClientAuthority } from './client-authority.js'
 import { pem } from './pem.js'
 
-/** Two PEM files: the chain, leaf first, and the private key of the leaf. */
+/** Two PEM files, which are the chain, leaf first, and the private key of the leaf. */
 export interface CertificateFiles {
   readonly cert_file: string
   readonly key_file: string
@@ -55,6 +56,7 @@ export class Certificate {
     let context = this.#contexts.get(key)
     if (!context) {
       context = createSecureContext({
+        ...SERVER_TLS,
         ...this.#pem,
         ciphers: CIPHERS,
         minVersion: `TLSv${minVersion}`,
@@ -113,7 +115,7 @@ export function certificateIssue(files: CertificateFiles): string | undefined {
   }
 }
 
-/** Certificates by server name. Immutable: a reload makes a new table. */
+/** Certificates by server name. Immutable, because a reload creates a new table. */
 export class CertificateTable {
   readonly #exact = new Map<string, Certificate>()
   readonly #wildcards = new Map<string, Certificate>()
@@ -131,12 +133,15 @@ export class CertificateTable {
     }
   }
 
-  /** True if a certificate names this host. */
+  /** Returns whether a certificate names this host. */
   covers(name: string): boolean {
     return this.#named(name) !== undefined
   }
 
-  /** The certificate for a server name in lower case; the first one if none names it. Undefined if there are none. */
+  /**
+   * Returns the certificate for a server name in lower case, or the first one if none has the name. Undefined if there
+   * are none.
+   */
   find(name: string | undefined): Certificate | undefined {
     return (name === undefined ? undefined : this.#named(name)) ?? this.#first
   }
@@ -163,7 +168,10 @@ function privateKey(key: string, file: string): KeyObject {
   }
 }
 
-/** Subject alternative names of type DNS; the common name only if there are none (RFC 9525, 6.3 and its predecessors). */
+/**
+ * Subject alternative names of type DNS. The common name is used only if there are none (RFC 9525, 6.3 and its
+ * predecessors).
+ */
 function namesOf(leaf: X509Certificate): string[] {
   const names = (leaf.subjectAltName ?? '')
     .split(', ')

@@ -13,8 +13,8 @@ export class ClientAuthority {
   /** PEM texts of the certificates. */
   readonly pem: string
   /**
-   * Identifies the authorities: also the session id context, so that a session in which another authority verified the
-   * client cannot be resumed.
+   * Identifies the authorities. Also used as the session id context, so that a session in which another authority
+   * verified the client cannot be resumed.
    */
   readonly id: string
   readonly #certificates: readonly X509Certificate[]
@@ -58,7 +58,7 @@ interface VerifyingHandle {
   verifyError(): (Error & { readonly code?: string }) | null | undefined
 }
 
-/** Returns the certificate that a client presented in its handshake; undefined if it presented none. */
+/** Returns the certificate that a client presented in its handshake. Undefined if the client presented none. */
 export function clientCertificate(socket: TLSSocket, authority: ClientAuthority): ClientCertificate | undefined {
   const certificate = socket.getPeerX509Certificate()
   if (!certificate) return undefined
@@ -154,7 +154,7 @@ const EXTENSIONS = 0xa3
 /** 2.5.29.14 (RFC 5280, 4.2.1.2). */
 const SUBJECT_KEY_ID = Buffer.from([0x55, 0x1d, 0x0e])
 
-/** Returns the subject key identifier of a DER certificate as hexadecimal digits; empty if it has none. */
+/** Returns the subject key identifier of a DER certificate as hexadecimal digits. Empty if the certificate has none. */
 function subjectKeyId(der: Buffer): string {
   try {
     const [certificate] = elements(der)

@@ -1,8 +1,11 @@
 import { HelloFingerprint } from './hello-fingerprint.js'
 
-/** The parts of a ClientHello that choose a server: read before TLS starts, because `SNICallback` cannot choose a version. */
+/**
+ * The parts of a ClientHello that choose a server. Read before TLS starts, because `SNICallback` cannot choose a
+ * version.
+ */
 export interface ClientHello {
-  /** `server_name` in lower case; undefined if the client sends none (RFC 6066, 3). */
+  /** `server_name` in lower case. Undefined if the client sends none (RFC 6066, 3). */
   readonly serverName: string | undefined
   /** Names offered by ALPN (RFC 7301), in the client's order. */
   readonly protocols: readonly string[]
@@ -15,7 +18,7 @@ const HANDSHAKE_RECORD = 22
 const CLIENT_HELLO = 1
 const RECORD_HEADER_BYTES = 5
 const MESSAGE_HEADER_BYTES = 4
-/** RFC 8446, 5.1: plaintext records have at most 2^14 bytes. */
+/** By RFC 8446, 5.1, plaintext records have at most 2^14 bytes. */
 const MAX_RECORD_BYTES = 16_384
 /** Maximum size of a ClientHello; OpenSSL allows 131,396 bytes, real ones have 200 to 2,000. */
 export const MAX_HELLO_BYTES = 16_384
@@ -38,7 +41,7 @@ export function parseClientHello(bytes: Buffer): ClientHello | 'incomplete' | 'i
   }
 }
 
-/** The first handshake message without its header; it may be split over several records. */
+/** Returns the first handshake message without its header. The message may be split over several records. */
 function handshakeMessage(bytes: Buffer): Buffer | 'incomplete' | 'invalid' {
   const parts: Buffer[] = []
   let received = 0

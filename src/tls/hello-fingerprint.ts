@@ -4,11 +4,12 @@ import { createHash } from 'node:crypto'
 export class HelloFingerprint {
   /** The random value of the client, base64. */
   readonly random: string
-  // Text of one byte per character: a slice of the message would keep all of it in memory as long as the connection.
+  // Text of one byte per character. A slice of the message would keep the whole message in memory until the connection
+  // closes.
   readonly #ciphers: string
   readonly #extensions: readonly number[]
 
-  /** `ciphers`: the list of cipher suites as sent. `extensions`: the extension types in the client's order. */
+  /** `ciphers` is the list of cipher suites as sent. `extensions` has the extension types in the client's order. */
   constructor(random: Buffer, ciphers: Buffer, extensions: readonly number[]) {
     this.random = random.toString('base64')
     this.#ciphers = ciphers.toString('latin1')
@@ -30,7 +31,7 @@ export class HelloFingerprint {
     return sha1(this.#types())
   }
 
-  /** The extension types, low byte first. */
+  /** Returns the extension types, low byte first. */
   #types(): Buffer {
     const bytes = Buffer.alloc(2 * this.#extensions.length)
     this.#extensions.forEach((type, at) => bytes.writeUInt16LE(type, 2 * at))

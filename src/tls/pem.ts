@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileFault } from '../core/errors.js'
 
-/** Reads a file; throws an error that names it. */
+/** Reads a file. Throws an error that names the file. */
 export function pem(file: string): string {
   try {
     return readFileSync(file, 'utf8')

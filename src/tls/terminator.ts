@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { ClientCertificate } from '../core/client-certificate.js'
-import { BEGINNINGS, TurnQueue } from '../core/turn-queue.js'
+import { BEGINNINGS, TurnQueue } from '../core/schedule/turn-queue.js'
 import type { Certificate, TlsVersion } from './certificates.js'
 import { clientCertificate, type ClientAuthority } from './client-authority.js'
 import { MAX_HELLO_BYTES, parseClientHello, type ClientHello } from './client-hello.js'
@@ -41,14 +41,14 @@ export interface ClientVerification {
 }
 
 export interface TerminatorOptions {
-  /** Returns the certificate for a server name; called at each handshake. */
+  /** Returns the certificate for a server name. Called at each handshake. */
   certificate(serverName: string | undefined): Certificate | undefined
   /** Returns the certificate that answers a challenge for a name (RFC 8737). */
   challenge(serverName: string): Certificate | undefined
   minVersion(serverName: string | undefined): TlsVersion
-  /** Returns the authority of client certificates; undefined: clients are not asked for one. */
+  /** Returns the authority of client certificates. Undefined if clients are not asked for a certificate. */
   clientAuthority(serverName: string | undefined): ClientAuthority | undefined
-  /** The protocols for a server name, the preferred one first. */
+  /** Returns the protocols for a server name, the preferred one first. */
   protocols(serverName: string | undefined): readonly AlpnProtocol[]
   /** Milliseconds for the whole handshake, ClientHello included. */
   handshakeTimeout(): number
@@ -56,7 +56,7 @@ export interface TerminatorOptions {
   ticketKeys(): Buffer
 }
 
-/** Why a connection ended before its handshake was complete. */
+/** Reason for the end of a connection before its handshake was complete. */
 export type HandshakeFailure = 'timeout' | 'not_tls' | 'no_certificate' | 'rejected'
 
 export interface TerminatorEvents {
@@ -66,14 +66,16 @@ export interface TerminatorEvents {
 
 /**
  * Terminates TLS on sockets that a plain server accepted. The ClientHello is read first and put back, because the
- * certificate and the lowest version of the zone must be known before the handshake begins: a context from `SNICallback`
- * does not bring its minimum version.
+ * certificate and the lowest version of the zone must be known before the handshake begins. A context from
+ * `SNICallback` does not set its minimum version.
  */
 export class TlsTerminator {
   readonly #options: TerminatorOptions
   readonly #events: TerminatorEvents
   readonly #pending = new Set<Socket>()
-  /** A handshake takes about 1 ms of CPU: a thousand at once must not stop everything else for a second. */
+  /**
+   * A handshake takes about 1 ms of CPU. A thousand concurrent handshakes must not stop everything else for a second.
+   */
   readonly #turns: TurnQueue
 
   constructor(options: TerminatorOptions, events: TerminatorEvents, turns = new TurnQueue(BEGINNINGS)) {
@@ -129,7 +131,10 @@ export class TlsTerminator {
     for (const transport of this.#pending) transport.destroy()
   }
 
-  /** Answers the validation of an authority: a handshake with the challenge's certificate, then the end (RFC 8737, 3). */
+  /**
+   * Responds to the validation of an authority with a handshake with the challenge's certificate, and then ends the
+   * connection (RFC 8737, 3).
+   */
   #prove(
     transport: Socket,
     { serverName }: ClientHello,

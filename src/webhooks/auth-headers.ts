@@ -19,8 +19,8 @@ export function destinationOf(webhook: StoredWebhook, scope: Scope, vault: Vault
 }
 
 /**
- * Returns the header fields of one attempt, names in lower case: those of the webhook, and `webhook-id` for every type, so
- * that a receiver can drop repetitions. HMAC-Signing adds those of Standard Webhooks 1.0.0.
+ * Returns the header fields of one attempt, names in lower case. They are the fields of the webhook, and `webhook-id`
+ * for every type, so that a receiver can drop repetitions. HMAC-Signing adds the fields of Standard Webhooks 1.0.0.
  */
 export function requestHeaders(
   { headers, signing_secrets }: Destination,

@@ -9,8 +9,8 @@ export interface BreakerOptions {
 }
 
 /**
- * Circuit breaker: stops sending to a destination after repeated failures. After a pause one trial attempt decides whether
- * it closes. Times are of a monotonic clock.
+ * Circuit breaker that stops sending to a destination after repeated failures. After a pause one trial attempt decides
+ * whether it closes. Times are from a monotonic clock.
  */
 export class Breaker {
   readonly #options: BreakerOptions

@@ -10,7 +10,7 @@ export interface Waiting {
   readonly dueAt: number
 }
 
-/** The deliveries of one webhook: first attempts in the order of acceptance, retries when they are due. */
+/** The deliveries of one webhook. Contains first attempts in the order of acceptance, retries when they are due. */
 export class DeliveryQueue {
   readonly scope: Scope
   readonly webhookId: string
@@ -27,7 +27,7 @@ export class DeliveryQueue {
   readonly #inFlight = new Set<string>()
   readonly #max: number
 
-  /** `most`: maximum concurrent attempts. */
+  /** `max` is the maximum number of concurrent attempts. */
   constructor(scope: Scope, webhookId: string, breaker: Breaker, max: number) {
     this.scope = scope
     this.webhookId = webhookId
@@ -35,7 +35,7 @@ export class DeliveryQueue {
     this.#max = max
   }
 
-  /** Whether this daemon holds the lease to send its deliveries. */
+  /** Returns whether this daemon holds the lease to send its deliveries. */
   get owned(): boolean {
     return this.#owned
   }
@@ -91,7 +91,7 @@ export class DeliveryQueue {
     this.#again.push({ id, dueAt })
   }
 
-  /** Ends an attempt. `again`: time of the next attempt, if any. */
+  /** Ends an attempt. `again` is the time of the next attempt, if any. */
   done(id: string, again?: number): void {
     this.#inFlight.delete(id)
     if (again === undefined) this.#known.delete(id)
@@ -113,7 +113,7 @@ export class DeliveryQueue {
   /** Returns the next delivery to attempt now and marks it as in flight. */
   take(now: number): string | undefined {
     while (this.wakeAt(now) <= now) {
-      // New deliveries first: a backlog of retries must not delay them.
+      // New deliveries first, because a backlog of retries must not delay them.
       const id = this.#first.shift() ?? this.#again.pop()?.id
       if (id === undefined) return undefined
       if (!this.#known.has(id) || this.#inFlight.has(id)) continue

@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client'
 import type { Clock } from '../core/clock.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import {
   DELIVERIES,
   DELIVERY_STATES,
@@ -20,7 +20,7 @@ import { VersionConflict, type Change, type Store, type Write } from '../core/st
 
 /** Jobs that one batch of a bulk retry changes. */
 const MAX_IN_BATCH = 500
-/** Calls with more writes are stored in a batch of their own. */
+/** Calls with more writes are stored in a separate batch. */
 const MAX_GROUPED = 100
 
 /** Limits of the waiting deliveries of an account. */
@@ -42,8 +42,8 @@ interface DeliveryCount {
 }
 
 /**
- * Deliveries in the store: one record for what was accepted, one for its state after the first attempt. The counts follow the store, so they are
- * correct with several machines on one store.
+ * Deliveries in the store. One record has the accepted delivery, and one has its state after the first attempt. The
+ * counts follow the store, so they are correct with several machines on one store.
  */
 export class StoredDeliveries implements Deliveries {
   readonly #store: Store
@@ -105,7 +105,7 @@ export class StoredDeliveries implements Deliveries {
       await this.#grouped.write(made)
     } catch (error) {
       if (!(error instanceof VersionConflict)) throw error
-      // One call of the group conflicts, and nothing of it is stored: each call is decided separately.
+      // One call of the group conflicts, and nothing of the group is stored. Each call is decided separately.
       await this.#store.batch(made)
     }
   }
@@ -176,7 +176,7 @@ export class StoredDeliveries implements Deliveries {
     return result
   }
 
-  /** Retries those of these jobs that are over, and returns their number. */
+  /** Retries the jobs that are over, and returns their number. */
   async #retrySome(scope: Scope, ids: readonly string[]): Promise<number> {
     const now = new Date(this.#clock.now()).toISOString()
     const writes = ids.flatMap((id): Write[] => {
@@ -189,7 +189,7 @@ export class StoredDeliveries implements Deliveries {
       return writes.length
     } catch (error) {
       if (!(error instanceof VersionConflict)) throw error
-      // Another request or daemon changed one of them: each is decided separately.
+      // Another request or daemon changed a job, so each job is decided separately.
       const jobs = await Promise.all(ids.map(async (id) => await this.retry(scope, id)))
       return jobs.filter((job) => job !== undefined).length
     }
@@ -260,7 +260,7 @@ export class StoredDeliveries implements Deliveries {
 const isOver = (state: DeliveryState | undefined): boolean =>
   state?.status === 'completed' || state?.status === 'failed'
 
-/** The state of a job that is over when it is retried now. */
+/** Returns the new state of a job that is over and is retried now. */
 function retried({ tries, attempts = 0, earlier_attempts: earlier = 0 }: DeliveryState, now: string): DeliveryState {
   return { status: 'pending', last_updated_at: now, tries, earlier_attempts: earlier + attempts, due_at: now }
 }

@@ -52,7 +52,7 @@ export class DestinationOf {
     if (opened !== undefined && opened.version === stored.version && now < opened.until) return opened
     this.close()
     const destination = destinationOf(stored.value, this.#scope, vault, now)
-    // A replaced secret signs until it expires; then the destination is opened again without it.
+    // A replaced secret signs until it expires. Then the destination is opened again without it.
     const ends = (stored.value.former_secrets ?? []).map(({ until }) => Date.parse(until)).filter((end) => end > now)
     const agents = egress.agents({ maxSockets: this.#maxSockets })
     this.#opened = {

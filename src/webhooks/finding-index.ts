@@ -12,10 +12,10 @@ export interface FindingStats {
 
 /** The instances of one finding. */
 interface OfFinding {
-  /** Affliction date in milliseconds by id; undefined for archived instances. */
+  /** Affliction date in milliseconds by id. Undefined for archived instances. */
   readonly times: Map<string, number | undefined>
   active: number
-  /** The active instance with the latest date; null if it must be searched again. */
+  /** The active instance with the latest date. Null if it must be searched again. */
   latest: string | undefined | null
 }
 

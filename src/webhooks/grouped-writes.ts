@@ -13,8 +13,8 @@ export interface Patience {
 }
 
 /**
- * Joins the writes of several callers: those requested while a batch is in progress form the next one, which has the last
- * value of each record.
+ * Joins the writes of several callers. Writes requested while a batch is in progress form the next batch, which has the
+ * last value of each record.
  */
 export class GroupedWrites {
   readonly #store: Store
@@ -30,8 +30,8 @@ export class GroupedWrites {
   }
 
   /**
-   * Resolves when the writes are durable. Rejects together with all writes of the same batch. A write with a condition does
-   * not replace one of the same record: it waits for the next batch.
+   * Resolves when the writes are durable. Rejects together with all writes of the same batch. A write with a condition
+   * does not replace a write of the same record. It waits for the next batch.
    */
   async write(writes: readonly Write[]): Promise<void> {
     const keyed = writes.map((write) => [`${write.kind.name}/${write.scope.id}/${write.id}`, write] as const)

@@ -10,7 +10,7 @@ export const MAX_SECRET_LENGTH = 1024
 
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** RFC 9110, 5.5, without its obsolete part: receivers disagree on bytes beyond ASCII. */
+/** RFC 9110, 5.5, without its obsolete part, because receivers disagree on bytes beyond ASCII. */
 const VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
 /** Fields that the sender or the connection sets. */
@@ -34,7 +34,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ])
 const RESERVED_PREFIXES = ['webhook-', 'proxy-', ':']
 
-/** A header of a request body. No value: the stored one is retained. */
+/** A header of a request body. Without a value, the stored value is retained. */
 export interface HeaderInput {
   readonly key: string
   readonly value?: string | null
@@ -47,7 +47,7 @@ export interface CredentialsInput {
   readonly signing_secret?: string | undefined
 }
 
-/** Stored credentials, for an update: values by key in lower case, and whether a signing secret exists. */
+/** Stored credentials, for an update. Has values by key in lower case, and whether a signing secret exists. */
 export interface Known {
   readonly value: (key: string) => string | undefined
   readonly secret: boolean
@@ -101,7 +101,7 @@ function typeIssues(type: AuthenticationType, headers: readonly HeaderInput[], k
   const value = found.value ?? known.value('authorization')
   return value === undefined || (value.startsWith(prefix) && value.length > prefix.length)
     ? []
-    : [{ pointer: `/headers/${index}/value`, message: `must begin with "${prefix}", and the credentials behind it` }]
+    : [{ pointer: `/headers/${index}/value`, message: `must begin with "${prefix}", followed by the credentials` }]
 }
 
 const unwantedSecret = (type: AuthenticationType, secret: string | undefined): Issue[] =>
@@ -110,7 +110,7 @@ const unwantedSecret = (type: AuthenticationType, secret: string | undefined): I
 function secretIssues(secret: string | undefined, known: Known): Issue[] {
   const pointer = '/signing_secret'
   if (secret === undefined) return known.secret ? [] : [{ pointer, message: 'HMAC-Signing needs a signing secret' }]
-  // Libraries disagree on the bytes of other characters: one of them takes the low byte of each UTF-16 unit.
+  // Libraries disagree on the bytes of other characters. One library takes the low byte of each UTF-16 unit.
   if (!/^[\x20-\x7e]+$/.test(secret))
     return [{ pointer, message: 'must be printable ASCII, or whsec_ followed by base64 for a key of any bytes' }]
   return keyOf(secret) ? [] : [{ pointer, message: 'must have base64 behind whsec_' }]

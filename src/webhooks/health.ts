@@ -1,10 +1,10 @@
 import { kind } from '../core/store.js'
 
-/** Record of a failing webhook. Scope and id: the webhook's. Removed after a success. */
+/** Record of a failing webhook. Has the scope and id of the webhook. Removed after a success. */
 export interface WebhookHealth {
   /** RFC 3339. */
   readonly failing_since: string
-  /** Failing time in milliseconds while a daemon ran; clock jumps and downtime do not count. */
+  /** Failing time in milliseconds while a daemon ran. Clock jumps and downtime do not count. */
   readonly failing_ms: number
 }
 
@@ -18,7 +18,7 @@ export class Health {
   #savedMs: number
   readonly #maxStep: number
 
-  /** `mostStep`: maximum that the time between two failures counts, so that idle weeks do not. */
+  /** `maxStep` is the maximum time that counts between two failures, so that idle weeks do not count. */
   constructor(stored: WebhookHealth | undefined, maxStep: number) {
     this.#failing = stored !== undefined
     this.#failingMs = this.#savedMs = stored?.failing_ms ?? 0
@@ -45,7 +45,7 @@ export class Health {
     this.#failing = true
   }
 
-  /** Whether the stored time is outdated enough for a write. */
+  /** Returns whether the stored time is outdated enough for a write. */
   needsSaving(everyMs: number): boolean {
     return this.#failing && (this.#savedMs === 0 || this.#failingMs - this.#savedMs >= everyMs)
   }

@@ -7,16 +7,19 @@ import { NotPublic, type GuardedAgents } from '../egress/egress.js'
 const MAX_READ_BYTES = 16 * 1024
 /** Timeout of the connection, TLS included. */
 const CONNECT_MS = 5000
-/** Timeout of the response body after its head; the outcome is known by then. */
+/** Timeout of the response body after its head. The outcome is known by then. */
 const BODY_MS = 2000
 
-/** Why no response was received. `internal`: nothing was sent, for example because a secret cannot be decrypted. */
+/**
+ * Reason for a missing response. `internal` means that nothing was sent, for example because a secret cannot be
+ * decrypted.
+ */
 export type PostError =
   'internal' | 'not public' | 'timed out' | 'connection refused' | 'connection reset' | 'TLS' | 'no connection'
 
 /** Outcome of one request. */
 export interface PostResult {
-  /** 0: no response. */
+  /** 0 if there was no response. */
   readonly status: number
   readonly durationMs: number
   /** The first KiB of the body, as text. */

@@ -31,9 +31,9 @@ export interface Webhooks {
 }
 
 /**
- * Starts to send accepted deliveries, those from before a restart included. Each attempt uses the configuration in force;
- * concurrency and circuit breaker of a webhook are fixed at its first delivery. `sharedAs`: see SenderDeps; stable over
- * restarts, so that the daemon continues with its own deliveries immediately.
+ * Starts to send accepted deliveries, including deliveries from before a restart. Each attempt uses the configuration
+ * in force. Concurrency and circuit breaker of a webhook are fixed at its first delivery. `sharedAs` (see SenderDeps)
+ * is stable over restarts, so that the daemon continues with its own deliveries immediately.
  */
 export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly config: () => DeliveryConfig }): Webhooks {
   const { config, store, clock, metrics } = deps

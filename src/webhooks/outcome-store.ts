@@ -31,7 +31,7 @@ export class OutcomeStore {
   /** Waits while the store is unavailable, so that a delivery is not sent again because of a full disk. */
   readonly #writes: GroupedWrites
 
-  /** `closing`: after it aborts, writes to an unavailable store reject. */
+  /** After `closing` aborts, writes to an unavailable store reject. */
   constructor(deps: LedgerDeps, metrics: SenderMetrics, closing: AbortSignal) {
     this.#deps = deps
     this.#metrics = metrics

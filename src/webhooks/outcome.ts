@@ -2,13 +2,13 @@ import type { DeliveryState, FailureReason, Try } from '../core/model/delivery.j
 import type { PostResult } from './http-post.js'
 import { delayAfter, retryAfter, retryDecision } from './retry-schedule.js'
 
-/** Maximum stored attempts of a delivery; the newest are retained. */
+/** Maximum stored attempts of a delivery. The newest attempts are retained. */
 const MAX_ATTEMPTS_STORED = 20
 
 /** Outcome of one attempt. */
 export interface Outcome {
   readonly state: DeliveryState
-  /** Milliseconds until the next attempt; undefined if the delivery is over. */
+  /** Milliseconds until the next attempt. Undefined if the delivery is over. */
   readonly againAfter: number | undefined
   /** The receiver responded with 410 and wants no more deliveries. */
   readonly gone: boolean

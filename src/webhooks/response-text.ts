@@ -25,7 +25,7 @@ export async function responseText(chunks: readonly Buffer[], encoding = ''): Pr
   return decoder ? text(await decoded(body, decoder())) : `(${body.length} bytes with content-encoding ${coding})`
 }
 
-/** A character that the limit cuts in two is left out. */
+/** Decodes the text and leaves out a character that the limit cuts in two. */
 const text = (bytes: Buffer): string => new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES), { stream: true })
 
 /** Decodes at most as much as is stored, so that a small body that grows to gigabytes costs nothing. */

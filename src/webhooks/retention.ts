@@ -4,7 +4,7 @@ import { DELIVERIES, DELIVERY_STATES } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
 import { VersionConflict, type Store, type Write } from '../core/store.js'
 
-/** Limits of finished deliveries; beyond them the oldest are deleted. */
+/** Limits of finished deliveries. Beyond the limits, the oldest are deleted. */
 export interface RetentionOptions {
   /** Finished deliveries per account. */
   readonly jobs: number
@@ -20,7 +20,7 @@ export class Retention {
   readonly #ages: AgeClock
   readonly #options: () => RetentionOptions
 
-  /** `options`: returns those in force. */
+  /** `options` returns the options in force. */
   constructor(store: Store, clock: Clock, options: () => RetentionOptions) {
     this.#store = store
     this.#ages = new AgeClock(clock)
@@ -49,7 +49,7 @@ export class Retention {
       try {
         await this.#store.batch(writes)
       } catch (error) {
-        // A retry or another daemon changed one of them; the next round deletes the rest.
+        // A retry or another daemon changed a delivery. The next round deletes the rest.
         if (!(error instanceof VersionConflict)) throw error
       }
     }

@@ -13,8 +13,9 @@ export function retryDecision(status: number): RetryDecision {
 }
 
 /**
- * Returns the milliseconds until the next attempt after `failed` attempts, or undefined after the last one. There is one
- * attempt more than the schedule has delays. `retryAfterMs`: delay that the response requested; at most 24 h count.
+ * Returns the milliseconds until the next attempt after `failed` attempts, or undefined after the last one. There is
+ * one attempt more than the schedule has delays. `retryAfterMs` is the delay that the response requested, of which at
+ * most 24 h count.
  */
 export function delayAfter(
   schedule: readonly number[],

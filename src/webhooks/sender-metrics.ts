@@ -1,6 +1,6 @@
 import { Counter, Histogram } from 'prom-client'
-import { collectedMetrics } from '../core/collected-metrics.js'
-import type { Metrics } from '../core/metrics.js'
+import { collectedMetrics } from '../core/metrics/collected-metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import type { DeliveryQueue } from './delivery-queue.js'
 
 /** Metrics of the sender. */
@@ -33,7 +33,7 @@ export function senderMetrics(
   gauge('edged_webhook_oldest_pending_age_seconds', waiting, () => {
     let oldest = Infinity
     for (const queue of queues()) {
-      // The first was added first: a queue can have 50,000.
+      // The oldest entry comes first, so that only one entry of up to 50,000 is read.
       const [first] = queue.owned && queue.enabled ? queue.ids() : []
       if (first !== undefined) oldest = Math.min(oldest, acceptedAt(first))
     }

@@ -5,7 +5,7 @@ import { Heap } from '../core/heap.js'
 import { Leases } from '../core/leases.js'
 import type { Log } from '../core/log.js'
 import type { OutgoingTraces } from '../core/outgoing-traces.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
 import { DELIVERIES, DELIVERY_STATES, type Delivery, type DeliveryState } from '../core/model/delivery.js'
 import { WEBHOOKS } from '../core/model/webhook.js'
 import type { Scope } from '../core/scope.js'
@@ -27,15 +27,15 @@ import { follow, healthOf, newWebhookState, type WebhookState } from './webhook-
 
 /** Options of the sender. Times in milliseconds. */
 export interface SenderOptions {
-  /** Delays between attempts; one attempt more than it has entries. */
+  /** Delays between attempts. There is one attempt more than delays. */
   readonly retry_schedule: readonly number[]
   /** Timeout of one attempt. */
   readonly timeout: number
-  /** Maximum concurrent attempts: per destination, and in total. */
+  /** Maximum concurrent attempts per destination, and in total. */
   readonly in_flight_per_destination: number
   readonly in_flight: number
   readonly circuit_breaker: BreakerOptions
-  /** Failing time after which a webhook is disabled; 0: never. */
+  /** Failing time after which a webhook is disabled. 0 for never. */
   readonly disable_after: number
   /** Time that attempts in flight have to end when the daemon stops. */
   readonly drain_timeout: number
@@ -50,7 +50,7 @@ export interface SenderDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly options: SenderOptions
-  /** Name of this daemon if several share the store; undefined if it is the only one. */
+  /** Name of this daemon if several share the store. Undefined if it is the only one. */
   readonly sharedAs?: string | undefined
   /** Traces attempts, if present. */
   readonly traces?: OutgoingTraces
@@ -66,9 +66,9 @@ interface Wake {
 }
 
 /**
- * Sends accepted deliveries at least once: a delivery is over only after its outcome is stored; until then it is sent
- * again, also after a restart. Each webhook has a separate queue, and queues are served round-robin, so that none waits for
- * another. Due times use the monotonic clock, so jumps of the wall clock change nothing.
+ * Sends accepted deliveries at least once. A delivery is over only after its outcome is stored. Before that it is sent
+ * again, also after a restart. Each webhook has a separate queue, and queues are served round-robin, so that none waits
+ * for another. Due times use the monotonic clock, so jumps of the wall clock change nothing.
  */
 export class WebhookSender {
   readonly #deps: SenderDeps
@@ -123,13 +123,13 @@ export class WebhookSender {
     this.#pump()
   }
 
-  /** Whether this daemon has an attempt of that delivery in flight. */
+  /** Returns whether this daemon has an attempt of that delivery in flight. */
   isInFlight(scope: Scope, id: string): boolean {
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id
     return webhookId !== undefined && (this.#targets.get(keyOf(scope, webhookId))?.queue.isInFlight(id) ?? false)
   }
 
-  /** Stops the sender. Attempts in flight have `drain_timeout` to end; the rest is sent after the next start. */
+  /** Stops the sender. Attempts in flight have `drain_timeout` to end. The rest is sent after the next start. */
   async close(): Promise<void> {
     const { clock, options } = this.#deps
     this.#closing.abort()
@@ -186,7 +186,7 @@ export class WebhookSender {
     const { clock, options } = this.#deps
     if (attempts === 0 || due_at === undefined) return queue.add(id)
     const due = Date.parse(due_at)
-    // The clock may have been set back since: no delivery waits longer than the delay that was chosen.
+    // The clock may have been set back since. No delivery waits longer than the delay that was chosen.
     const longest = Math.min(due - Date.parse(last_updated_at), longestDelay(options.retry_schedule))
     queue.addAgain(id, clock.monotonic() + Math.max(0, Math.min(due - clock.now(), longest)))
   }
@@ -262,7 +262,7 @@ export class WebhookSender {
       if (delivery === undefined || (state?.status !== 'pending' && state?.status !== 'processing')) return
       const url = store.get(WEBHOOKS, queue.scope, queue.webhookId)?.value.destination_url
       const result = await this.#post(target, delivery)
-      // Aborted because the daemon stops; this attempt does not count.
+      // Aborted because the daemon stops. This attempt does not count.
       if (result.status === 0 && this.#giveUp.signal.aborted) return
       // If the outcome cannot be stored, the delivery is sent again.
       again = clock.monotonic() + MAX_SLEEP_MS

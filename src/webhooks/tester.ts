@@ -7,7 +7,7 @@ import { requestHeaders } from './auth-headers.js'
 import { testPayload } from './payload.js'
 import { posterOver, type PostResult } from './http-post.js'
 
-/** Maximum concurrent and waiting tests; more are rejected. */
+/** Maximum concurrent and waiting tests. Further tests are rejected. */
 const CONCURRENCY = 16
 const MAX_WAITING = 64
 

@@ -1,13 +1,13 @@
 import type { Binding } from '../core/model/worker.js'
 import { BINDINGS } from './bindings/index.js'
-import { reject, type UploadIssue } from './upload/errors.js'
+import { reject, type UploadIssue } from './upload-errors.js'
 
 export interface InheritInput {
   /** As uploaded. */
   readonly bindings: readonly Binding[]
-  /** Types of bindings that are kept though the upload does not name them. */
+  /** Types of bindings that are retained although the upload does not name them. */
   readonly keep: readonly string[]
-  /** Bindings of the latest version, their secrets in the clear. */
+  /** Bindings of the latest version, with their secrets unencrypted. */
   readonly before: readonly Binding[]
   /** Returns the bindings of an older version that may be inherited by its id, or undefined. */
   readonly version?: ((id: string) => readonly Binding[] | undefined) | undefined
@@ -16,8 +16,8 @@ export interface InheritInput {
 }
 
 /**
- * The bindings that a version gets: those of the upload, in their order, with what they inherit in the place of `inherit`,
- * and then those that are kept. Throws UploadRefused.
+ * Returns the bindings of a version: the bindings of the upload, in their order and with inherited values in place of
+ * `inherit`, then the retained bindings. Throws UploadRefused.
  */
 export function resolveBindings({ bindings, keep, before, version, strict }: InheritInput): Binding[] {
   const issues: UploadIssue[] = []
@@ -43,8 +43,8 @@ export function resolveBindings({ bindings, keep, before, version, strict }: Inh
 }
 
 /**
- * Converts bindings of an unchecked document that have only a name and a type: if the previous version has a binding of
- * that name and type, they inherit it. Clients list the bindings that are to remain in this form.
+ * Converts bindings of an unchecked document that have only a name and a type. If the previous version has a binding of
+ * that name and type, the binding inherits it. Clients list retained bindings in this form.
  */
 export function withStanding(document: object, before: readonly Binding[]): object {
   const { bindings } = document as { bindings?: unknown }

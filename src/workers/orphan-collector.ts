@@ -32,7 +32,7 @@ export async function collectOrphans({ store, blobs, clock, olderThanMs }: Colle
   await endSessions(store, clock)
   const inUse = await assetsInUse(store, blobs)
   const named = new Set(inUse.blobs)
-  // All records of one moment: a blob that a later record takes over is named by one of them.
+  // All records of one moment. A blob that a later record takes over is named by one record of this moment.
   const records = [...store.records()]
   for (const [index, { value }] of records.entries()) {
     note(value, named)
@@ -44,8 +44,8 @@ export async function collectOrphans({ store, blobs, clock, olderThanMs }: Colle
 }
 
 /**
- * Returns what may be names of blobs in these values of records, and the blobs of all files of Workers. Rejects if a
- * list of files is missing.
+ * Returns possible names of blobs in these values of records, and the blobs of all files of Workers. Rejects if a list
+ * of files is missing.
  */
 export async function blobNames(store: Store, blobs: Blobs, values: readonly unknown[]): Promise<ReadonlySet<string>> {
   const named = new Set((await assetsInUse(store, blobs)).blobs)

@@ -5,15 +5,18 @@ interface Row {
   readonly script: string | undefined
 }
 
-/** What the routes of a zone say of a request. */
+/** Routes of a zone. */
 export interface RouteTable {
-  /** The Worker of the most specific route that fits; null: that route has none. Undefined: no route fits. */
+  /**
+   * Returns the Worker of the most specific matching route. Null if that route has no Worker. Undefined if no route
+   * matches.
+   */
   find(scheme: 'http' | 'https', host: string, path: string): string | null | undefined
 }
 
 const HOSTS = { one: 2, below: 1, suffix: 0 } as const
 
-/** Compiles routes; texts that are none are passed over. `host` is asked for in lower case, `path` without its query. */
+/** Compiles routes and skips invalid patterns. `host` must be in lower case, and `path` has no query. */
 export function routeTable(routes: Iterable<{ readonly pattern: string; readonly script?: string }>): RouteTable {
   const rows: Row[] = []
   for (const { pattern: text, script } of routes) {
@@ -29,7 +32,10 @@ export function routeTable(routes: Iterable<{ readonly pattern: string; readonly
   }
 }
 
-/** Below 0 where `a` is asked before `b`: the host counts first, a longer text before a shorter one. */
+/**
+ * Returns a number below 0 if `a` is checked before `b`. The host decides first, and a longer text is checked before a
+ * shorter one.
+ */
 function moreSpecific(a: RoutePattern, b: RoutePattern): number {
   return (
     HOSTS[b.hosts] - HOSTS[a.hosts] ||

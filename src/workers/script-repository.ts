@@ -1,4 +1,4 @@
-import type { Blobs } from '../core/blobs.js'
+import { BlobLost, type Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import { newId, newUuid } from '../core/ids.js'
 import {
@@ -16,10 +16,10 @@ import type { AuditEntry, Store, Stored, Write } from '../core/store.js'
 import { secretOf, type Vault } from '../core/vault.js'
 import { openBinding, sealBinding } from './secrets.js'
 
-/** A version that is to be stored: its modules are in the blobs already, its secrets are in the clear. */
+/** A version to be stored. Its modules are already in the blobs, and its secrets are unencrypted. */
 export type VersionDraft = Omit<StoredVersion, 'id' | 'script' | 'number' | 'created_on'>
 
-/** What a version changes of its script, besides adding itself. */
+/** Changes to the script of a version, in addition to the new version itself. */
 export type ScriptChange = Partial<
   Pick<StoredScript, 'migration_tag' | 'declarative' | 'logpush' | 'tags' | 'tail_consumers' | 'last_deployed_from'>
 > & { readonly observability?: StoredScript['observability'] | undefined }
@@ -31,7 +31,7 @@ export interface DeploymentNote {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** What goes with a change into the same batch. */
+/** Writes in the same batch as a change. */
 interface Alongside {
   readonly writes?: readonly Write[]
   /** The audit entry for the script, before (absent if it is new) and after. */
@@ -41,11 +41,11 @@ interface Alongside {
 export interface SaveVersion extends Alongside {
   readonly scope: Scope
   readonly name: string
-  /** The script as it was read; undefined: there must be none. */
+  /** The script as it was read. Undefined if the script must not exist. */
   readonly before: Stored<StoredScript> | undefined
   readonly draft: VersionDraft
   readonly change?: ScriptChange
-  /** Serves all requests from now on; without it the version is only kept. */
+  /** Deploys the version for all requests. Without it, the version is only stored. */
   readonly deploy?: DeploymentNote
 }
 
@@ -88,13 +88,13 @@ export class ScriptRepository {
     return this.#deps.store.get(WORKER_VERSIONS, scope, id)?.value
   }
 
-  /** The deployment in force. */
+  /** Returns the deployment in force. */
   readDeployment(scope: Scope, script: StoredScript): StoredDeployment | undefined {
     const [id] = script.deployments
     return id === undefined ? undefined : this.#deps.store.get(WORKER_DEPLOYMENTS, scope, id)?.value
   }
 
-  /** The bindings of a version with their secrets in the clear, for a draft or for what runs the script. */
+  /** Returns the bindings of a version with their secrets unencrypted, for a draft or for running the script. */
   openBindings(scope: Scope, { id, bindings }: StoredVersion): Binding[] {
     const aad = secretOf(WORKER_VERSIONS, scope, id)
     return bindings.map((binding) => openBinding(binding, (sealed) => this.#deps.vault.open(sealed, aad)))
@@ -103,11 +103,11 @@ export class ScriptRepository {
   /** Resolves with the bytes of a module. Rejects if they are lost. */
   async readModule({ name, blob }: StoredModule): Promise<Buffer> {
     const bytes = await this.#deps.blobs.get(blob)
-    if (!bytes) throw new Error(`the blob ${blob} of the module ${name} is missing; restore it from a backup`)
+    if (!bytes) throw new BlobLost(blob, 'missing', `the module ${name}`)
     return bytes
   }
 
-  /** Stores the bytes of modules, for a draft that is saved soon: what no version refers to is cleared away later. */
+  /** Stores the bytes of modules for a draft that is saved soon. Bytes that no version refers to are deleted later. */
   async putModules(
     files: readonly (Omit<StoredModule, 'blob' | 'size'> & { readonly bytes: Uint8Array })[],
   ): Promise<StoredModule[]> {
@@ -184,7 +184,7 @@ export class ScriptRepository {
     return { script, deployment }
   }
 
-  /** The writes that remove a script with its versions and deployments. */
+  /** Returns the writes that remove a script with its versions and deployments. */
   removal(scope: Scope, { value, version }: Stored<StoredScript>): Write[] {
     return [
       { kind: WORKER_SCRIPTS, scope, id: value.name, value: undefined, ifVersion: version },
@@ -198,7 +198,10 @@ export class ScriptRepository {
     return [...shares].sort((a, b) => b.percentage - a.percentage)[0]?.version_id
   }
 
-  /** Without the versions and deployments beyond those that are kept. `current`: the deployment that is about to be in force. */
+  /**
+   * Returns the script without versions and deployments beyond the retained number. `current` is the deployment that is
+   * about to be in force.
+   */
   #trimmed(scope: Scope, script: StoredScript, current: StoredDeployment | undefined): StoredScript {
     const { versions, deployments } = this.#deps.keep()
     const inForce = current ?? this.readDeployment(scope, script)
@@ -219,7 +222,7 @@ export class ScriptRepository {
   }
 }
 
-/** A script without versions. */
+/** Creates a script without versions. */
 export const newScript = (name: string, now: string): StoredScript => ({
   name,
   tag: newId(),
@@ -241,7 +244,7 @@ const deploymentOf = (
   note: DeploymentNote,
 ): StoredDeployment => ({ id: newUuid(), script, created_on, strategy: 'percentage', versions, ...note })
 
-/** Removes what a script had and has no longer. */
+/** Returns the writes that delete the records of parts that a script no longer has. */
 function gone(scope: Scope, before: StoredScript, after: StoredScript): Write[] {
   const versions = new Set(after.versions)
   const deployments = new Set(after.deployments)

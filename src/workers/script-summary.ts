@@ -1,6 +1,6 @@
 import type { ExportEntry, StoredScript, StoredVersion } from '../core/model/worker.js'
 
-/** A script as lists and uploads show it: what is true of it, and of the version given. */
+/** Returns a script as lists and uploads show it, with facts of the script and of the given version. */
 export function scriptResult(script: StoredScript, version: StoredVersion): Record<string, unknown> {
   const { placement } = version
   return {
@@ -32,10 +32,11 @@ export function scriptResult(script: StoredScript, version: StoredVersion): Reco
   }
 }
 
-/** Entries that are there, without those that only say what became of one. */
+/** Returns the entries that are not tombstones, each with its state. */
 export const liveExports = (exports: Readonly<Record<string, ExportEntry>>): Record<string, ExportEntry> =>
   Object.fromEntries(
-    Object.entries(exports).filter(
-      ([, { state = 'created' }]) => state === 'created' || state === 'expecting-transfer',
-    ),
+    Object.entries(exports).flatMap(([name, entry]) => {
+      const { state = 'created' } = entry
+      return state === 'created' || state === 'expecting-transfer' ? [[name, { ...entry, state }]] : []
+    }),
   )

@@ -5,22 +5,22 @@ import { BINDINGS } from './bindings/index.js'
 const NONE: readonly string[] = []
 const membersOf = ({ type }: Binding): readonly string[] => BINDINGS.get(type)?.secret ?? NONE
 
-/** The binding with each secret member that it has put through `change`. */
+/** Returns the binding after applying `change` to each secret member. */
 function mapped(binding: Binding, change: (value: unknown) => unknown): Binding {
   const secret = membersOf(binding).filter((member) => binding[member] !== undefined)
   if (secret.length === 0) return binding
   return { ...binding, ...Object.fromEntries(secret.map((member) => [member, change(binding[member])])) }
 }
 
-/** The stored form of a binding: its secret members are encrypted. */
+/** Returns the stored form of a binding, with its secret members encrypted. */
 export const sealBinding = (binding: Binding, seal: (text: string) => string): Binding =>
   mapped(binding, (value): Sealed => ({ sealed: seal(JSON.stringify(value)) }))
 
-/** The binding with its secrets in the clear. */
+/** Returns the binding with its secrets unencrypted. */
 export const openBinding = (binding: Binding, open: (sealed: string) => string): Binding =>
   mapped(binding, (value) => JSON.parse(open((value as Sealed).sealed)) as unknown)
 
-/** The binding as the API shows it: without its secrets. */
+/** Returns the binding as the API shows it, without its secrets. */
 export function bindingResponse(binding: Binding): Binding {
   const secret = membersOf(binding)
   if (secret.length === 0) return binding
@@ -29,5 +29,5 @@ export function bindingResponse(binding: Binding): Binding {
   ) as unknown as Binding
 }
 
-/** Whether a binding is one of a secret, as `GET .../secrets` lists them. */
+/** Returns whether a binding is a secret, as `GET .../secrets` lists them. */
 export const isSecret = (binding: Binding): boolean => membersOf(binding).length > 0

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 import { accepting, freePort, installed } from './ports.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 5)
-const SECONDS = 2
+const ROUNDS = Number(process.argv[2] ?? sized(5, 1))
+const SECONDS = sized(2, 0.2)
 const CONNECTIONS = 32
 const PAGE = `<!doctype html><title>Bench</title>${'<p>Some text of the page.</p>'.repeat(360)}`
 
@@ -21,7 +21,7 @@ try {
   servers.push({ name: 'edged', child: edged, samples: [], port: (await once(edged, 'message'))[0].port })
   if (installed('nginx')) servers.push(await nginx())
   else console.log('nginx: not installed')
-  for (const { port } of servers) await load(port, { connections: CONNECTIONS, seconds: 1, headers: [] })
+  for (const { port } of servers) await load(port, { connections: CONNECTIONS, seconds: SECONDS / 2, headers: [] })
   for (let round = 0; round < ROUNDS; round++)
     for (const { child, port, samples } of servers) {
       const before = cpuOf(child.pid)

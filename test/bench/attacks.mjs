@@ -1,9 +1,13 @@
-const SIZE = 6_000_000
+import { sized } from './measure.mjs'
+
+const SIZE = sized(6_000_000, 60_000)
+/** Size of the inputs in megabytes. */
+export const MEGABYTES = SIZE / 1e6
 const filled = (text, size = SIZE) => text.repeat(Math.ceil(size / text.length)).slice(0, size)
 
 /** Inputs of 6 MB that make careless tokenizers and converters hang, each as a thunk. */
 export const ATTACKS = {
-  '<b> x 1 M, then </x> x 750 k': () => filled('<b>', 3e6) + filled('</x>', 3e6),
+  '<b> x 1 M, then </x> x 750 k': () => filled('<b>', SIZE / 2) + filled('</x>', SIZE / 2),
   '2 M nested <b>': () => filled('<b>'),
   '<! x 3 M': () => filled('<!'),
   '< x 6 M': () => filled('<'),
@@ -15,7 +19,7 @@ export const ATTACKS = {
   '<!-- x 1.5 M': () => filled('<!--'),
   '</ x 3 M': () => filled('</'),
   '300 k attributes on one tag': () =>
-    `<a ${Array.from({ length: 300_000 }, (_, i) => `attribute${i}="v"`).join(' ')}>x</a>`,
+    `<a ${Array.from({ length: SIZE / 20 }, (_, i) => `attribute${i}="v"`).join(' ')}>x</a>`,
   '<script><!--<script> x 0.5 M': () => `<script>${filled('<!--<script>')}`,
   '<!-- and 6 M -': () => `<!--${filled('-')}`,
   '500 k nested <blockquote>': () => filled('<blockquote>'),
@@ -33,5 +37,6 @@ export const ATTACKS = {
   '3 M <em> and </b>': () => filled('<em>x</b>'),
   'a title of 6 MB': () => `<title>${filled('x"\\\n')}`,
   '100 k JSON-LD scripts': () => filled('<script type=application/ld+json>{"a":1}</script>'),
-  'nested lists and quotes, then text': () => filled('<ul><li><blockquote>', 2e6) + filled('text <br>', 4e6),
+  'nested lists and quotes, then text': () =>
+    filled('<ul><li><blockquote>', SIZE / 3) + filled('text <br>', (2 * SIZE) / 3),
 }

@@ -1,11 +1,12 @@
 // Hit ratio of the cache in memory beside LRU, on a Zipf trace that scans of one-time requests interrupt.
 import { LRUCache } from 'lru-cache'
-import { Body } from '../../dist/src/edge/cache/body.js'
-import { Entry } from '../../dist/src/edge/cache/entry.js'
-import { MemoryStore } from '../../dist/src/edge/cache/memory.js'
+import { Body } from '../../dist/src/edge/cache/entries/body.js'
+import { Entry } from '../../dist/src/edge/cache/entries/entry.js'
+import { MemoryStore } from '../../dist/src/edge/cache/entries/memory.js'
+import { sized } from './measure.mjs'
 
 const KEYS = 20_000
-const REQUESTS = 400_000
+const REQUESTS = sized(400_000, 40_000)
 const BODY = 4096
 /** Bytes for about a tenth of the keys. */
 const LIMIT = 2000 * (BODY + 1000)

@@ -10,13 +10,13 @@ import { hitRatios } from './cache-hit-ratio.mjs'
 import { edged, nginx, varnish } from './cache-servers.mjs'
 import { cpuOf } from './cpu-of.mjs'
 import { load } from './load.mjs'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 import { page } from './origin.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 3)
-const SECONDS = 2
+const ROUNDS = Number(process.argv[2] ?? sized(3, 1))
+const SECONDS = sized(2, 0.2)
 const CONNECTIONS = 32
-const CLIENTS = 1000
+const CLIENTS = sized(1000, 50)
 const MARKDOWN = 'Accept: text/markdown'
 /** nginx reads its files through the page cache of the kernel, Varnish has no files here. */
 const MEMORY = { memory: '256MB' }

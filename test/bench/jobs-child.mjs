@@ -1,7 +1,7 @@
 // One run of the jobs of log push in a process of its own: jobs-child.mjs fill FOLDER RECORDS, or
 // run FOLDER JOBS BYTES, or differ FOLDER JOBS BYTES; with `plain` behind them batches are not compressed.
 import { systemClock } from '../../dist/src/core/clock.js'
-import { holdHeap } from '../../dist/src/core/heap-size.js'
+import { holdHeap } from '../../dist/src/core/memory/heap-size.js'
 import { silentLog as log } from '../../dist/src/core/log.js'
 import { FILTER, OUTPUT, unlike } from './log-job.mjs'
 import { lines } from './log-records.mjs'

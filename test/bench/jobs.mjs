@@ -10,10 +10,10 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { csvOf, KEPT } from './log-job.mjs'
 import { lines } from './log-records.mjs'
-import { cpuSeconds, inChild, table } from './measure.mjs'
+import { cpuSeconds, inChild, sized, table } from './measure.mjs'
 
 const option = process.argv.indexOf('--records')
-const RECORDS = option < 0 ? 200_000 : Number(process.argv[option + 1])
+const RECORDS = option < 0 ? sized(200_000, 10_000) : Number(process.argv[option + 1])
 const MADE = 5000
 
 /** What a few lines of JavaScript do. */

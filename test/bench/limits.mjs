@@ -1,5 +1,5 @@
 // Rate limits: time for each request at a rule, and memory for a million keys.
-import { cpuSeconds, table } from './measure.mjs'
+import { cpuSeconds, sized, table } from './measure.mjs'
 const { contextOf, SCHEME, NO_LISTS } = await import('../../dist/src/expr/index.js')
 const { Limiter } = await import('../../dist/src/rules/limits/limiter.js')
 const { RuleLimit } = await import('../../dist/src/rules/limits/rule-limit.js')
@@ -29,7 +29,8 @@ const heap = () => {
 const address = (i) => 0x0a000000 + (Math.imul(i, 0x9e3779b1) >>> 8)
 const headers = (i) => new Map([['x-api-key', [`key-${i}-${'k'.repeat(100)}`]]])
 
-const KEYS = 1_000_000
+const KEYS = sized(1_000_000, 10_000)
+const HOT_ROUNDS = sized(500, 10)
 const CASES = [
   ['address', ['ip.src'], (i) => new Map([['ip.src', address(i)]])],
   [
@@ -51,7 +52,7 @@ for (const [what, characteristics, values] of CASES) {
   const judge = (context) => rule.judge(limiter, { context, follow: () => undefined }, true)
   for (const context of contexts) judge(context)
   const hot = await cpuSeconds(() => {
-    for (let round = 0; round < 500; round++) for (const context of contexts) judge(context)
+    for (let round = 0; round < HOT_ROUNDS; round++) for (const context of contexts) judge(context)
   })
 
   const before = heap()
@@ -71,7 +72,7 @@ for (const [what, characteristics, values] of CASES) {
   const held = heap() - before
   rows.push({
     'told apart by': what,
-    'ns a request, 1,000 keys': Math.round((hot * 1e9) / 500_000),
+    'ns a request, 1,000 keys': Math.round((hot * 1e9) / (HOT_ROUNDS * 1000)),
     'ns a request, new keys': Math.round((filled * 1e9) / KEYS),
     'keys held': many.keys,
     'MB for them': Math.round(held / 1e6),

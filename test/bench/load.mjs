@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { inChild } from './measure.mjs'
+import { inChild, SHORT } from './measure.mjs'
 import { installed } from './ports.mjs'
 
 const run = promisify(execFile)
 
-/** Who sends the requests: wrk where it is installed, because it is much faster than what it measures. */
-export const LOADER = installed('wrk') ? 'wrk' : 'node:net'
+/**
+ * Who sends the requests: wrk where it is installed, because it is much faster than what it measures. The short form takes
+ * parts of a second, which wrk does not.
+ */
+export const LOADER = installed('wrk') && !SHORT ? 'wrk' : 'node:net'
 
 /**
  * Keep-alive load on one URL of bench.test for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a

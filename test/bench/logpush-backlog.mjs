@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { job, daemon } from './logpush-edged.mjs'
-import { table } from './measure.mjs'
+import { sized, table } from './measure.mjs'
 
 const option = (name, fallback) =>
   process.argv.includes(name) ? Number(process.argv[process.argv.indexOf(name) + 1]) : fallback
-const MEGABYTES = option('--megabytes', 1024)
-const DOWN_MS = 8000
+const MEGABYTES = option('--megabytes', sized(1024, 16))
+const DOWN_MS = sized(8000, 500)
 const CHILD = fileURLToPath(new URL('./logpush-backlog-child.mjs', import.meta.url))
 
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))

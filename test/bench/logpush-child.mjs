@@ -42,7 +42,7 @@ const RUNS = {
 
   /** Jobs that have all records in their spool already. */
   async spool(input, folder, jobs, differ) {
-    const { holdHeap } = await import('../../dist/src/core/heap-size.js')
+    const { holdHeap } = await import('../../dist/src/core/memory/heap-size.js')
     // As the daemon does, before most is loaded.
     holdHeap()
     const { openSpools } = await import('../../dist/pipelines/logpush/spool/index.js')

@@ -9,11 +9,14 @@ import { join } from 'node:path'
 import { unlike } from './log-job.mjs'
 import { line } from './log-records.mjs'
 import { daemon, job } from './logpush-edged.mjs'
-import { table } from './measure.mjs'
+import { sized, table } from './measure.mjs'
 
 const option = (name, fallback) =>
   process.argv.includes(name) ? Number(process.argv[process.argv.indexOf(name) + 1]) : fallback
-const RECORDS = option('--records', 200_000)
+const RECORDS = option('--records', sized(200_000, 10_000))
+/** Share of the records that a run does not wait for. In the short form, the last batch would wait for its interval. */
+const LEFT = sized(0, 0.9)
+const BATCHES = sized({}, { max_upload_records: 1000 })
 const CHUNK = 2000
 
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
@@ -32,11 +35,12 @@ async function run(what, jobs, of = () => ({})) {
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out)
   const running = await daemon(folder, out)
-  for (let n = 0; n < jobs; n++) await running.post('/logpush/jobs', JSON.stringify({ ...job(out, n), ...of(n) }))
+  for (let n = 0; n < jobs; n++)
+    await running.post('/logpush/jobs', JSON.stringify({ ...job(out, n), ...BATCHES, ...of(n) }))
   const before = running.cpu()
   await ingest(running)
   const taken = running.cpu()
-  while ((await running.behind()) > 0) await new Promise((resolve) => setTimeout(resolve, 500))
+  while ((await running.behind()) > LEFT * RECORDS * jobs) await new Promise((resolve) => setTimeout(resolve, 500))
   const cpu = running.cpu()
   const row = {
     jobs: what,

@@ -25,18 +25,20 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 import { csvOf, FILTER, KEPT, OUTPUT } from './log-job.mjs'
 import { FIELDS, line } from './log-records.mjs'
 
 const option = (name, fallback) =>
   process.argv.includes(name) ? Number(process.argv[process.argv.indexOf(name) + 1]) : fallback
-const ROUNDS = option('--rounds', 3)
-const RECORDS = option('--records', 300_000)
+const ROUNDS = option('--rounds', sized(3, 1))
+const RECORDS = option('--records', sized(300_000, 5000))
 
 const MILLION = 1_000_000
+/** For the run that shows the peak of the memory. */
+const MANY = sized(MILLION, 10_000)
 /** For the receiver that is slow. */
-const FLOWN = option('--in-flight-records', 100_000)
+const FLOWN = option('--in-flight-records', sized(100_000, 5000))
 const BATCH = 1000
 const RECEIVER_MS = 200
 
@@ -75,11 +77,11 @@ function writePipeline(path, file, more = {}) {
   )
 }
 
-/** At least a million records: the input by several names. */
-async function million() {
-  const names = Array.from({ length: Math.ceil(MILLION / RECORDS) }, (_, n) => join(folder, `million-${n}.ndjson`))
+/** Many records: the input by several names. */
+async function many() {
+  const names = Array.from({ length: Math.ceil(MANY / RECORDS) }, (_, n) => join(folder, `many-${n}.ndjson`))
   for (const name of names) linkSync(input, name)
-  const file = join(folder, 'million.yaml')
+  const file = join(folder, 'many.yaml')
   writePipeline(file, names)
   rmSync(out, { recursive: true, force: true })
   const { cpu, rss } = await ours('run', file)
@@ -272,7 +274,7 @@ try {
   for (const name of Object.keys(PEERS))
     if (name in RUNS) console.log(`edged run costs ${times('edged run', name)} ${name}`)
 
-  const whole = await million()
+  const whole = await many()
   console.log(
     `${whole.records} records through edged run: ${whole.perMillion.toFixed(2)} CPU s per million, peak RSS ${whole.rss.toFixed(0)} MB`,
   )

@@ -42,7 +42,7 @@ export const CONVERTERS = {
 
   async 'kreuzberg (Rust)'() {
     const { default: kreuzberg } = await import('@kreuzberg/html-to-markdown-node')
-    return (html) => kreuzberg.convert(html)
+    return (html) => kreuzberg.convert(html).content
   },
 
   async turndown() {

@@ -1,9 +1,9 @@
-import { ATTACKS } from './attacks.mjs'
+import { ATTACKS, MEGABYTES } from './attacks.mjs'
 import { CONVERTERS } from './markdown-converters.mjs'
-import { inChild, table } from './measure.mjs'
+import { inChild, SHORT, sized, table } from './measure.mjs'
 import { corpora, largestPage, readPages } from './pages.mjs'
 
-const ROUNDS = 3
+const ROUNDS = sized(3, 1)
 const SLOW = new Set(['turndown', 'rehype-remark'])
 
 async function speed() {
@@ -23,7 +23,7 @@ async function speedOn(folder) {
   for (let round = 0; round < ROUNDS; round++) {
     for (const name of found.keys()) {
       if (round > 0 && SLOW.has(name)) continue
-      const result = await inChild('./markdown-child.mjs', [name, SLOW.has(name) ? '1' : '5', folder])
+      const result = await inChild('./markdown-child.mjs', [name, SHORT || SLOW.has(name) ? '1' : '5', folder])
       if (result.best !== undefined) found.get(name).push(result.best)
       output.set(name, result)
       if (result.failed !== undefined) trouble.set(name, result.failed)
@@ -53,7 +53,7 @@ async function latency() {
 }
 
 async function attacks() {
-  console.log('\n6 MB attack inputs, milliseconds of wall time, each in a process of its own\n')
+  console.log(`\n${MEGABYTES} MB attack inputs, milliseconds of wall time, each in a process of its own\n`)
   const rows = []
   for (const name of Object.keys(ATTACKS)) {
     const { whole, chunks, memory, failed } = await inChild('./attack-child.mjs', [name], { execArgv: ['--expose-gc'] })

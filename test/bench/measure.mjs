@@ -1,6 +1,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
+/** Whether the benchmark only has to work: `npm run bench -- NAME --short`. Its figures mean nothing then. */
+export const SHORT = process.env.EDGED_BENCH_SHORT === '1'
+
+/** The amount of work of a benchmark: `full`, or `short` in the short form. */
+export const sized = (full, short) => (SHORT ? short : full)
+
 /** CPU seconds (user and system, all threads) that `work` takes. */
 export async function cpuSeconds(work) {
   const before = process.cpuUsage()

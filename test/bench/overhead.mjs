@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { load, LOADER } from './load.mjs'
-import { table } from './measure.mjs'
+import { sized, table } from './measure.mjs'
 import { startOrigin } from './origin.mjs'
 import { startEdged } from './proxies.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 16)
-const WARM_UP_ROUNDS = 2
-const SECONDS = 1
+const ROUNDS = Number(process.argv[2] ?? sized(16, 1))
+const WARM_UP_ROUNDS = sized(2, 0)
+const SECONDS = sized(1, 0.2)
 const CONNECTIONS = 32
 const SCRAPE_MS = 1000
 /** Until a reload is in force, and until buffered lines are written. */
@@ -103,8 +103,8 @@ function threadsCpu() {
 
 /** Microseconds to count one finished request by zone: in a loop, since the daemon cannot leave it out. */
 async function countingMicroseconds() {
-  const { ZoneMetrics } = await import('../../dist/src/edge/zone-metrics.js')
-  const { openMetrics } = await import('../../dist/src/core/metrics.js')
+  const { ZoneMetrics } = await import('../../dist/src/edge/serve/zone-metrics.js')
+  const { openMetrics } = await import('../../dist/src/core/metrics/metrics.js')
   const metrics = new ZoneMetrics(openMetrics({ process: false }))
   const sentHeaders = ['Date', 'x', 'Cache-Control', 'x', 'Content-Type', 'text/html; charset=utf-8', 'Vary', 'accept']
   const exchange = { zone: { name: 'bench.test' }, status: 200, bytes: 10_000, cacheStatus: 'DYNAMIC', sentHeaders }

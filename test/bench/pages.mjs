@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
+import { sized } from './measure.mjs'
 
 const SAMPLE = fileURLToPath(new URL('../../demo/site', import.meta.url))
 
@@ -9,7 +10,7 @@ const SAMPLE = fileURLToPath(new URL('../../demo/site', import.meta.url))
 export const corpora = () => (process.env.EDGED_CORPUS ?? SAMPLE).split(delimiter)
 
 /** Returns the pages (`.html`, `.html.gz`) of a folder; those of the sample site repeated to a useful size. */
-export function readPages(folder = corpora()[0], repeats = folder === SAMPLE ? 50 : 1) {
+export function readPages(folder = corpora()[0], repeats = folder === SAMPLE ? sized(50, 10) : 1) {
   return readdirSync(folder)
     .filter((file) => /\.html(?:\.gz)?$/.test(file))
     .sort()

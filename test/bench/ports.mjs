@@ -12,6 +12,16 @@ export function installed(name) {
   }
 }
 
+/** Whether a package of test/bench/package.json is there. */
+export function hasPackage(name) {
+  try {
+    import.meta.resolve(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** A port that nobody listens on at the moment. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')

@@ -3,15 +3,16 @@ import { execFile } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { cpuOf } from './cpu-of.mjs'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 import { installed } from './ports.mjs'
 import { PROXIES, startEdged } from './proxies.mjs'
 
 const run = promisify(execFile)
-const ROUNDS = 3
-const SECONDS = 2
+const ROUNDS = sized(3, 1)
+/** Whole seconds: openssl takes no others. */
+const SECONDS = sized(2, 1)
 /** Each process compiles its own hot code: two processes need twice the requests of one. */
-const WARM_UP_ROUNDS = 2
+const WARM_UP_ROUNDS = sized(2, 0)
 /** CPU per request of two processes, as a multiple of one. With two cores, requests per second would show the load generator. */
 const MAX_RATIO = 1.1
 const TWO = 'edged, 2 processes'

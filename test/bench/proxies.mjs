@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { accepting, freePort, installed } from './ports.mjs'
+import { accepting, freePort, hasPackage, installed } from './ports.mjs'
 
 export const PROXIES = {
   edged: async (origin, folder) => await startEdged(origin, folder),
@@ -26,7 +26,8 @@ export const PROXIES = {
 
   'undici dispatch on node:http, bare': async (origin) => await forked('./undici-child.mjs', origin),
 
-  'http-proxy': async (origin) => await forked('./http-proxy-child.mjs', origin),
+  'http-proxy': async (origin) =>
+    hasPackage('http-proxy') ? await forked('./http-proxy-child.mjs', origin) : undefined,
 
   async nginx(origin, folder) {
     if (!installed('nginx')) return undefined

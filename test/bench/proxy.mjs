@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 import { protocols } from './protocols.mjs'
 import { startOrigin } from './origin.mjs'
 import { PROXIES } from './proxies.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 5)
-const SECONDS = 2
+const ROUNDS = Number(process.argv[2] ?? sized(5, 1))
+const SECONDS = sized(2, 0.2)
 const CONNECTIONS = 32
 const MARKDOWN = 'Accept: text/markdown, text/html, */*'
 

@@ -4,11 +4,11 @@
 //   npm run bench -- records [--rounds 5] [--records 20000]
 import { BatchText, compileFilter, compileFormat, sampler, Scanner } from '../../dist/pipelines/records/index.js'
 import { dataset, FIELDS, HOSTS, lines } from './log-records.mjs'
-import { cpuSeconds, median, table } from './measure.mjs'
+import { cpuSeconds, median, sized, table } from './measure.mjs'
 
 const option = (name, fallback) => Number(process.argv[process.argv.indexOf(name) + 1] || fallback)
-const ROUNDS = process.argv.includes('--rounds') ? option('--rounds') : 5
-const RECORDS = process.argv.includes('--records') ? option('--records') : 20_000
+const ROUNDS = process.argv.includes('--rounds') ? option('--rounds') : sized(5, 1)
+const RECORDS = process.argv.includes('--records') ? option('--records') : sized(20_000, 2000)
 
 const KEPT = new Set(HOSTS.slice(0, 2))
 

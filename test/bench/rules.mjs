@@ -2,15 +2,16 @@
 // filters, and in two npm expression engines; loading; patterns made to hurt. One process, engines in turn.
 //
 //   npm run bench -- rules [--rounds 5]
-import { Environment } from '@marcbachmann/cel-js'
-import { compileExpression } from 'filtrex'
 import { compile, Getters, parse, parseIp, RuleIndex, indexedRule, SCHEME } from '../../dist/src/expr/index.js'
 import { parseRegex } from '../../dist/src/expr/regex/index.js'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
+import { hasPackage } from './ports.mjs'
 import { requests, rules } from './rules-set.mjs'
 
-const ROUNDS = process.argv.includes('--rounds') ? Number(process.argv[process.argv.indexOf('--rounds') + 1]) : 5
-const SLICE_MS = 200
+const ROUNDS = process.argv.includes('--rounds')
+  ? Number(process.argv[process.argv.indexOf('--rounds') + 1])
+  : sized(5, 1)
+const SLICE_MS = sized(200, 20)
 
 const inNetwork = (ip, network) => {
   const [base, bits] = network.split('/')
@@ -45,7 +46,8 @@ function linear(set) {
   }
 }
 
-function cel(set) {
+async function cel(set) {
+  const { Environment } = await import('@marcbachmann/cel-js')
   const environment = new Environment({ unlistedVariablesAreDyn: true })
   environment.registerFunction('inNetworks(string, list<string>): bool', (ip, list) =>
     list.some((n) => inNetwork(ip, n)),
@@ -54,7 +56,8 @@ function cel(set) {
   return (request) => programs.flatMap((program, rule) => (program(request) ? [rule] : []))
 }
 
-function filtrex(set) {
+async function filtrex(set) {
+  const { compileExpression } = await import('filtrex')
   const extraFunctions = {
     startsWith: (text, start) => text.startsWith(start),
     contains: (text, part) => text.includes(part),
@@ -70,18 +73,23 @@ function slice(run) {
   const start = performance.now()
   const before = process.cpuUsage()
   let count = 0
-  while (performance.now() - start < SLICE_MS) {
+  do {
     for (const request of requests) run(request)
     count += requests.length
-  }
+  } while (performance.now() - start < SLICE_MS)
   const { user, system } = process.cpuUsage(before)
   return ((user + system) * 1000) / count
 }
 
+const PEERS = Object.entries({ 'cel-js': ['@marcbachmann/cel-js', cel], filtrex: ['filtrex', filtrex] }).filter(
+  ([name, [module]]) => hasPackage(module) || console.log(`${name}: not installed`),
+)
+
 const rows = []
 for (const size of [10, 100, 1000]) {
   const set = rules(size)
-  const engines = { indexed: indexed(set), linear: linear(set), 'cel-js': cel(set), filtrex: filtrex(set) }
+  const engines = { indexed: indexed(set), linear: linear(set) }
+  for (const [name, [, load]] of PEERS) engines[name] = await load(set)
   for (const request of requests) {
     const responses = Object.entries(engines).map(([name, run]) => [name, run(request).join()])
     const different = responses.find(([, response]) => response !== responses[0][1])

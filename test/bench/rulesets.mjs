@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 
-const RULES = 1000
-const ROUNDS = 10
+const RULES = sized(1000, 100)
+const ROUNDS = sized(10, 1)
 const TOKEN = 'bench-token-with-every-permission'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
@@ -115,7 +115,7 @@ try {
     const rules = (round) => Array.from({ length: RULES }, (_, i) => rule(i + round * RULES))
     const puts = []
     for (let round = 0; round < ROUNDS; round++) puts.push(await send('PUT', path, { rules: rules(round) }))
-    note(kind, 'PUT of 1,000 rules', puts)
+    note(kind, `PUT of ${RULES} rules`, puts)
     const { result } = JSON.parse(puts.at(-1).answer)
     const patches = []
     for (let round = 0; round < ROUNDS; round++) {

@@ -5,7 +5,7 @@ import { startLogpush } from '../../dist/pipelines/logpush/job-manager.js'
 import { readConfig } from '../../dist/src/config/load.js'
 import { systemClock } from '../../dist/src/core/clock.js'
 import { silentLog as log } from '../../dist/src/core/log.js'
-import { openMetrics } from '../../dist/src/core/metrics.js'
+import { openMetrics } from '../../dist/src/core/metrics/metrics.js'
 import { LOGPUSH_JOBS } from '../../dist/src/core/model/logpush-job.js'
 import { openStore } from '../../dist/src/store/index.js'
 

@@ -1,5 +1,7 @@
-// npm run bench -- NAME [options]: one benchmark. Builds nothing itself: `npm run bench` has built the product before.
-import { execFileSync } from 'node:child_process'
+// npm run bench -- NAME [--short] [options]: one benchmark. `all` runs one after the other. In the short form they only show
+// that they work. Builds nothing itself: `npm run bench` has built the product before.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -26,9 +28,17 @@ const BENCHMARKS = {
   workers: 'a hello Worker beside workerd alone and miniflare; uploads; start and memory of 1, 100, 300 scripts',
 }
 
-const [name = '', ...options] = process.argv.slice(2)
-if (!(name in BENCHMARKS)) {
-  for (const [known, about] of Object.entries(BENCHMARKS))
+/** A benchmark of `all` that takes longer in the short form has failed. */
+const SHORT_LIMIT_MS = 60_000
+
+const given = process.argv.slice(2)
+const [name = '', ...options] = given.filter((each) => each !== '--short')
+if (given.includes('--short')) process.env.EDGED_BENCH_SHORT = '1'
+if (name !== 'all' && !(name in BENCHMARKS)) {
+  for (const [known, about] of Object.entries({
+    ...BENCHMARKS,
+    all: 'each of them, or those that are named, one after the other',
+  }))
     console.error(`npm run bench -- ${known.padEnd(10)} ${about}`)
   process.exit(name === '' ? 0 : 2)
 }
@@ -36,7 +46,63 @@ if (!(name in BENCHMARKS)) {
 const here = fileURLToPath(new URL('.', import.meta.url))
 if (!existsSync(`${here}node_modules`)) {
   console.error('installing the peers (test/bench/package.json) ...')
-  execFileSync('npm', ['install', '--no-package-lock'], { cwd: here, stdio: ['ignore', 'ignore', 'inherit'] })
+  try {
+    execFileSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund'], {
+      cwd: here,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+  } catch {
+    console.error('npm cannot install the peers: their rows are left out')
+  }
 }
-process.argv.splice(2, process.argv.length, ...options)
-await import(`.//${name}.mjs`)
+if (name === 'all')
+  await runAll(Object.keys(BENCHMARKS).filter((each) => options.length === 0 || options.includes(each)))
+else {
+  process.argv.splice(2, process.argv.length, ...options)
+  await import(`./${name}.mjs`)
+}
+
+/** Fails if one of the benchmarks throws or prints no figures, twice: a busy machine may give a server no CPU time at all. */
+async function runAll(names) {
+  const failures = []
+  for (const each of names) {
+    console.log(`\n== ${each}`)
+    const began = performance.now()
+    const first = await failureOf(each)
+    if (first !== undefined) console.error(`${each}: ${first}; once more`)
+    const failure = first && (await failureOf(each))
+    console.log(`(${each}: ${((performance.now() - began) / 1000).toFixed(1)} s)`)
+    if (failure !== undefined) failures.push(`${each}: ${failure}`)
+  }
+  if (failures.length === 0) return
+  console.error(`\nfailed:\n${failures.join('\n')}`)
+  process.exitCode = 1
+}
+
+/** Runs a benchmark in a process of its own. Returns what is wrong with it. */
+async function failureOf(benchmark) {
+  // The processes that it starts end with it.
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), benchmark], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  })
+  let text = ''
+  child.stdout.on('data', (chunk) => {
+    text += chunk
+    process.stdout.write(chunk)
+  })
+  let isLate = false
+  const end = () => process.kill(-Number(child.pid), 'SIGKILL')
+  const timer = process.env.EDGED_BENCH_SHORT === '1' && setTimeout(() => end((isLate = true)), SHORT_LIMIT_MS)
+  const [code, signal] = await once(child, 'close')
+  clearTimeout(timer)
+  if (isLate) return `not finished after ${SHORT_LIMIT_MS / 1000} s`
+  if (code !== 0) return `ended with ${code ?? signal}`
+  return figuresMissing(text)
+}
+
+function figuresMissing(text) {
+  const wrong = /^.*\b(?:NaN|Infinity|undefined)\b.*$/m.exec(text)
+  if (wrong) return `no figure in: ${wrong[0]}`
+  return /(?<![\w.])\d/.test(text) || text.includes('not installed') ? undefined : 'no figures'
+}

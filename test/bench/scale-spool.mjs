@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { cpuOf } from './cpu-of.mjs'
 import { OUTPUT } from './log-job.mjs'
 import { line } from './log-records.mjs'
-import { table } from './measure.mjs'
+import { sized, table } from './measure.mjs'
 
 const { natsCluster, natsServer, NO_NATS } = await import('../helpers/nats.ts')
 const { ZONE } = await import('../e2e/daemon.ts')
@@ -14,7 +14,7 @@ const RECORDS_PER_REQUEST = 2000
 /** A batch of the job. So no record waits for the interval of the job. */
 const REQUESTS_PER_BATCH = 5
 const CLIENTS = 4
-const SECONDS = 6
+const SECONDS = sized(6, 0.5)
 
 export async function spoolScale(owner, folder, start) {
   const rows = [await measured(owner, folder, start, 'embedded', [], undefined)]

@@ -12,13 +12,13 @@ import { BatchText, compileFilter, compileFormat } from '../../dist/pipelines/re
 import { systemClock } from '../../dist/src/core/clock.js'
 import { silentLog } from '../../dist/src/core/log.js'
 import { dataset, FIELDS, HOSTS, lines } from './log-records.mjs'
-import { cpuSeconds, table } from './measure.mjs'
+import { cpuSeconds, sized, table } from './measure.mjs'
 
 const option = (name, fallback) =>
   process.argv.includes(name) ? Number(process.argv[process.argv.indexOf(name) + 1]) : fallback
-const RECORDS = option('--records', 100_000)
-const MEGABYTES = option('--megabytes', 1024)
-const MADE = 10_000
+const RECORDS = option('--records', sized(100_000, 5000))
+const MEGABYTES = option('--megabytes', sized(1024, 32))
+const MADE = sized(10_000, 5000)
 const ZONE = { type: 'zone', id: '9f1839b6152d298aca64c4e906b6d074' }
 const COMMIT_BYTES = 256 * 1024
 

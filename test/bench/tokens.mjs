@@ -1,25 +1,32 @@
 // The estimate of `x-markdown-tokens` (four bytes each) against tokenizers of language models, over the Markdown of
 // the pages in EDGED_CORPUS.
-import { encode as cl100k } from 'gpt-tokenizer/encoding/cl100k_base'
-import { encode as o200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { convert } from '../../dist/pipelines/markdown/index.js'
 import { table } from './measure.mjs'
 import { corpora, readPages } from './pages.mjs'
+import { hasPackage } from './ports.mjs'
 
 const BYTES_PER_TOKEN = 4
-const TOKENIZERS = { o200k_base: o200k, cl100k_base: cl100k }
+const TOKENIZERS = ['o200k_base', 'cl100k_base']
 /** Text such as `<|endoftext|>` counts like any other. */
 const OPTIONS = { disallowedSpecial: new Set() }
 
 const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]
 const percent = (value) => `${value < 0 ? '' : '+'}${(value * 100).toFixed(1)} %`
 
+if (!hasPackage('gpt-tokenizer')) {
+  console.log('gpt-tokenizer: not installed')
+  process.exit()
+}
+const encoders = await Promise.all(
+  TOKENIZERS.map(async (name) => [name, (await import(`gpt-tokenizer/encoding/${name}`)).encode]),
+)
+
 for (const folder of corpora()) {
   const texts = readPages(folder, 1).map(({ bytes }) => convert(bytes))
   const pages = texts.filter((text) => text !== '')
   console.log(`\n${folder}: ${pages.length} pages; error of the estimate (above 0: too high)\n`)
   table(
-    Object.entries(TOKENIZERS).map(([tokenizer, encode]) => {
+    encoders.map(([tokenizer, encode]) => {
       const counts = pages.map((text) => ({ bytes: Buffer.byteLength(text), tokens: encode(text, OPTIONS).length }))
       const errors = counts.map(({ bytes, tokens }) => Math.ceil(bytes / BYTES_PER_TOKEN) / tokens - 1)
       errors.sort((a, b) => a - b)

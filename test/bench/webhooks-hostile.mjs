@@ -6,10 +6,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { median } from './measure.mjs'
+import { median, sized } from './measure.mjs'
 import { benchSender } from './webhooks-sender.mjs'
 
-const SECONDS = Number(process.argv[2] ?? 30)
+const SECONDS = Number(process.argv[2] ?? sized(30, 2))
 const HEALTHY = 50
 const HOSTILE = ['flood', 'trickle', 'hang', 'reset']
 

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from './ports.mjs'
-import { inChild, median, table } from './measure.mjs'
+import { freePort, hasPackage } from './ports.mjs'
+import { inChild, median, sized, table } from './measure.mjs'
 
-const COUNT = Number(process.argv[2] ?? 20_000)
-const ROUNDS = Number(process.argv[3] ?? 3)
+const COUNT = Number(process.argv[2] ?? sized(20_000, 200))
+const ROUNDS = Number(process.argv[3] ?? sized(3, 1))
 const WEBHOOKS = 16
 const CLIENTS = 64
 
@@ -27,12 +27,17 @@ const installed = await Promise.race([
   new Promise((done) => setTimeout(done, 1000, true)),
 ])
 
+const isCompared = installed && hasPackage('bullmq') && hasPackage('got')
+if (!isCompared) console.log(`${installed ? 'BullMQ and got' : 'redis-server'}: not installed`)
+
 const args = [port, COUNT, WEBHOOKS, CLIENTS].map(String)
 const env = { ...process.env, REDIS_PID: String(redis.pid) }
 const RUNS = {
   'edged, embedded': () => inChild('./webhooks-edged.mjs', ['embedded', ...args]),
   ...(installed && {
     'edged, Redis': () => inChild('./webhooks-edged.mjs', [`redis://127.0.0.1:${redisPort}/1`, ...args], { env }),
+  }),
+  ...(isCompared && {
     'BullMQ + got': () => inChild('./webhooks-bullmq.mjs', [String(redisPort), ...args], { env }),
   }),
 }
@@ -58,7 +63,7 @@ table(
     'deliveries/s': of(name, 'each'),
   })),
 )
-if (installed) {
+if (isCompared) {
   const ratio = (name) => (of(name, 'deliveries') / of('BullMQ + got', 'deliveries')).toFixed(2)
   const accepts = (name) => (of(name, 'acceptAllCpu') / of('BullMQ + got', 'acceptAllCpu')).toFixed(2)
   console.log(

@@ -8,15 +8,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findWorkerd } from '../../dist/src/workers/runtime/binary.js'
 import { load, LOADER } from './load.mjs'
-import { median, table } from './measure.mjs'
+import { median, sized, table } from './measure.mjs'
 import { accepting, freePort } from './ports.mjs'
 import { runtimeProcesses, startWorkersDaemon } from './workers-daemon.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? 3)
-const SECONDS = 2
+const ROUNDS = Number(process.argv[2] ?? sized(3, 1))
+const SECONDS = sized(2, 0.2)
 const CONNECTIONS = 16
 const MAX_SECONDS = 230
-const UPLOADS = 15
+const UPLOADS = sized(15, 2)
+const SCRIPTS = sized([1, 100, 300], [1, 3])
 const CONCURRENT_UPLOADS = 32
 /** More scripts are not uploaded after this time. */
 const MAX_UPLOAD_SECONDS = 150
@@ -76,7 +77,7 @@ async function throughput() {
   } else console.log('miniflare: not installed (npm install --prefix test/peers)')
   for (const server of servers) {
     server.samples = []
-    await load(server.port, { connections: CONNECTIONS, seconds: 1, headers: [] })
+    await load(server.port, { connections: CONNECTIONS, seconds: SECONDS / 2, headers: [] })
   }
   for (let round = 0; round < ROUNDS; round++)
     for (const { port, samples } of servers)
@@ -135,7 +136,7 @@ async function scripts() {
   const rows = []
   let daemon = await startWorkersDaemon(folder)
   let uploaded = 1
-  for (const count of [1, 100, 300]) {
+  for (const count of SCRIPTS) {
     if (performance.now() > MAX_UPLOAD_SECONDS * 1000) {
       console.log(`${count} scripts: left out, because this machine is too slow or too busy`)
       break

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { topOf, topText } from '../../src/commands/top-view.js'
-import type { DaemonStatus } from '../../src/daemon/status.js'
+import type { DaemonStatus } from '../../src/daemon/state/status.js'
 
 const METRICS = `
 edged_pipeline_records_read_total{pipeline="web"} 10
@@ -25,6 +25,26 @@ t.test('records that were lost are shown for pipelines and for the spool', async
   t.match(text, /^JOB OR PIPELINE +READ +DELIVERED +DROPPED +LOSSES +LOST +LAG +SECONDS$/m)
   t.match(text, /^pipeline web +10 +0 +2 +3 +40 +0 +0$/m)
   t.match(text, /^log spool: 9 records lost \(limit 7, damage 2\)$/m)
+})
+
+t.test('an origin that nobody asked is unknown, and a zone without one has none', async (t) => {
+  const lines = [
+    'edged_origin_up{zone="a",origin="http://a"} 1',
+    'edged_origin_asked{zone="a",origin="http://a"} 1',
+    'edged_origin_up{zone="b",origin="http://b"} 1',
+    'edged_origin_asked{zone="b",origin="http://b"} 0',
+    'edged_origin_up{zone="c",origin="http://c"} 0',
+    'edged_origin_up{zone="d",origin=""} 1',
+  ]
+  const top = topOf(status, lines.join('\n'), 0)
+  t.match(top.origins, [
+    { zone: 'a', state: 'up', up: true },
+    { zone: 'b', state: 'unknown', up: null },
+    { zone: 'c', state: 'down', up: false },
+    { zone: 'd', state: 'none', up: null },
+  ])
+  t.match(topText(top), /^http:\/\/b +unknown \(not asked yet\) +0 +b$/m)
+  t.match(topText(top), /^- +none +0 +d$/m)
 })
 
 t.test('a spool without losses is not mentioned', async (t) => {

@@ -13,7 +13,7 @@ import { RENAMED } from '../../src/config/renamed.js'
 import { ConfigFile } from '../../src/config/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
-import { destinationChecks } from '../../src/daemon/destinations.js'
+import { destinationChecks } from '../../src/daemon/pipelines/destinations.js'
 import { ACCOUNT, faults, zone, ZONE } from './setup.js'
 
 t.test('an empty file is rejected', async (t) => {
@@ -189,6 +189,7 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   ['too long a prefix', 'proxy: { trusted_proxies: [10.0.0.0/33] }', /proxy.trusted_proxies.0 must be a CIDR/],
   ['two prefixes', 'proxy: { trusted_proxies: [10.0.0.0/8/8] }', /proxy.trusted_proxies.0 must be a CIDR/],
   ['a short address', 'proxy: { trusted_proxies: [10.1/8] }', /proxy.trusted_proxies.0 must be a CIDR/],
+  ['no CIDR', 'control: { trusted_proxies: [nobody] }', /control.trusted_proxies.0 must be a CIDR/],
   ['a list where an object belongs', 'proxy: []', /^f.yaml:1:1: proxy must be an object, but is an array/],
   [
     'a short token',
@@ -212,6 +213,7 @@ t.test('an issue of one zone does not hide those of other zones, which keep thei
   const text = `${zone()}    orign: x\n  - { id: ${ZONE}, account: ${ZONE}, name: '*.b.test', origin: demo, hostnames: [c.test] }\n  - { id: ${ACCOUNT}, account: ${ACCOUNT}, name: d.test, origin: demo, hostnames: [c.test] }`
   t.strictSame(faults(text), [
     'f.yaml:7:5: zones.0.orign is not a known member, did you mean origin',
+    `f.yaml:8:45: zones.1.account names no entry of accounts: ${ZONE}; add it there, or use ${ACCOUNT}`,
     'f.yaml:8:88: zones.1.name is not a host name: *.b.test; wildcards belong in hostnames',
     'f.yaml:9:128: zones.2.hostnames.0 c.test belongs to zone *.b.test already',
   ])
@@ -221,6 +223,29 @@ t.test('an issue of one zone does not hide those of other zones, which keep thei
     /zones.1.name/,
     /zones.2.hostnames.0/,
   ])
+})
+
+t.test('an unknown account or zone does not hide behind other issues', async (t) => {
+  const other = 'e'.repeat(32)
+  const pipeline = (source: string) =>
+    `  - { source: { ${source} }, dataset: http_requests, destination_conf: 'file:out' }\n`
+  const text = `${zone().replace(`account: ${ACCOUNT}`, `account: ${other}`)}    orign: x
+pipelines:
+${pipeline(`zone: ${ZONE}`)}${pipeline(`zone: ${other}`)}${pipeline(`account: ${other}`)}`
+  const found = faults(text)
+  t.equal(found.length, 4, found.join('\n'))
+  for (const part of ['zones.0.account names no', 'zones.0.orign', 'pipelines.1.source.zone', 'pipelines.2.source.acc'])
+    t.ok(
+      found.some((line) => line.includes(part)),
+      part,
+    )
+  // The account of a zone can be the one whose id is wrong.
+  t.strictSame(
+    faults(text.replace(`accounts: [{ id: ${ACCOUNT}`, 'accounts: [{ id: short')).filter((line) =>
+      /names no/.test(line),
+    ),
+    [],
+  )
 })
 
 t.test('the limit of cached files is a number of bytes, and has a default', async (t) => {

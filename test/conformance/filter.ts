@@ -24,6 +24,7 @@ import {
   type Lists,
   type Type,
   type Value,
+  UNLIMITED,
 } from '../../src/expr/index.js'
 import { lower } from '../../src/expr/functions/text.js'
 import type { Case, Suite } from './suite.js'
@@ -209,7 +210,7 @@ function* casesOf(document: Document): Generator<Case> {
 const DERIVED: Record<string, (from: Record<string, string>) => unknown> = {
   'http.request.uri.path.extension': ({ path = '' }) => pathExtension(path),
   'http.response.content_type.media_type': (from) => mediaType(from['content-type'] ?? ''),
-  'http.request.accepted_languages': (from) => acceptedLanguages(from['accept-language'] ?? ''),
+  'http.request.accepted_languages': (from) => acceptedLanguages(from['accept-language'] ?? '', UNLIMITED),
 }
 
 function functionCase(expr: string, json: ContextJson, expect: ValueJson): Pick<Case, 'expected' | 'got'> {

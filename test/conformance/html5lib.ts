@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Content } from '../../pipelines/markdown/names.js'
-import { HtmlTokenizer } from '../../pipelines/markdown/tokenizer.js'
+import type { Content } from '../../pipelines/markdown/text/names.js'
+import { HtmlTokenizer } from '../../pipelines/markdown/html/tokenizer.js'
 import type { Case, Suite } from './suite.js'
 
 /** A token as the html5lib files write it. */
@@ -86,10 +86,21 @@ function* casesOf(file: string, test: Test): Generator<Case> {
   }
 }
 
+const VARIABLE = 'EDGED_HTML5LIB'
+
+/** Returns the folder with the `.test` files of the tokenizer; undefined if the environment does not name one. */
+export function html5libFolder(): string | undefined {
+  const named = process.env[VARIABLE]
+  if (named === undefined || named === '') return undefined
+  const inner = join(named, 'tokenizer')
+  return existsSync(inner) ? inner : named
+}
+
 /** The tokenizer cases of html5lib-tests, each read whole and in pieces of one character. */
 export const html5lib: Suite = {
   name: 'html5lib',
-  fixture: 'html5lib',
+  folder: () => html5libFolder(),
+  missing: `set ${VARIABLE} to a folder with the tokenizer tests of html5lib-tests`,
   note: 'Each of the 7,032 cases runs twice: whole, and one character at a time. Parse errors are not compared.',
   *cases(folder: string) {
     for (const file of readdirSync(folder).filter((name) => name.endsWith('.test'))) {

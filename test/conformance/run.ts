@@ -1,7 +1,9 @@
 /**
  * `npm run conformance -- SUITE [FILE]`: runs a data file against the product's own code. Each failure is printed with
- * what was expected and what came; the last line counts both. Exit 1 on any failure, 2 when the suite is not known.
+ * what was expected and what came; the last line counts both. Exit 1 on any failure, 2 when the suite is not known. A
+ * suite of another project that is not installed is skipped with a line that says how to get it.
  */
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cache } from './cache.js'
 import { commonmark } from './commonmark.js'
@@ -20,6 +22,10 @@ if (suite === undefined) {
   process.exitCode = 2
 } else {
   const fixture = fileURLToPath(new URL(`../fixtures/${suite.fixture ?? ''}`, import.meta.url))
-  const { failed } = await runSuite(suite, file ?? fixture, console.log)
-  process.exitCode = failed > 0 ? 1 : 0
+  const path = file ?? (suite.folder ? suite.folder() : fixture)
+  if (suite.folder && (path === undefined || !existsSync(path))) console.log(`${suite.name}: skipped; ${suite.missing}`)
+  else {
+    const { failed } = await runSuite(suite, path ?? fixture, console.log)
+    process.exitCode = failed > 0 ? 1 : 0
+  }
 }

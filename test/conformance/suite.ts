@@ -10,8 +10,12 @@ export interface Case {
 /** A data file's cases, run against the product's own code. */
 export interface Suite {
   name: string
-  /** The copy under `test/fixtures` that is run when no file is named; absent where the cases come from a package. */
+  /** The file under `test/fixtures` that is run when no file is named. */
   fixture?: string
+  /** Returns the folder of a suite that is not part of this repository; undefined if none is named. */
+  folder?(): string | undefined
+  /** What to do if that folder does not exist; the suite is skipped then. */
+  missing?: string
   /** What the figures do and do not say. */
   note?: string
   cases(file: string): Iterable<Case> | Promise<Iterable<Case>>

@@ -10,7 +10,7 @@ import type { ControlConfig, Upgrades } from '../../control/http/context.js'
 import type { Clock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Store } from '../../src/core/store.js'
-import { AllZones } from '../../src/daemon/all-zones.js'
+import { AllZones } from '../../src/daemon/zones/all-zones.js'
 import { openStore } from '../../src/store/index.js'
 
 export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
@@ -30,7 +30,7 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   plan,
   settings: { content_converter: 'off' },
   negotiation: 'listed',
-  markdown: { content: 'page', md_addresses: false, llms_txt: 'off' },
+  markdown: { content: 'page', md_addresses: false, compress: false, llms_txt: 'off' },
   websockets: true,
   origin_proxy_protocol: 'off',
   cache: 'default',
@@ -55,6 +55,7 @@ export const CONFIG: ControlConfig = {
   lists: [{ name: 'moved', kind: 'redirect', items: [] }],
   control: {
     listen: '127.0.0.1:0',
+    trusted_proxies: [],
     rate_limit: { requests: 0, period: 300_000 },
     quotas: {
       rulesets_per_scope: 500,
@@ -110,6 +111,7 @@ export async function client(
     readonly areas?: (deps: BasicDeps) => Endpoint[]
     readonly logpush?: LogpushServices
     readonly fetchPage?: BasicDeps['fetchPage']
+    readonly originIssue?: BasicDeps['originIssue']
     /** Asked once `areas` has been. */
     readonly upgrades?: () => readonly Upgrades[]
     readonly clock?: ReturnType<typeof handClock>
@@ -124,6 +126,7 @@ export async function client(
     clock,
     log: silentLog,
     trace: () => undefined,
+    ...(options.originIssue && { originIssue: options.originIssue }),
     fetchPage: options.fetchPage ?? (() => Promise.reject(new Error('the test fetches no pages'))),
     logpush() {
       if (!logpush) throw new Error('the test has no log push')

@@ -3,7 +3,7 @@ import { FindingIndex } from '../../src/webhooks/finding-index.js'
 import { INSTANCES } from '../../src/core/model/finding.js'
 import { account } from '../../src/core/scope.js'
 import { changesOf, kind, type Change, type Store } from '../../src/core/store.js'
-import { eachPurge } from '../../src/daemon/cache-purges.js'
+import { eachPurge } from '../../src/daemon/cache/purges.js'
 
 /** A change whose value must not be read: that would parse it. */
 const unread: Change = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inSlices } from '../../src/core/event-loop-yield.js'
+import { inSlices } from '../../src/core/schedule/event-loop-yield.js'
 
 t.test('a long list is read in slices, with a pause after each', async (t) => {
   let pauses = 0

@@ -3,7 +3,7 @@ import { silentLog } from '../../src/core/log.js'
 import { BUCKETS, bucketId, LIST_ITEMS, LISTS, type ListItem } from '../../src/core/model/list.js'
 import { account } from '../../src/core/scope.js'
 import type { Write } from '../../src/core/store.js'
-import { ListRegistry } from '../../src/daemon/list-registry.js'
+import { ListRegistry } from '../../src/daemon/zones/list-registry.js'
 import { openStore } from '../../src/store/index.js'
 import { ACCOUNT, handClock } from '../control/client.js'
 

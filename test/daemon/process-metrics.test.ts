@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import t from 'tap'
-import { collectedMetrics, type LabelledValue } from '../../src/core/collected-metrics.js'
-import { metricsText } from '../../src/core/metrics-text.js'
-import { openMetrics } from '../../src/core/metrics.js'
+import { collectedMetrics, type LabelledValue } from '../../src/core/metrics/collected-metrics.js'
+import { metricsText } from '../../src/core/metrics/metrics-text.js'
+import { openMetrics } from '../../src/core/metrics/metrics.js'
 import { MetricChanges, type MetricRequest } from '../../src/daemon/processes/metric-changes.js'
 import { ProcessMetrics } from '../../src/daemon/processes/process-metrics.js'
-import { originKey } from '../../src/daemon/status.js'
-import { ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../src/edge/origins/metrics.js'
+import { originKey } from '../../src/daemon/state/status.js'
+import { ORIGIN_ASKED, ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../src/edge/origins/metrics.js'
 import { registrySamples } from '../../src/telemetry/samples.js'
 
 const noPause = async () => undefined
@@ -88,9 +88,9 @@ t.test('an origin is down if one process says so, and forgotten with its zone', 
   const all = new ProcessMetrics(noPause)
   const origins = [1, 2].map((pid) => {
     const metrics = openMetrics({ process: false })
-    const seen = new Map(Array.from({ length: 600 }, (_, n) => [`z${n}`, { up: 1, active: pid }]))
+    const seen = new Map(Array.from({ length: 600 }, (_, n) => [`z${n}`, { up: 1, asked: 0, active: pid }]))
     const { gauges } = collectedMetrics(metrics, noPause)
-    const read = (value: (of: { up: number; active: number }) => number) =>
+    const read = (value: (of: { up: number; asked: number; active: number }) => number) =>
       function* (): Generator<LabelledValue<'zone' | 'origin'>> {
         for (const [zone, of] of seen) yield [{ zone, origin: 'o' }, value(of)]
       }
@@ -99,6 +99,13 @@ t.test('an origin is down if one process says so, and forgotten with its zone', 
       'Up.',
       ['zone', 'origin'],
       read(({ up }) => up),
+    )
+    gauges(
+      ORIGIN_ASKED,
+      'Asked.',
+      ['zone', 'origin'],
+      read(({ asked }) => asked),
+      'max',
     )
     gauges(
       ORIGIN_IN_FLIGHT,
@@ -112,13 +119,13 @@ t.test('an origin is down if one process says so, and forgotten with its zone', 
   const origin = (zone: string) => all.origin(originKey(zone, 'o'))
   t.equal(origin('z1'), undefined)
   for (const { update } of origins) await update()
-  t.strictSame(origin('z599'), { up: true, requests_in_flight: 3 })
-  origins[1]!.seen.set('z599', { up: 0, active: 0 })
+  t.strictSame(origin('z599'), { up: true, asked: false, requests_in_flight: 3 })
+  origins[1]!.seen.set('z599', { up: 0, asked: 1, active: 0 })
   origins[0]!.seen.delete('z0')
   for (const { update } of origins) await update()
-  t.strictSame(origin('z599'), { up: false, requests_in_flight: 1 })
-  t.strictSame(origin('z500'), { up: true, requests_in_flight: 3 }, 'in another part')
-  t.strictSame(origin('z0'), { up: true, requests_in_flight: 2 })
+  t.strictSame(origin('z599'), { up: false, asked: true, requests_in_flight: 1 })
+  t.strictSame(origin('z500'), { up: true, asked: false, requests_in_flight: 3 }, 'in another part')
+  t.strictSame(origin('z0'), { up: true, asked: false, requests_in_flight: 2 })
   origins[1]!.seen.delete('z0')
   await origins[1]!.update()
   t.equal(origin('z0'), undefined)

@@ -13,7 +13,7 @@ const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const TOKEN = 'a-token-of-the-tests-that-is-long-enough'
 
 /** A daemon whose zone has its origin at 127.0.0.1; `route` sets where a rule of the zone sends its requests. */
-async function start(t: Test, egress = '{}') {
+async function start(t: Test, egress = '{}', origins = (own: string) => `origin: "${own}"`) {
   const own = await startOrigin(t, (_request, response) => response.end('own'))
   const elsewhere = createServer((_request, response) => response.end('other'))
   await new Promise<void>((resolve) => void elsewhere.listen(0, '127.0.0.2', resolve))
@@ -29,7 +29,7 @@ admin: { listen: "127.0.0.1:0" }
 egress: ${egress.replace('OTHER', String(other))}
 tokens: [{ name: all, token: ${TOKEN}, permissions: ["*"] }]
 accounts: [{ id: ${ACCOUNT}, name: Example }]
-zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, origin: "${own.url}" }]`,
+zones: [{ id: ${ZONE}, account: ${ACCOUNT}, name: example.test, ${origins(own.url)} }]`,
       join(testFolder(t), 'test.yaml'),
       {},
     ),
@@ -80,7 +80,34 @@ t.test('a rule can send requests to what the configuration allows', async (t) =>
   const second = await startOrigin(t, (_request, response) => response.end('second'))
   t.match((await route({ host: '127.0.0.1' })).text, /own$/)
   t.match((await route({ port: own })).text, /own$/)
-  t.match((await route({ port: portOf(second.url) })).text, /second$/, 'another port of the host of the zone')
+  t.equal((await route({ port: portOf(second.url) })).status, 502, 'another port of the host of the zone')
   t.match((await route({ host: '127.0.0.2', port: other })).text, /other$/)
   t.equal((await route({ host: '127.0.0.2', port: own })).status, 502)
+})
+
+// A rule reached every service on the host of the origin: databases and admin interfaces on 127.0.0.1.
+t.test('a rule reaches no other port of the host of the origin', async (t) => {
+  const { route, own, logged } = await start(t)
+  const service = await startOrigin(t, (_request, response) => response.end('a service of the machine'))
+  const port = portOf(service.url)
+  for (const origin of [{ port }, { host: '127.0.0.1', port }, { host: '127.1', port }, { host: '2130706433', port }]) {
+    const { status, text } = await route(origin)
+    t.equal(status, 502, JSON.stringify(origin))
+    t.notMatch(text, /a service of/)
+  }
+  t.match(logged.join(''), new RegExp(`add 127\\.0\\.0\\.1/32:${port} to egress\\.allow_cidrs`))
+  t.match((await route({ port: own })).text, /own$/, 'the configured port')
+})
+
+t.test('a rule reaches each origin that the configuration gives the zone, at its port', async (t) => {
+  const second = await startOrigin(t, (_request, response) => response.end('second'))
+  const { route, own, other } = await start(
+    t,
+    '{}',
+    (url) => `origins: [{ url: "${url}" }, { url: "${second.url}", backup: true }]`,
+  )
+  t.match((await route({ host: '127.0.0.1', port: portOf(second.url) })).text, /second$/)
+  t.match((await route({ port: portOf(second.url) })).text, /second$/)
+  t.match((await route({ port: own })).text, /own$/)
+  t.equal((await route({ host: '127.0.0.2', port: other })).status, 502)
 })

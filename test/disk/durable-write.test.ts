@@ -10,9 +10,9 @@ import { silentLog } from '../../src/core/log.js'
 import { account } from '../../src/core/scope.js'
 import { kind } from '../../src/core/store.js'
 import { makeFolder, writeDurably } from '../../src/disk/durable-write.js'
-import { fileBlobs } from '../../src/store/file-blobs.js'
+import { fileBlobs } from '../../src/store/blobs/file-blobs.js'
 import { openStore } from '../../src/store/index.js'
-import { openVault } from '../../src/store/vault.js'
+import { openVault } from '../../src/store/secrets/vault.js'
 import { append, lines, ZONE } from '../pipelines/logpush/spool-helper.js'
 import { FaultyDisk } from '../helpers/faulty-disk.js'
 import { testFolder } from '../helpers/folder.js'
@@ -104,11 +104,61 @@ t.test('nested folders survive a loss of power, whichever of them were new', asy
   t.equal(readFileSync(join(folder, 'a', 'b', 'c', 'state'), 'utf8'), 'one')
 })
 
+t.test('a folder whose creation was not synced is synced before the next use', async (t) => {
+  const folder = testFolder(t)
+  const faults = new FaultyDisk()
+  const inner = join(folder, 'a')
+  faults.failSyncs = 'EIO'
+  await t.rejects(makeFolder(faults.disk, inner), { code: 'EIO' })
+  faults.failSyncs = undefined
+  await writeDurably(faults.disk, join(await makeFolder(faults.disk, inner), 'state'), 'one')
+  await faults.losePower()
+  t.equal(readFileSync(join(inner, 'state'), 'utf8'), 'one')
+})
+
+t.test('a key file that a killed start left is synced before it is used', async (t) => {
+  const folder = testFolder(t)
+  const keyFile = join(folder, 'secret.key')
+  const store = await openStore('memory', { folder, log: silentLog })
+  const faults = new FaultyDisk()
+  const { disk } = faults
+  let renamed = false
+  const killed: typeof disk = {
+    ...disk,
+    rename: async (...names) => {
+      await disk.rename(...names)
+      renamed = true
+    },
+    open: async (...args) => {
+      if (renamed) throw new Error('killed')
+      return await disk.open(...args)
+    },
+  }
+  await t.rejects(openVault(store, { keyFile, disk: killed }, silentLog), /killed/)
+  t.ok(statSync(keyFile).isFile(), 'it was killed between the rename and the sync of the folder')
+  const ring = await openVault(store, { keyFile, disk }, silentLog)
+  await faults.losePower()
+  t.equal((await openVault(store, { keyFile }, silentLog)).open(ring.seal('text', 'a'), 'a'), 'text')
+})
+
+t.test('a batch of the file sink survives a loss of power if the first sync of its folder failed', async (t) => {
+  const root = testFolder(t)
+  const faults = new FaultyDisk()
+  const deps = sinkDeps({ allowFileUnder: [root], disk: faults.disk })
+  const sink = file.open(new URL(`file://${root}/deep`), deps)
+  faults.failSyncs = 'EIO'
+  await t.rejects(sink.write(batchOf('{"a":1}\n', 'identity', { name: 'one' }), never))
+  faults.failSyncs = undefined
+  await sink.write(batchOf('{"a":1}\n', 'identity', { name: 'one' }), never)
+  await faults.losePower()
+  t.equal(readFileSync(join(root, 'deep/one.log'), 'utf8'), '{"a":1}\n')
+})
+
 // Each of these acknowledges a write only after a loss of power cannot undo it.
 t.test('a stored blob survives a loss of power', async (t) => {
   const folder = join(testFolder(t), 'data', 'blobs')
   const faults = new FaultyDisk()
-  const name = await fileBlobs(folder, systemClock, faults.disk).put(Buffer.from('module'))
+  const name = await fileBlobs(folder, systemClock, { disk: faults.disk }).put(Buffer.from('module'))
   await faults.losePower()
   t.equal(String(await fileBlobs(folder, systemClock).get(name)), 'module')
 })

@@ -14,6 +14,9 @@ const fixture = (name) => fileURLToPath(new URL(`../fixtures/tls/${name}`, impor
 /** The authority of the certificate of HOST. */
 export const CA_FILE = fixture('ca.pem')
 
+/** The built program. */
+export const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
+
 /** Returns a folder that is deleted when this process ends. */
 export function drillFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'edged-drills-'))
@@ -22,15 +25,19 @@ export function drillFolder() {
 }
 
 /**
- * Starts the daemon with a zone for HOST, over HTTP and HTTPS. `more` has other sections as text; `limits` and `zones`
- * are added to theirs. Resolves with the process, base URLs without a slash at the end, and the lines of its log.
+ * Starts the daemon with a zone for HOST, over HTTP and HTTPS. `more` has other sections as text; `limits`, `accounts`
+ * and `zones` are added to theirs; `flags` are those of `edged serve`. Resolves with the process, base URLs without a slash at the end, and the lines of its log.
  */
-export async function startDaemon(folder, origin, { more = '', limits = '', zones = '' } = {}) {
+export async function startDaemon(
+  folder,
+  origin,
+  { more = '', limits = '', accounts = '', zones = '', store = 'memory', flags = [] } = {},
+) {
   const config = join(folder, 'edged.yaml')
   writeFileSync(
     config,
     `data: ./data
-store: memory
+store: ${store}
 log: { level: info }
 proxy:
   listen: 127.0.0.1:0
@@ -41,7 +48,7 @@ proxy:
     certificates: [{ cert_file: ${fixture('cert.pem')}, key_file: ${fixture('key.pem')} }]
 control: { listen: 127.0.0.1:0, rate_limit: { requests: 0 } }
 admin: { listen: 127.0.0.1:0 }
-accounts: [{ id: ${ACCOUNT}, name: Drills }]
+accounts: [{ id: ${ACCOUNT}, name: Drills }${accounts}]
 tokens: [{ name: drill, token: ${TOKEN}, permissions: ["*"], accounts: ["*"], zones: ["*"] }]
 zones:
   - { id: ${ZONE}, account: ${ACCOUNT}, name: ${HOST}, origin: "${origin}", settings: { content_converter: on } }
@@ -49,8 +56,9 @@ ${zones}
 ${more}
 `,
   )
-  const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
-  const child = spawn(process.execPath, [cli, 'serve', '-c', config], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [CLI, 'serve', '-c', config, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   process.on('exit', () => child.kill('SIGKILL'))
   const lines = []
   const ready = await new Promise((resolve, reject) => {

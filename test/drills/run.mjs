@@ -1,7 +1,8 @@
 // npm run drills [-- NAME [options]]: attacks on the built daemon, and loads under which it must not fail. Exit 1 if a
 // limit is passed.
 const DRILLS = {
-  attacks: 'slow and stalled clients over HTTP, HTTPS and HTTP/2; what another client sees (default); --only TEXT',
+  attacks:
+    'slow and stalled clients, costly records, damaged logs of the store, spellings of Host; what other clients see (default); --only TEXT',
   kill: 'kill -9 of a proxy process every second under load; --seconds N, --max-replace-ms N',
   machines: 'kill -9 of two daemons, Redis and NATS in turn under load: nothing is lost, and the times; --kills N',
   soak: 'mixed traffic of every kind: memory, handles and latency at its beginning and end; --minutes N',
@@ -18,6 +19,8 @@ const END_SECONDS = 180
 /** For each `--kills` of the drill of machines. */
 const KILL_SECONDS = 40
 const KILLS = 20
+/** For all attacks. */
+const ATTACK_SECONDS = 900
 
 const [name = 'attacks', ...options] = process.argv.slice(2)
 if (!(name in DRILLS)) {
@@ -39,7 +42,11 @@ const text = (wanted) => {
 
 const asked = Math.max(option('seconds', 0), option('minutes', name === 'soak' ? 30 : 0) * 60)
 const kills = name === 'machines' ? option('kills', KILLS) * KILL_SECONDS : 0
-const limit = Math.max(MAX_SECONDS, kills, asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0))
+const limit = Math.max(
+  name === 'attacks' ? ATTACK_SECONDS : MAX_SECONDS,
+  kills,
+  asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0),
+)
 setTimeout(() => {
   console.error(`not finished after ${limit} s`)
   process.exit(1)

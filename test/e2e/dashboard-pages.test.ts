@@ -86,7 +86,7 @@ t.test('a person sees jobs, pipelines, certificates and failed deliveries', { sk
   await page.getByRole('button', { name: 'Test the destination' }).click()
   await page.getByText(/^The destination does not work: /).waitFor()
   await page.getByLabel('Name', { exact: true }).fill('to a server')
-  await page.getByLabel('Destination').fill(receiver.url())
+  await page.getByLabel('Destination').fill(`${receiver.url()}?header_Authorization=hunter2`)
   await page.getByRole('button', { name: 'Create the job' }).click()
   await page.getByRole('alert').first().waitFor()
   status = 204
@@ -101,6 +101,8 @@ t.test('a person sees jobs, pipelines, certificates and failed deliveries', { sk
   await page.getByRole('switch', { name: 'Enable to a server', checked: false }).waitFor()
   t.match(await api(daemon, 'GET', `/zones/${ZONE}/logpush/jobs`), [{ enabled: false }])
   await job.getByText('not running').waitFor()
+  await job.getByText(`${receiver.url()}?header_Authorization=***`).waitFor()
+  t.notMatch(await page.getByRole('main').innerText(), /hunter2/)
   await accessible(t, page, 'Log push')
   await page.getByRole('button', { name: 'Delete to a server' }).click()
   await page.getByText('No jobs.').waitFor()

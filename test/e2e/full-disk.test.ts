@@ -80,3 +80,60 @@ t.test(
     t.match(await call('GET', `${value}kept`), { status: 200, text: 'new' })
   },
 )
+
+const PARTS: [folder: string, path: string, body: string, status: number, ready: RegExp][] = [
+  ['blobs', 'value', 'x'.repeat(300_000), 507, /^the store of uploads and values cannot write: its disk is full/m],
+  [
+    'spool',
+    'records',
+    `${JSON.stringify({ QueryName: 'a' })}\n`,
+    429,
+    /^the log spool cannot write: its disk is full/m,
+  ],
+]
+for (const [name, path, body, status, ready] of PARTS)
+  t.test(
+    `/readyz names ${name} while its disk is full, and responds 200 again without requests`,
+    { skip: unbuilt || NO_MOUNT },
+    async (t) => {
+      const folder = testFolder(t)
+      const mounted = join(folder, 'data', name)
+      mkdirSync(mounted, { recursive: true })
+      t.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', mounted]).status, 0)
+      t.teardown(() => spawnSync('umount', ['-l', mounted]))
+      const origin = await originServer(t, (_, response) => response.end('page'))
+      const logpush = { destinations: { allow_file_under: [folder] } }
+      const daemon = await startDaemon(t, configuration(origin, { logpush }), folder)
+      const call = async (method: string, path: string, body: string) => {
+        const type = path.includes('/edged/') ? 'application/x-ndjson' : 'application/json'
+        const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': type }
+        const response = await fetch(daemon.control + path, { method, headers, body })
+        return { status: response.status, text: await response.text() }
+      }
+      const probe = async () => {
+        const response = await fetch(`${daemon.admin}/readyz`)
+        return { status: response.status, text: await response.text() }
+      }
+      const job = { dataset: 'dns_logs', destination_conf: `file://${folder}/logs`, enabled: true }
+      t.match(await call('POST', `/zones/${ZONE}/logpush/jobs`, JSON.stringify(job)), { status: 200 })
+      const space = JSON.parse((await call('POST', SPACES, '{"title":"a"}')).text) as { result: { id: string } }
+      const write = async () =>
+        path === 'value'
+          ? await call('PUT', `${SPACES}/${space.result.id}/values/a`, body)
+          : await call('POST', `/zones/${ZONE}/edged/records/dns_logs`, body)
+      t.equal((await write()).status < 300, true)
+      t.match(await probe(), { status: 200, text: 'ok\n' })
+
+      const { bavail, bsize } = statfsSync(mounted)
+      const ballast = join(mounted, 'ballast.tmp')
+      writeFileSync(ballast, Buffer.alloc(bavail * bsize))
+      await until(async () => (await write()).status === status)
+      t.match(await probe(), { status: 503, text: ready })
+      t.equal((await fetch(daemon.proxy)).status, 200)
+
+      rmSync(ballast)
+      await until(async () => (await probe()).status === 200)
+      t.strictSame(await probe(), { status: 200, text: 'ok\n' })
+      t.equal((await write()).status < 300, true)
+    },
+  )

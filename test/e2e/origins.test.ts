@@ -84,9 +84,9 @@ const stop = async (server: Server): Promise<void> => {
 }
 
 /** Which origins the daemon has in use, by URL. */
-async function up({ admin }: Daemon): Promise<Record<string, boolean>> {
+async function up({ admin }: Daemon): Promise<Record<string, boolean | null>> {
   const { zones } = (await (await fetch(`${admin}/status`)).json()) as {
-    zones: { origins: { url: string; up: boolean }[] }[]
+    zones: { origins: { url: string; up: boolean | null }[] }[]
   }
   return Object.fromEntries(zones.flatMap(({ origins }) => origins.map(({ url, up }) => [url, up])))
 }

@@ -87,16 +87,23 @@ t.test('a release', { skip: unbuilt, timeout: 600_000 }, async (t) => {
       `import { convert } from 'edged/markdown'
       import { Scheme } from 'edged/expr'
       import { compileFormat, DATASETS } from 'edged/records'
+      import { Type } from 'edged/plugin'
       const format = compileFormat(DATASETS.get('http_requests'), { output_type: 'csv', field_names: ['RayID'] })
-      process.stdout.write(JSON.stringify([convert(${JSON.stringify(PAGE)}), typeof Scheme, typeof format]))`,
+      process.stdout.write(JSON.stringify([convert(${JSON.stringify(PAGE)}), typeof Scheme, typeof format, Type.Integer({ minimum: 1 })]))`,
     )
     const { stdout } = await run(process.execPath, ['use.js'], { cwd: site })
-    t.strictSame(JSON.parse(stdout), [convert(PAGE), 'function', 'object'])
+    t.strictSame(JSON.parse(stdout), [convert(PAGE), 'function', 'object', { type: 'integer', minimum: 1 }])
     writeFileSync(
       join(site, 'use.ts'),
       `import { convert } from 'edged/markdown'
       import { type Filter, Scheme } from 'edged/expr'
       import { compileFormat, DATASETS, type OutputOptions } from 'edged/records'
+      import { type Plugin, Type } from 'edged/plugin'
+      const params = Type.Object({ size: Type.Optional(Type.Integer()) })
+      export const plugin: Plugin = ({ sink }) =>
+        sink({ scheme: 'a', form: 'a:', summary: 'b', params, open: () => ({ write: async ({ body }) => void (await body.bytes()) }) })
+      // @ts-expect-error open is missing
+      export const incomplete: Plugin = ({ sink }) => sink({ scheme: 'a', form: 'a:', summary: 'b' })
       export const text: string = convert('<p>a')
       export const scheme: Scheme | Filter | undefined = undefined
       export const options: OutputOptions = { output_type: 'csv', field_names: ['RayID'], sample_rate: null }

@@ -97,7 +97,7 @@ t.test('a dead letter file is sent to each destination as a whole', options, asy
   t.match(await to(`${one.to}&key=secret-one`), { code: 0, errors: '' })
   const second = await to(other.to)
   t.match(second, { code: 0, summary: { read: 10, delivered: 10, failed: 0, batches: 1 } })
-  t.match(second.errors, /^edged: starting over: the state in .*a\.log\.replay is that of a run to elasticsearch:/)
+  t.match(second.errors, /^edged: starting over: the state in .*a\.log\.replay belongs to a run to elasticsearch:/)
   t.notMatch(second.errors, /secret-one/)
   t.strictSame([one.stored.length, other.stored.length], [10, 10])
 })

@@ -120,6 +120,7 @@ t.test('a run that is killed again and again goes on with the same batches and l
   const again = start(t, file, ['--resume'])
   t.equal(await again.ended, 0, again.reported())
   t.equal(bodies.length, before, 'a finished run sends nothing again')
+  t.match(again.reported(), /^edged: .*: --resume found no new records, so nothing was sent$/m)
 })
 
 t.test(

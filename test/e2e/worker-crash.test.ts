@@ -124,7 +124,7 @@ async function collected(folder: string): Promise<{ gone: number; there: string[
   const began = now
   const clock = { ...systemClock, now: () => now, monotonic: () => now - began }
   const store = await openStore('embedded', { folder, log: silentLog, clock })
-  const blobs = await openBlobs('embedded', { folder, clock })
+  const blobs = await openBlobs('embedded', { folder, clock, log: silentLog })
   const deps = { store, blobs, clock, log: silentLog, olderThanMs: () => DAY }
   let gone = 0
   for (let run = 0; run < 2; run++) {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Balancer, Balancers, type BalancerOptions } from '../../src/edge/origins/balancer.js'
+import { Balancer, Balancers, type BalancerOptions } from '../../src/edge/balancing/balancer.js'
 import { isExpected } from '../../src/edge/origins/health.js'
-import { Peer } from '../../src/edge/origins/peer.js'
+import { Peer } from '../../src/edge/balancing/peer.js'
 
 const NOBODY = { clientAddress: '192.0.2.1', clientHeaders: [] }
 

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
-import type { ResponseSink, Stage } from '../../src/edge/response.js'
-import { zoneTable } from '../../src/edge/zones.js'
+import type { ResponseSink, Stage } from '../../src/edge/exchange/response.js'
+import { zoneTable } from '../../src/edge/exchange/zones.js'
 import { metric, sendRaw, startOrigin, startProxy, startRawOrigin, testZone } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
 import { HOST, page, echo, echoed, values } from './proxy-helper.js'
@@ -21,7 +21,7 @@ t.test('the origin gets the request unchanged, without the fields of the connect
   )
   const got = echoed(text)
   t.equal(got.line, 'GET /a%2fb/../c?x=1&y=%20')
-  t.strictSame(values(got, 'host'), ['Example.test:8080'])
+  t.strictSame(values(got, 'host'), ['example.test:8080'])
   t.strictSame(values(got, 'x-one'), ['1', '2'])
   t.strictSame(values(got, 'cookie'), ['a=b'])
   // The origin echoes in UTF-8 the character that represents the byte.
@@ -33,7 +33,7 @@ t.test('the origin gets the request unchanged, without the fields of the connect
   t.strictSame(values(got, 'connection'), ['keep-alive'])
   t.strictSame(values(got, 'x-forwarded-for'), ['192.0.2.7, 127.0.0.1'])
   t.strictSame(values(got, 'x-forwarded-proto'), ['http'])
-  t.strictSame(values(got, 'x-forwarded-host'), ['Example.test:8080'])
+  t.strictSame(values(got, 'x-forwarded-host'), ['example.test:8080'])
   t.strictSame(values(got, 'via'), ['1.0 fred, 1.1 edged'])
   t.strictSame(values(got, 'cf-connecting-ip'), ['127.0.0.1'])
   t.match(text, new RegExp(`\r\ncf-ray: ${values(got, 'cf-ray')[0]}\r\n`), 'one ray id for origin and client')
@@ -122,7 +122,7 @@ t.test('the host of an absolute target replaces that of the Host field', async (
       (await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n`)).text,
       /^HTTP\/1\.1 200 /,
     )
-  t.strictSame(seen, ['1 example.test example.test /a?b', '1 EXAMPLE.test:81 EXAMPLE.test:81 /'])
+  t.strictSame(seen, ['1 example.test example.test /a?b', '1 example.test:81 example.test:81 /'])
 })
 
 t.test('an OPTIONS request goes as many hops as it says', async (t) => {

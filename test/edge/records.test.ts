@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { DATASETS } from '../../pipelines/records/index.js'
 import type { Emitter, LogRecord } from '../../src/core/emit.js'
-import { Geo } from '../../src/edge/geo.js'
+import { Geo } from '../../src/edge/exchange/geo.js'
 import { mmdb } from '../helpers/mmdb.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'
 import { ruledZone, type TestRuleset } from '../helpers/rules.js'
@@ -135,7 +135,7 @@ t.test('a request becomes one record with the fields of the proxy', async (t) =>
     ClientXRequestedWith: 'XMLHttpRequest',
     Cookies: {},
     EdgeCFConnectingO2O: false,
-    EdgeRequestHost: 'Example.test:80',
+    EdgeRequestHost: 'example.test',
     EdgeResponseBodyBytes: 5,
     EdgeResponseBytes: text.length,
     EdgeResponseContentType: 'text/plain; charset=utf-8',

@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { MemoryBudget } from '../../src/core/memory-budget.js'
-import { openMetrics } from '../../src/core/metrics.js'
+import { MemoryBudget } from '../../src/core/memory/memory-budget.js'
+import { openMetrics } from '../../src/core/metrics/metrics.js'
 import { markdownStage } from '../../src/edge/markdown/stage.js'
-import { requestIds } from '../../src/edge/request-ids.js'
+import { requestIds } from '../../src/edge/exchange/request-ids.js'
 import { sendRaw, startProxy, startRawOrigin, testZone } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
 

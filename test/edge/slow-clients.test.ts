@@ -112,6 +112,26 @@ t.test('clients that read nothing leave the origin to others', async (t) => {
   t.match(String(result), /^HTTP\/1\.1 200 /)
 })
 
+// Eight addresses took all connections, and it takes seconds to see which clients are slow: another address waited 7 s.
+t.test('clients of eight addresses that read nothing leave the origin to others', async (t) => {
+  let begun = 0
+  const { url } = await startOrigin(t, (request, response) => {
+    if (request.url === '/large') begun++
+    response.end(request.url === '/large' ? Buffer.alloc(8 * 1024 * 1024) : 'quick')
+  })
+  const { port, metrics } = await startProxy(t, url, { yaml: '{ origin: { connections: 64 } }' })
+  const large = `GET /large HTTP/1.1\r\n${HOST}\r\n`
+  for (let i = 0; i < 120; i++) client(t, port, large, `127.0.0.${10 + (i % 8)}`)
+  await until(async () => (await metric(metrics, 'edged_proxy_requests_in_flight')) === 120)
+  await until(() => begun > 32)
+  const started = performance.now()
+  const other = client(t, port, page(), '127.0.0.2')
+  const [result] = (await once(other, 'data')) as [Buffer]
+  t.match(String(result), /^HTTP\/1\.1 200 /)
+  t.ok(performance.now() - started < 2000, `after ${Math.round(performance.now() - started)} ms`)
+  t.ok(begun < 64, `${begun} of 64 connections`)
+})
+
 t.test('the end of a response is read ahead, so that a slow client occupies no connection', async (t) => {
   const size = 8 * 1024 * 1024
   let done = 0

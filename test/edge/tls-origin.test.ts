@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
-import { zoneTable } from '../../src/edge/zones.js'
+import { zoneTable } from '../../src/edge/exchange/zones.js'
 import { testFolder } from '../helpers/folder.js'
 import { metric, sendRaw, startProxy, testZone } from '../helpers/proxy.js'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { LARGE_READS } from '../../src/core/turn-queue.js'
+import { LARGE_READS } from '../../src/core/schedule/turn-queue.js'
 import { Connector } from '../../src/http/connector.js'
 import type { OriginConnection, OriginRequest } from '../../src/http/origin-connection.js'
 import { Origin } from '../../src/http/origin.js'

@@ -18,7 +18,7 @@ import {
   parseValue,
   SCHEME,
 } from '../../src/expr/index.js'
-import { checkExpression, evaluateExpression } from '../../src/commands/expr.js'
+import { checkExpression, evaluateExpression } from '../../src/commands/expressions.js'
 import { filter } from '../conformance/filter.js'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
@@ -65,12 +65,13 @@ t.test('every documented field has its type, phases and relations', async (t) =>
     phases?: string[]
   }
   const { fields } = json('fields.json') as { fields: Record<string, Row> }
-  t.same(
-    FIELDS.map(({ name }) => name),
-    Object.keys(fields),
-  )
-  for (const field of FIELDS) {
-    const row = fields[field.name] as Row
+  const known = new Map(FIELDS.map((field) => [field.name, field]))
+  for (const [name, row] of Object.entries(fields)) {
+    const field = known.get(name)
+    if (field === undefined) {
+      t.fail(`there is no field ${name}`)
+      continue
+    }
     const reported = {
       type: field.type,
       group: field.group,
@@ -100,7 +101,11 @@ t.test('every documented function exists with its parameters', async (t) => {
   }
   const { functions } = json('functions.json') as { functions: Record<string, Row> }
   const documented = Object.entries(functions).filter(([, { parse: how }]) => how !== 'operator')
-  t.same(FUNCTIONS.map(({ name }) => name).sort(), documented.map(([name]) => name).sort())
+  const known = new Set(FUNCTIONS.map(({ name }) => name))
+  t.same(
+    documented.filter(([name]) => !known.has(name)).map(([name]) => name),
+    [],
+  )
   for (const [name, { params, value_only: valueOnly }] of documented) {
     const definition = SCHEME.functions.get(name)
     t.same(

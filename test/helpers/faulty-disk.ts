@@ -9,6 +9,10 @@ const failure = (code: string) => Object.assign(new Error(`${code}: injected by 
 interface Inode {
   path: string
   synced: Buffer
+  /** Ranges of bytes that a failed sync dropped. Another sync skips them until they are written again. */
+  dropped: [from: number, to: number][]
+  /** Ranges of bytes that were written since the last sync. */
+  written: [from: number, to: number][]
 }
 type Entry = Inode | 'folder'
 
@@ -56,6 +60,11 @@ export class FaultyDisk {
       if (created !== undefined) this.#foldersMade(resolve(created), resolve(path))
       return first
     }) as Disk['mkdir'],
+  }
+
+  /** A process begins after the one before was stopped. The changes of that one are in memory, durable or not. */
+  restart(): void {
+    this.#stopped = false
   }
 
   /** Prevents all further changes by the process on this disk. */
@@ -117,7 +126,7 @@ export class FaultyDisk {
     this.#check()
     const before = await fs.readFile(path).catch(() => undefined)
     const file = await fs.open(path, flags, mode)
-    const inode = this.#inode(path) ?? { path, synced: before ?? Buffer.alloc(0) }
+    const inode = this.#inode(path) ?? inodeOf(path, before)
     if (!this.#current.has(path)) {
       this.#current.set(path, inode)
       if (before !== undefined) this.#durable.set(path, inode)
@@ -135,7 +144,7 @@ export class FaultyDisk {
     this.#check()
     if (dirname(from) !== dirname(to)) throw new Error('the model has no rename from one folder to another')
     const before = await fs.readFile(to).catch(() => undefined)
-    if (before !== undefined && !this.#current.has(to)) this.#durable.set(to, { path: to, synced: before })
+    if (before !== undefined && !this.#current.has(to)) this.#durable.set(to, inodeOf(to, before))
     await fs.rename(from, to)
     move(this.#current, from, to)
     const entry = this.#current.get(to)
@@ -156,7 +165,7 @@ export class FaultyDisk {
     const before = await fs.readFile(path).catch(() => undefined)
     await fs.rm(path, options)
     if (before === undefined && !this.#current.has(path)) return
-    if (before !== undefined && !this.#current.has(path)) this.#durable.set(path, { path, synced: before })
+    if (before !== undefined && !this.#current.has(path)) this.#durable.set(path, inodeOf(path, before))
     for (const name of under(this.#current, path)) this.#current.delete(name)
     this.#changed({
       path,
@@ -180,8 +189,11 @@ export class FaultyDisk {
   #file(file: FileHandle, inode: Inode | undefined): FileHandle {
     const sync = async () => {
       this.#check()
-      if (this.failSyncs !== undefined) throw failure(this.failSyncs)
-      if (inode) inode.synced = await fs.readFile(inode.path)
+      if (this.failSyncs !== undefined) {
+        inode?.dropped.push(...inode.written.splice(0))
+        throw failure(this.failSyncs)
+      }
+      if (inode) await syncInode(inode)
     }
     return withOwn(file, {
       datasync: sync,
@@ -199,6 +211,8 @@ export class FaultyDisk {
       writev: async (pieces: Buffer[], position: number) => {
         this.#check()
         const [first] = pieces
+        const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+        inode?.written.push([position, position + length])
         if (this.failWrites !== undefined) {
           await file.writev([first!.subarray(0, first!.length / 2)], position)
           throw failure(this.failWrites)
@@ -213,6 +227,37 @@ export class FaultyDisk {
       },
     })
   }
+}
+
+const inodeOf = (path: string, content: Buffer = Buffer.alloc(0)): Inode => ({
+  path,
+  synced: content,
+  dropped: [],
+  written: [],
+})
+
+/** Makes the content durable, except bytes that an earlier sync dropped and that were not written since. */
+async function syncInode(inode: Inode): Promise<void> {
+  const content = await fs.readFile(inode.path)
+  const before = inode.synced
+  inode.dropped = inode.dropped.flatMap((range) => remaining(range, inode.written, content.length))
+  inode.written = []
+  inode.synced = Buffer.from(content)
+  for (const [from, to] of inode.dropped) {
+    inode.synced.fill(0, from, to)
+    before.copy(inode.synced, from, from, Math.min(to, before.length))
+  }
+}
+
+/** Parts of a range that no later write covers, cut off at the end of the file. */
+function remaining(range: [number, number], writes: readonly [number, number][], size: number): [number, number][] {
+  let parts: [number, number][] = [range]
+  for (const [from, to] of [...writes, [size, Infinity] as const])
+    parts = parts.flatMap(([start, end]): [number, number][] => [
+      [start, Math.min(end, from)],
+      [Math.max(start, to), end],
+    ])
+  return parts.filter(([start, end]) => start < end)
 }
 
 const under = (entries: ReadonlyMap<string, Entry>, path: string): string[] =>

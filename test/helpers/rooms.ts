@@ -24,6 +24,7 @@ const area = (room: Room = {}): Room => ({
 export const ROOMS: Readonly<Record<string, Room>> = {
   'src/core': { pure: true },
   'src/disk': {},
+  'src/release': {},
   'src/expr': { pure: true },
   'src/http': {},
   'src/egress': {},
@@ -35,12 +36,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/config': {
     may: ['src/lists', 'src/rules', 'src/egress', 'pipelines/records'],
     files: [
-      'src/expr/ip.ts',
-      'pipelines/logpush/compiled-job.ts',
+      'src/expr/language/ip.ts',
+      'pipelines/logpush/settings/compiled-job.ts',
       'pipelines/logpush/spool/json-text.ts',
       'pipelines/logpush/spool/nats/target.ts',
     ],
   },
+  'src/plugins': { may: ['src/config', 'src/expr', 'src/rules', 'pipelines/records', 'sinks'] },
   'src/tls': {},
   'src/telemetry': {},
   'src/edge': {
@@ -61,8 +63,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'pipelines/logpush': { may: ['src/disk', 'pipelines/records'] },
   'pipelines/sources': { may: ['src/disk', 'pipelines/logpush', 'pipelines/records'] },
   'pipelines/run': { may: ['src/disk', 'pipelines/logpush', 'pipelines/records', 'pipelines/sources'] },
-  sinks: { may: ['src/disk', 'src/egress'], files: ['src/package.ts'] },
-  'control/http': { may: ['pipelines/sources'], files: ['src/http/listen.ts'], types: CONFIG_TYPES },
+  sinks: { may: ['src/disk', 'src/egress', 'src/release'] },
+  'control/http': {
+    may: ['pipelines/sources'],
+    files: ['src/http/listen.ts', 'src/edge/client/client-address.ts', 'src/expr/language/ip.ts'],
+    types: CONFIG_TYPES,
+  },
   'control/openapi': { may: ['control/http'], files: ['src/webhooks/payload-schema.ts'] },
   'control/ui': { may: ['control/http', 'control/openapi'] },
   'control/resources': { may: ['control/http'] },

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { silentLog, type Log } from '../../src/core/log.js'
-import { openMetrics, type Metrics } from '../../src/core/metrics.js'
+import { openMetrics, type Metrics } from '../../src/core/metrics/metrics.js'
 import type { Rule, Ruleset, RulesetKind } from '../../src/core/model/ruleset.js'
 import { phaseNamed, type Level, type PhaseName } from '../../src/rules/phases.js'
 import { defaultRuleDeps } from '../../src/rules/engine/default-deps.js'
 import { prepareRuleset } from '../../src/rules/engine/prepared.js'
-import { MatchCounters } from '../../src/rules/engine/match-counters.js'
+import { MatchCounters } from '../../src/rules/match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../../src/rules/types.js'
 import { ZoneRules } from '../../src/rules/engine/zone-rules.js'
-import type { Zone } from '../../src/edge/zones.js'
+import type { Zone } from '../../src/edge/exchange/zones.js'
 import { testZone } from './proxy.js'
 
 /** A rule as tests write it: everything but its action has a default. */

@@ -1,11 +1,11 @@
 /** `run-child.ts FILE STATE`: runs the pipeline of a file with --resume until it is killed or ended by SIGTERM. */
 import { readFileSync } from 'node:fs'
-import { RunStats } from '../../pipelines/sources/run-stats.js'
+import { RunStats } from '../../pipelines/sources/intake/run-stats.js'
 import { readPipelines } from '../../src/config/pipeline-file.js'
 import { systemClock as clock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
-import { destinationChecks } from '../../src/daemon/destinations.js'
-import { runPipeline } from '../../src/daemon/pipeline-run.js'
+import { destinationChecks } from '../../src/daemon/pipelines/destinations.js'
+import { runPipeline } from '../../src/daemon/pipelines/run.js'
 
 const [, , file = '', state = ''] = process.argv
 const [pipeline] = readPipelines(readFileSync(file, 'utf8'), file, destinationChecks({ clock, log }))

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Batch, Encoding } from '../../src/core/sink.js'
 import { NotPublic, type Egress } from '../../src/egress/egress.js'
-import type { SinkDeps } from '../../sinks/sink-type.js'
+import type { SinkDeps } from '../../sinks/contract/sink-type.js'
 import { testEgress } from './egress.js'
 import { CA_FILE } from './tls.js'
 

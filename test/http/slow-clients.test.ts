@@ -75,17 +75,19 @@ t.test('clients that hold all connections give way to requests that wait', async
 })
 
 t.test('a client that was slow has one connection while others need them, for a minute', async (t) => {
-  const origin = await start(t, 16)
-  const slow = 'a b a b a b a b c c d d e e f f'.split(' ').map(unread)
+  const origin = await start(t, 64)
+  const shared = Array.from({ length: 40 }, (_, i) => unread(`shared ${i % 8}`))
+  const slow = [...shared, ...Array.from({ length: 24 }, (_, i) => unread(`single ${i}`))]
   for (const request of slow) origin.send(request)
   await until(() => slow.every(({ got }) => got !== ''))
-  const other = new Asked('/', { client: 'other' })
-  origin.send(other)
+  // More than there are single ones: at least four of the shared ones give way.
+  const others = Array.from({ length: 28 }, (_, i) => new Asked('/', { client: `other ${i}` }))
+  for (const other of others) origin.send(other)
   origin.tick(WINDOW_MS)
-  await other.done()
-  const gone = slow.find(({ over }) => over)!.client!
-  // It has fewer than the share of a client, but more than one.
-  for (const request of slow.filter(({ client, over }) => client === gone && !over).slice(0, 2)) origin.cancel(request)
+  await Promise.all(others.map(async (other) => await other.done()))
+  const gone = shared.find(({ over }) => over)!.client!
+  // It has fewer than the share of a client, but one.
+  for (const request of shared.filter(({ client, over }) => client === gone && !over).slice(1)) origin.cancel(request)
   const again = new Asked('/', { client: gone })
   origin.send(again)
   for (let passed = 0; passed < 60_000; passed += WINDOW_MS) {

@@ -14,12 +14,21 @@ const of = (file: string, test: string, ...guards: readonly (readonly [text: str
 
 export const MUTANTS: readonly Mutant[] = [
   // What a client may hold.
-  ...of('control/http/unread-body.ts', 'test/control/http/unread-body.test.ts', [`request.unpipe()`, '']),
-  ...of('control/http/unread-body.ts', 'test/control/http/request-bodies.test.ts', [
+  ...of(
+    'pipelines/sources/intake/unread-body.ts',
+    'test/control/http/unread-body.test.ts',
+    [`request.unpipe()`, ''],
+    [`request.removeAllListeners('readable')`, ''],
+  ),
+  ...of('control/http/server/envelope.ts', 'test/control/http/request-bodies.test.ts', [
+    `ctx.set('connection', 'close')`,
+    '',
+  ]),
+  ...of('pipelines/sources/intake/unread-body.ts', 'test/control/http/request-bodies.test.ts', [
     `if (!request.complete) socket.destroy()`,
     '',
   ]),
-  ...of('src/daemon/admin.ts', 'test/daemon/admin-hosts.test.ts', [
+  ...of('src/daemon/admin/admin.ts', 'test/daemon/admin/hosts.test.ts', [
     `if (issue !== undefined) return`,
     'if (false) return',
   ]),
@@ -32,8 +41,8 @@ export const MUTANTS: readonly Mutant[] = [
     '',
   ]),
   ...of(
-    'pipelines/sources/otlp-records.ts',
-    'test/pipelines/sources/otlp.test.ts',
+    'pipelines/sources/listeners/otlp-records.ts',
+    'test/pipelines/sources/listeners/otlp.test.ts',
     [`if (count > MAX_RECORDS)`, 'if (false)'],
     [`if (added > MAX_ADDED_BYTES)`, 'if (false)'],
     [`if (++parts > MAX_RECORDS) throw`, 'if (false) throw'],
@@ -49,6 +58,12 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (giver.some(({ effect }) => effect === 'deny')) return false`, ''],
     [`.every((grant) => grant.permissions.every((permission) => mayGive(permission, grant)))`, '.every(() => true)'],
   ),
+  ...of(
+    'control/tokens/index.ts',
+    'test/control/tokens/token-limits.test.ts',
+    [`if (excess) throw`, 'if (false && excess) throw'],
+    [`if (!mayGive(call, token.policies) || excessOf(call.credentials, token))`, 'if (false)'],
+  ),
   ...of('control/http/auth/access.ts', 'test/control/http/auth.test.ts', [
     `touching.every(({ effect }) => effect === 'allow')`,
     'true',
@@ -62,10 +77,10 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (!pair || !sameHash(pair.hash, hash))`, 'if (!pair)'],
   ),
   ...of(
-    'control/http/scope.ts',
+    'control/http/server/scope.ts',
     'test/control/http/auth.test.ts',
     [`if (!mayUse(caller, [], { account: id }))`, 'if (false)'],
-    [`if (!mayUse(caller, permissions, where))`, 'if (false)'],
+    [`if (!mayUse(caller, permissions, placeOf({ scope, accountId })))`, 'if (false)'],
   ),
   ...of('control/http/json-limits.ts', 'test/control/http/request-bodies.test.ts', [
     `if (FORBIDDEN.has(key)) issues`,
@@ -78,6 +93,10 @@ export const MUTANTS: readonly Mutant[] = [
     [`if ((own?.failures ?? 0) + (others?.failures ?? 0) < MAX_FAILURES) return`, 'return'],
     [`if (!address.includes(':') || address.includes('.')) return address`, 'return address'],
   ),
+  ...of('control/http/server/client-address.ts', 'test/control/http/auth.test.ts', [
+    `visitorAddress(peer, ctx.get('x-forwarded-for') || undefined, trusted)`,
+    "visitorAddress(peer, ctx.get('x-forwarded-for') || undefined, () => true)",
+  ]),
   ...of(
     'control/http/json-body.ts',
     'test/control/http/request-bodies.test.ts',
@@ -95,26 +114,51 @@ export const MUTANTS: readonly Mutant[] = [
     '.length > 0',
   ]),
   ...of(
-    'src/daemon/worker-outbound.ts',
+    'src/daemon/workers/outbound.ts',
     'test/workers/runtime-outbound.test.ts',
     [`!served || served.zone.accountId !== this.#scope.id`, '!served'],
     [`...(hasNamedOrigin && { agent: protocol === 'https:' ? this.#agents.https : this.#agents.http }),`, ''],
   ),
+  // The work of one request's rules.
+  ...of('src/expr/pairs.ts', 'test/expr/language/budget.test.ts', [
+    `    budget.spend(2 * TEXT_STEPS + MEMBER_STEPS)\n`,
+    '',
+  ]),
+  ...of('src/expr/language/find-text.ts', 'test/expr/language/budget.test.ts', [
+    `budget.spend(at - from + back)`,
+    'budget.spend(0)',
+  ]),
+  ...of('src/expr/text-automaton.ts', 'test/expr/language/budget.test.ts', [
+    `budget.spend((found.length >> 2) + 1)`,
+    '',
+  ]),
+  ...of('src/rules/fields/multipart.ts', 'test/expr/language/budget.test.ts', [
+    `budget.spend(PART_STEPS + Math.min(end - from, MAX_HEAD) * HEAD_STEPS)`,
+    '',
+  ]),
   ...of('src/rules/actions/rewrite.ts', 'test/control/rulesets/rejected.test.ts', [
     `if (refused) return [{ pointer, message: refused }]`,
     '',
   ]),
 
   // What the work for one request or sender may cost.
-  ...of('src/expr/context.ts', 'test/expr/budget.test.ts', [`if (this.#steps < 0) throw BUDGET_EXCEEDED`, '']),
+  ...of('src/workers/runtime/query-line.ts', 'test/workers/query-line.test.ts', [
+    `if (this.#waiting.size >= MAX_WAITING) throw new DatabasesBusy(BUSY)`,
+    '',
+  ]),
+  ...of('src/workers/runtime/account-runtime.ts', 'test/workers/runtime-d1.test.ts', [
+    `if (to === DATABASES) assertResponds(shard)`,
+    '',
+  ]),
+  ...of('src/expr/context.ts', 'test/expr/language/budget.test.ts', [`if (this.#steps < 0) throw BUDGET_EXCEEDED`, '']),
   ...of(
     'src/expr/compile.ts',
-    'test/expr/budget.test.ts',
+    'test/expr/language/budget.test.ts',
     [`context.spend(elements.length * ELEMENT_STEPS)`, ''],
     [`context.spend(further + sizeOf(value))`, ''],
     [`context.spend(length * columns.length)`, ''],
   ),
-  ...of('src/expr/functions/collections.ts', 'test/expr/budget.test.ts', [
+  ...of('src/expr/functions/collections.ts', 'test/expr/language/budget.test.ts', [
     `budget.spend((items as readonly string[]).reduce((sum, item) => sum + item.length + separator.length, 0))`,
     '',
   ]),
@@ -126,45 +170,81 @@ export const MUTANTS: readonly Mutant[] = [
     `if (this.#htmlBytes > MAX_HTML_BYTES) this`,
     'if (false) this',
   ]),
-  ...of('control/http/line-body.ts', 'test/control/http/line-body.test.ts', [
-    `if (size > bodyBytes) throw`,
-    'if (false) throw',
+  ...of(
+    'src/core/schedule/intake-limits.ts',
+    'test/control/logpush/ingest.test.ts',
+    [`if (size <= maxBytes) yield chunk`, 'if (true) yield chunk'],
+    [`if (lines >= max) throw`, 'if (false) throw'],
+    [`if (count > MAX_INVALID)`, 'if (false)'],
+    [`if (socket.destroyed) throw`, 'if (false) throw'],
+  ),
+  ...of('control/http/line-body.ts', 'test/control/logpush/ingest.test.ts', [
+    `at = cutter.push(piece, at, Math.min(STEP_LINES, maxLines - cutter.ended))`,
+    'at = cutter.push(piece, at)',
+  ]),
+  ...of(
+    'pipelines/sources/lines/array-lines.ts',
+    'test/control/logpush/ingest.test.ts',
+    [`, at + PART_LENGTH)`, ', text.length)'],
+    [`      await pause()`, ''],
+  ),
+  ...of('pipelines/sources/lines/ndjson.ts', 'test/control/logpush/ingest.test.ts', [
+    `blank = head.length < MARK.length ? 0 : head.length`,
+    '',
+  ]),
+  ...of('pipelines/sources/lines/content-coding.ts', 'test/pipelines/sources/http-limits.test.ts', [
+    `text = metered(decoder, maxBytes)`,
+    'text = decoder',
+  ]),
+  ...of(
+    'pipelines/sources/intake/record-intake.ts',
+    'test/pipelines/sources/http-limits.test.ts',
+    [`assertLines(line + at - 1, limits.lines)`, ''],
+    [`if (at % STEP_LINES === 0) await pause()`, ''],
+  ),
+  ...of('control/http/ingest-requests.ts', 'test/control/http/ingest-requests.test.ts', [
+    `|| own >= this.#limits.perAccount`,
+    '',
+  ]),
+  ...of('src/core/schedule/fair-slices.ts', 'test/core/schedule/fair-slices.test.ts', [
+    `const [account, waiting] = this.#waiting.entries().next().value!`,
+    'const [account, waiting] = [...this.#waiting][this.#waiting.size - 1]!',
   ]),
   ...of('control/http/line-splitter.ts', 'test/control/http/line-body.test.ts', [
     `if (length > this.#max) {`,
     'if (false) {',
   ]),
-  ...of('pipelines/sources/request-listener.ts', 'test/pipelines/sources/listener-limits.test.ts', [
+  ...of('pipelines/sources/listeners/request-listener.ts', 'test/pipelines/sources/listener-limits.test.ts', [
     `queue.size >= MAX_WAITING || `,
     '',
   ]),
-  ...of('pipelines/sources/syslog.ts', 'test/pipelines/sources/listener-limits.test.ts', [
+  ...of('pipelines/sources/listeners/syslog.ts', 'test/pipelines/sources/listener-limits.test.ts', [
     `if (open.size >= MAX_CONNECTIONS) return void socket.destroy()`,
     '',
   ]),
-  ...of('pipelines/sources/syslog-frames.ts', 'test/pipelines/sources/listener-limits.test.ts', [
+  ...of('pipelines/sources/listeners/syslog-frames.ts', 'test/pipelines/sources/listener-limits.test.ts', [
     `if (this.#searched <= this.#max + 1) return at`,
     'return at',
   ]),
-  ...of('pipelines/sources/syslog-frames.ts', 'test/pipelines/sources/syslog.test.ts', [
+  ...of('pipelines/sources/listeners/syslog-frames.ts', 'test/pipelines/sources/listeners/syslog.test.ts', [
     `if (length > this.#max) {`,
     'if (false) {',
   ]),
-  ...of('pipelines/sources/content-coding.ts', 'test/pipelines/sources/malformed.test.ts', [
+  ...of('pipelines/sources/lines/content-coding.ts', 'test/pipelines/sources/malformed.test.ts', [
     `if (names.length > MAX_CODINGS) throw`,
     'if (false) throw',
   ]),
-  ...of('pipelines/sources/otlp.ts', 'test/pipelines/sources/otlp.test.ts', [
+  ...of('pipelines/sources/listeners/otlp.ts', 'test/pipelines/sources/listeners/otlp.test.ts', [
     `if (end > MAX_BYTES) throw`,
     'if (false) throw',
   ]),
   ...of(
-    'pipelines/sources/otlp-protobuf.ts',
-    'test/pipelines/sources/otlp.test.ts',
+    'pipelines/sources/listeners/otlp-protobuf.ts',
+    'test/pipelines/sources/listeners/otlp.test.ts',
     [`if (inner !== undefined && open.push(inner) > MAX_DEPTH)`, 'if (inner !== undefined && open.push(inner) < 0)'],
     [`if (tag < MIN_TAG || tag > MAX_TAG) throw`, 'if (false) throw'],
   ),
-  ...of('pipelines/sources/otlp-records.ts', 'test/pipelines/sources/otlp.test.ts', [
+  ...of('pipelines/sources/listeners/otlp-records.ts', 'test/pipelines/sources/listeners/otlp.test.ts', [
     `if (values > MAX_VALUES) throw`,
     'if (false) throw',
   ]),
@@ -186,7 +266,7 @@ export const MUTANTS: readonly Mutant[] = [
     'sinks/file.ts',
     'test/sinks/local.test.ts',
     ["if (rest !== '..' && !rest.startsWith(`..${sep}`)) return", 'return'],
-    [`else if (!(await fs.lstat(next)).isDirectory()) throw`, 'else if (false) throw'],
+    [`if (!isNew && !(await fs.lstat(next)).isDirectory()) throw`, 'if (false) throw'],
   ),
   ...of(
     'sinks/redact.ts',
@@ -232,6 +312,16 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (!this.#gate.mayDial(host, port)) throw new NotPublic()`, ''],
     [`const may = isIP(host) === 0 || this.allows(host, port)`, 'const may = true'],
   ),
+  ...of('control/http/websocket-clients.ts', 'test/control/logpush/live.test.ts', [
+    `transport.end(() => transport.destroy())`,
+    '',
+  ]),
+  ...of('src/http/client-shares.ts', 'test/edge/slow-clients.test.ts', [
+    `(this.#size - used) / FREE_SHARE`,
+    'this.#size / 8',
+  ]),
+  ...of('src/tls/certificates.ts', 'test/edge/client/https.test.ts', [`        ...SERVER_TLS,\n`, '']),
+  ...of('src/edge/origins/origin-target.ts', 'test/daemon/route-targets.test.ts', [` && origin.port === port`, '']),
   ...of(
     'src/egress/public-url.ts',
     'test/egress/egress.test.ts',
@@ -240,7 +330,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
 
   // Second spellings of header fields.
-  ...of('src/edge/managed-transforms.ts', 'test/daemon/api-zones.test.ts', [
+  ...of('src/edge/exchange/managed-transforms.ts', 'test/daemon/api-zones.test.ts', [
     `!name.includes('_') || !fields.has(hyphenedName(name))`,
     'true',
   ]),
@@ -284,10 +374,7 @@ export const MUTANTS: readonly Mutant[] = [
     [`if (host !== undefined) return malformed(`, 'if (false) return malformed('],
     [`if (length !== undefined) return malformed(`, 'if (false) return malformed('],
     [`if (!isTarget(path) && method !== 'CONNECT') return`, 'if (false) return'],
-    [
-      `if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase())`,
-      'if (false)',
-    ],
+    [`if (authority !== undefined && host !== undefined && !isSameHost(authority, host))`, 'if (false)'],
     [`name === '' || UNSAFE_NAME.test(name) || /[A-Z]/.test(name)`, 'UNSAFE_NAME.test(name) || /[A-Z]/.test(name)'],
   ),
   ...of('src/edge/client/http2-connection.ts', 'test/edge/client/http2-frames.test.ts', [
@@ -298,11 +385,11 @@ export const MUTANTS: readonly Mutant[] = [
     `if (bucket.level <= BURST) return false`,
     'return false',
   ]),
-  ...of('src/edge/client/server.ts', 'test/edge/client/http2.test.ts', [
+  ...of('src/edge/serve/server.ts', 'test/edge/client/http2.test.ts', [
     `if (this.#resets.blocks(address)) return void socket.destroy()`,
     '',
   ]),
-  ...of('src/edge/client/server.ts', 'test/edge/client/proxy-protocol.test.ts', [
+  ...of('src/edge/serve/server.ts', 'test/edge/client/proxy-protocol.test.ts', [
     `if (!config.proxy_protocol || !trusted(peer)) return proceed()`,
     'if (!config.proxy_protocol) return proceed()',
   ]),
@@ -339,15 +426,30 @@ export const MUTANTS: readonly Mutant[] = [
     '',
   ]),
   ...of(
-    'src/edge/cache/policy.ts',
+    'src/edge/cache/entries/policy.ts',
     'test/edge/cache/hostile.test.ts',
     [`if (terms.authorization && !forAuthorized) return`, 'if (false) return'],
     [`if (!omitted.has('set-cookie') && headerOf(headers, 'set-cookie') !== undefined) return`, 'if (false) return'],
     [`if (unqualified(directives, 'private')) return`, 'if (false) return'],
+    [`cache_deception_armor !== false &&`, 'cache_deception_armor === true &&'],
   ),
-  ...of('src/edge/cache/request.ts', 'test/edge/cache/hostile.test.ts', [
-    `const lower = hyphenedName(name)`,
-    'const lower = name.toLowerCase()',
+  ...of('src/edge/cache/entries/extensions.ts', 'test/edge/cache/hostile.test.ts', [`PAGE.test(type) || `, '']),
+  ...of(
+    'src/edge/cache/delivery/request.ts',
+    'test/edge/cache/hostile.test.ts',
+    [`const lower = hyphenedName(name)`, 'const lower = name.toLowerCase()'],
+    [`PREFIXES.some((prefix) => lower.startsWith(prefix))`, 'false'],
+    [`(first === LETTER_B && name.length === 8)`, 'false'],
+  ),
+  ...of(
+    'src/edge/cache/key.ts',
+    'test/edge/cache/hosts.test.ts',
+    [`if (request.forwardedHost !== host)`, 'if (false)'],
+    [`if (exchange.route?.host_header !== undefined && !custom?.host?.resolved)`, 'if (false)'],
+  ),
+  ...of('src/edge/serve/serve.ts', 'test/edge/cache/hosts.test.ts', [
+    `const host = normalHostField(fields.host ?? '', scheme)`,
+    `const host = fields.host ?? ''`,
   ]),
   ...of(
     'src/http/origin.ts',
@@ -372,10 +474,54 @@ export const MUTANTS: readonly Mutant[] = [
     [`await file.datasync()`, ''],
     [`await folder.sync()`, ''],
     [`await syncFolder(disk, folder)\n}`, '}'],
-    [`await syncFolder(disk, dirname(folder))`, ';'],
+    [`await syncFolder(disk, dirname(entry))`, ';'],
   ),
-  ...of('src/store/level-format.ts', 'test/store/level-format.test.ts', [`{ sync: true }`, '{ sync: false }']),
-  ...of('pipelines/logpush/spool/durable-spool.ts', 'test/pipelines/logpush/spool-model.test.ts', [
+  ...of('src/store/level/format.ts', 'test/store/level/format.test.ts', [`{ sync: true }`, '{ sync: false }']),
+  ...of(
+    'src/store/level/check.ts',
+    'test/store/level-damage.test.ts',
+    [`return (last?.version ?? witness.tables) >= witness.version`, 'return true'],
+    [`isCertain ||= isLog && found.isCertain`, ''],
+    [`  await assertUnlocked(folder)\n`, ''],
+    [`  await copyStore(folder, copy)\n  return { witnessed, loss, copy }`, '  return { witnessed, loss, copy }'],
+  ),
+  ...of('src/store/level/level.ts', 'test/store/level-damage.test.ts', [`await this.#witness.write(meta)`, '']),
+  ...of('src/store/level/witness.ts', 'test/store/level/witness.test.ts', [`await this.#file.datasync()`, '']),
+  ...of(
+    'src/disk/write-health.ts',
+    'test/disk/write-health.test.ts',
+    [`pause = Math.min(pause * 2, MAX_PAUSE_MS)`, 'pause = pause * 1'],
+    [`join(await makeFolder(disk, folder), TRIAL)`, 'join(folder, TRIAL)'],
+    [
+      `        this.#failing.set(folder, reasonOf(error))\n        return\n`,
+      '        this.#failing.set(folder, reasonOf(error))\n',
+    ],
+  ),
+  ...of('src/store/blobs/file-blobs.ts', 'test/store/blobs.test.ts', [`health?.failed(folder, error)`, '']),
+  ...of('pipelines/logpush/spool/durable-spool.ts', 'test/pipelines/logpush/spool-faults.test.ts', [
+    `      this.#deps.failed()\n      this.#deps.health.failed(this.#folder, error)`,
+    '      this.#deps.failed()',
+  ]),
+  ...of(
+    'pipelines/logpush/spool/segments.ts',
+    'test/pipelines/logpush/spool-removals.test.ts',
+    [`await disk.rename(last.path, empty.path)`, 'Object.assign(empty, { path: last.path })'],
+    [`left.push(segment)`, 'throw error'],
+  ),
+  ...of('pipelines/logpush/spool/cursors.ts', 'test/pipelines/logpush/spool-removals.test.ts', [
+    `      this.#all.delete(name)\n      this.#ended.set(name, cursor)`,
+    '      this.#ended.set(name, cursor)',
+  ]),
+  ...of('src/edge/cache/files/journal.ts', 'test/edge/cache/purge-durability.test.ts', [`await file.datasync()`, '']),
+  ...of('src/edge/cache/files/owner.ts', 'test/edge/cache/purge-durability.test.ts', [
+    `      await this.#syncRemovals()\n`,
+    '',
+  ]),
+  ...of('src/store/level/level.ts', 'test/store/level/create.test.ts', [
+    `else await confirmCreated(folder, options)`,
+    '',
+  ]),
+  ...of('pipelines/logpush/spool/segments.ts', 'test/pipelines/logpush/spool-model.test.ts', [
     `await file.datasync()`,
     '',
   ]),

@@ -8,7 +8,7 @@ import { listenerOf, type SourceOf } from '../../src/config/pipeline-sources.js'
 import { BadConfig } from '../../src/config/yaml.js'
 import { systemClock } from '../../src/core/clock.js'
 import { silentLog as log } from '../../src/core/log.js'
-import { destinationChecks } from '../../src/daemon/destinations.js'
+import { destinationChecks } from '../../src/daemon/pipelines/destinations.js'
 import { testFolder } from '../helpers/folder.js'
 
 /** A day that no test runs to the end of. */

@@ -2,7 +2,7 @@ import { request } from 'undici'
 import t from 'tap'
 import { startProxy } from '../helpers/proxy.js'
 import { ruledZone, type TestRule, type TestRuleset } from '../helpers/rules.js'
-import { WorkerError, type WorkerSites } from '../../src/edge/worker-sites.js'
+import { WorkerError, type WorkerSites } from '../../src/edge/exchange/worker-sites.js'
 import { one, origin, PAGE, site } from './site-helper.js'
 
 t.test('serve_error replaces errors only', async (t) => {
@@ -63,8 +63,20 @@ t.test('serve_error sends the stored page of its name, with the tokens in it rep
   })
   t.strictSame(asked, [{ type: 'account', id: 'account' }, 'sorry'])
 
+  // The origin's page was replaced by one of the proxy.
   const missing = await site(t, rules({ asset_name: 'other', status_code: 404 }), { parts })
-  t.match(await missing.ask({ path: '/status/500' }), { status: 404, text: /404/, headers: { 'content-type': /html/ } })
+  const plain = await site(t, one('http_custom_errors', 'serve_error', { content: 'x' }, { enabled: false }))
+  for (const path of ['/status/500', '/status/404', '/broken']) {
+    const untouched = await plain.ask({ path })
+    t.match(await missing.ask({ path }), {
+      status: untouched.status,
+      headers: { 'x-asked': untouched.headers['x-asked'] },
+    })
+    if (path !== '/broken') t.equal((await missing.ask({ path })).text, untouched.text)
+  }
+  const next = [...rules({ asset_name: 'other' })[0]!.rules, ...rules({ asset_name: 'sorry' })[0]!.rules]
+  const both = await site(t, [{ phase: 'http_custom_errors', rules: next }], { parts })
+  t.match(await both.ask({ path: '/status/500' }), { text: /127/ }, 'the next rule acts')
 })
 
 t.test('a large stored page reaches a slow client complete, and requests share its bytes', async (t) => {

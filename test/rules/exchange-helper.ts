@@ -1,4 +1,4 @@
-import { Exchange } from '../../src/edge/exchange.js'
+import { Exchange } from '../../src/edge/exchange/exchange.js'
 import { testZone } from '../helpers/proxy.js'
 
 type Arrival = ConstructorParameters<typeof Exchange>[0]

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../src/core/clock.js'
-import { Geo } from '../../src/edge/geo.js'
+import { Geo } from '../../src/edge/exchange/geo.js'
 import { fieldContext } from '../../src/rules/fields/index.js'
 import { compileValue, formatIp, parseValue, SCHEME, type Context, type Value } from '../../src/expr/index.js'
 import { sendRaw, startOrigin, startProxy, testZone } from '../helpers/proxy.js'

@@ -5,8 +5,8 @@ import type { PhaseName } from '../../src/rules/phases.js'
 import { startOrigin, startProxy } from '../helpers/proxy.js'
 import { ruledZone, type RulesOptions, type TestRule, type TestRuleset } from '../helpers/rules.js'
 import { markdownStage } from '../../src/edge/markdown/stage.js'
-import { MemoryBudget } from '../../src/core/memory-budget.js'
-import { openMetrics } from '../../src/core/metrics.js'
+import { MemoryBudget } from '../../src/core/memory/memory-budget.js'
+import { openMetrics } from '../../src/core/metrics/metrics.js'
 import { silentLog } from '../../src/core/log.js'
 
 /** What the origin responds with. */

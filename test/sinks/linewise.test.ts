@@ -80,7 +80,7 @@ const BULK: Case[] = [
     'some have no room now',
     3,
     bulk(item(201), item(400, 'mapper_parsing_exception'), item(429, 'es_rejected_execution')),
-    { failure: 'transient', message: /did not take 2 of 3 records: es_rejected_execution$/ },
+    { failure: 'transient', message: /rejected 2 of 3 records: es_rejected_execution$/ },
   ],
   [
     'some do not fit',
@@ -107,7 +107,7 @@ const INSERTS: Case[] = [
     'a row does not fit',
     2,
     insert(fault(1, 'invalid')),
-    { failure: 'refused', taken: 1, lines: ['{"at":1}'], message: /did not take 1 of 2 rows: invalid$/ },
+    { failure: 'refused', taken: 1, lines: ['{"at":1}'], message: /rejected 1 of 2 rows: invalid$/ },
   ],
   [
     'the service is busy',

@@ -138,3 +138,11 @@ t.test('standard output', async (t) => {
     message: /pipeline files only/,
   })
 })
+
+t.test('destinations in one folder can be checked concurrently, and leave no file', async (t) => {
+  const root = testFolder(t)
+  const deps = sinkDeps({ allowFileUnder: [root] })
+  const sinks = Array.from({ length: 8 }, () => file.open(new URL(`file://${root}/logs`), deps))
+  await Promise.all(sinks.map(async (sink) => await sink.check(never)))
+  t.strictSame(await readdir(join(root, 'logs')), [])
+})

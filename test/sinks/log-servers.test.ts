@@ -138,7 +138,7 @@ t.test('documents that a data stream cannot take for the moment are sent again w
   const lines = ['{"n":1}', '{"n":2}', '{"n":3}']
   await t.rejects(write(lines), {
     failure: 'transient',
-    message: /did not take 1 of 3 records: es_rejected_execution_exception/,
+    message: /rejected 1 of 3 records: es_rejected_execution_exception/,
   })
   busy = false
   await write(lines)

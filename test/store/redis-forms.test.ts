@@ -9,8 +9,8 @@ import { account } from '../../src/core/scope.js'
 import { kind, type Store } from '../../src/core/store.js'
 import { openStore } from '../../src/store/index.js'
 import { openBlobs } from '../../src/store/open-blobs.js'
-import { RedisCounters } from '../../src/store/redis-counters.js'
-import { redisTarget } from '../../src/store/redis-url.js'
+import { RedisCounters } from '../../src/store/redis/counters.js'
+import { redisTarget } from '../../src/store/redis/url.js'
 import { testFolder } from '../helpers/folder.js'
 import { clusterGroup, sentinelGroup, type RedisGroup } from '../helpers/redis-groups.js'
 import { freePort } from '../helpers/free-port.js'
@@ -81,7 +81,7 @@ for (const [name, start] of GROUPS)
         return store
       }
       const [writer, reader] = await Promise.all([open(), open()])
-      const blobs = await openBlobs(group.url, { folder: '', clock: systemClock })
+      const blobs = await openBlobs(group.url, { folder: '', clock: systemClock, log: silentLog })
       t.teardown(() => blobs.close())
       const blob = await blobs.put(Buffer.from('kept'))
       const counters = await RedisCounters.open(group.url)
@@ -215,7 +215,7 @@ for (const [form, start] of SECURE)
       const store = await openStore(url + CA, { folder: '', log: silentLog })
       t.teardown(() => store.close())
       t.equal(await store.batch([{ kind: THINGS, scope: A, id: 'a', value: { n: 1 } }]), 1)
-      const blobs = await openBlobs(url + CA, { folder: '', clock: systemClock })
+      const blobs = await openBlobs(url + CA, { folder: '', clock: systemClock, log: silentLog })
       t.teardown(() => blobs.close())
       t.equal((await blobs.get(await blobs.put(Buffer.from('kept'))))?.toString(), 'kept')
       const counters = await RedisCounters.open(url + CA)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { AuditedStore } from '../../src/daemon/audit-log.js'
+import { AuditedStore } from '../../src/daemon/logs/audit-log.js'
 import { silentLog } from '../../src/core/log.js'
 import { openStore } from '../../src/store/index.js'
 import { storeContract } from '../contracts/store.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openMetrics } from '../../src/core/metrics.js'
+import { openMetrics } from '../../src/core/metrics/metrics.js'
 import type { DeliveryQueue } from '../../src/webhooks/delivery-queue.js'
 import { senderMetrics } from '../../src/webhooks/sender-metrics.js'
 

@@ -7,7 +7,7 @@ import type { StoredFinding, StoredInstance } from '../../src/core/model/finding
 import { issuesOf } from '../../src/core/schema.js'
 import { account } from '../../src/core/scope.js'
 import { silentLog } from '../../src/core/log.js'
-import { openMetrics } from '../../src/core/metrics.js'
+import { openMetrics } from '../../src/core/metrics/metrics.js'
 import { openStore } from '../../src/store/index.js'
 import { requestHeaders } from '../../src/webhooks/auth-headers.js'
 import { StoredDeliveries } from '../../src/webhooks/delivery-store.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { UploadRefused } from '../../src/workers/upload/errors.js'
+import { UploadRefused } from '../../src/workers/upload-errors.js'
 import type { UploadedFile } from '../../src/workers/upload/form.js'
 import { analyse } from '../../src/workers/code/analyse.js'
 import { CodeParser } from '../../src/workers/code/parser.js'

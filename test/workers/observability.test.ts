@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import t from 'tap'
 import { account } from '../../src/core/scope.js'
-import { isObserved, observe } from '../../src/workers/runtime/observability.js'
+import { isObserved, observe } from '../../src/workers/observability/observability.js'
 import { newScript } from '../../src/workers/script-repository.js'
 
 const TRACE = {
@@ -62,6 +62,7 @@ t.test('what the settings exclude is not written', (t) => {
     undefined,
     { enabled: false },
     { enabled: true, logs: { enabled: false, invocation_logs: true } },
+    { enabled: true, logs: { enabled: true, invocation_logs: true, persist: false } },
     { enabled: true, head_sampling_rate: 0.5 },
     { enabled: true, head_sampling_rate: 0.9, logs: { enabled: true, invocation_logs: true, head_sampling_rate: 0.5 } },
   ])

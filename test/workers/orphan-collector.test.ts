@@ -6,7 +6,7 @@ import { ASSET_SESSIONS, WORKER_ASSETS } from '../../src/core/model/worker-asset
 import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
 import { account } from '../../src/core/scope.js'
 import { openStore } from '../../src/store/index.js'
-import { memoryBlobs } from '../../src/store/memory-blobs.js'
+import { memoryBlobs } from '../../src/store/blobs/memory-blobs.js'
 import { collectOrphans, startCollector } from '../../src/workers/orphan-collector.js'
 import { deployed, hashOf, uploaded, uploadsOver, type Content } from '../helpers/deployed-assets.js'
 import { MovedClock } from '../helpers/moved-clock.js'

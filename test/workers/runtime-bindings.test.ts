@@ -7,7 +7,7 @@ import { silentLog } from '../../src/core/log.js'
 import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-routing.js'
 import { account } from '../../src/core/scope.js'
 import { openMemory } from '../../src/store/memory.js'
-import { CronScheduler } from '../../src/workers/runtime/cron.js'
+import { CronScheduler } from '../../src/workers/triggers/cron.js'
 import { HandClock } from '../helpers/hand-clock.js'
 import { SKIP, workersDaemon } from './runtime-helper.js'
 
@@ -148,11 +148,28 @@ t.test('code that does not start is rejected, and the deployed version stays', s
   ]
   for (const [what, code, number, message] of REJECTED) {
     const { status, body } = await daemon.tryUpload('app', code)
-    t.match([status, body.errors[0]], [400, { code: number, message }], what)
+    t.match([status, body.errors[0]], [400, { code: number, message, source: { pointer: '/main_module' } }], what)
   }
+  for (const code of [
+    'const x = 1',
+    'const o = { addEventListener() {} }; o.addEventListener("fetch")',
+    'addEventListener("none", () => 1)',
+  ]) {
+    const { status, body } = await daemon.tryUpload('app', code, { body_part: 'script.js' })
+    t.match(
+      [status, body.errors],
+      [400, [{ code: 10068, message: /No event handlers/, source: { pointer: '/body_part' } }]],
+      code,
+    )
+  }
+  await daemon.upload('named', 'const name = "fetch"; addEventListener(name, () => 1)', { body_part: 'script.js' })
   const flags = { compatibility_flags: ['no_such_flag'] }
   const { body } = await daemon.tryUpload('app', 'export default { fetch() {} }', flags)
-  t.match(body.errors[0], { code: 10021, message: /No such compatibility flag/ })
+  t.match(body.errors[0], {
+    code: 10021,
+    message: /No such compatibility flag/,
+    source: { pointer: '/compatibility_flags' },
+  })
   const old = await daemon.upload(
     'old',
     'addEventListener("fetch", (event) => event.respondWith(new Response("old")))',

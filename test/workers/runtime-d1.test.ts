@@ -58,3 +58,43 @@ t.test('the API queries, exports and imports the databases of scripts', skip, as
   t.equal((await query('SELECT count(*) AS n FROM t', undefined, 'query', other)).body.result[0].results[0].n, 2)
   t.equal((await ingest(filename)).status, 404, 'once')
 })
+
+const ENDLESS = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n'
+
+t.test('a query without an end is stopped, and the queries of other databases do not wait for it', skip, async (t) => {
+  const daemon = await workersDaemon(t, { more: 'workers: { max_stall: 5s }' })
+  const create = async (name: string): Promise<string> =>
+    (await daemon.api('POST', '/d1/database', { name })).body.result.uuid
+  const [one, other] = [await create('one'), await create('other')]
+  const query = async (id: string, sql: string) => await daemon.api('POST', `/d1/database/${id}/query`, { sql })
+  await query(one, 'CREATE TABLE t (a)')
+  const code = `export default { async fetch(_, env) {
+    return new Response(await env.DB.prepare('SELECT 1').all().then(() => 'rows', () => 'busy'))
+  } }`
+  await daemon.upload('app', code, { bindings: [{ name: 'DB', type: 'd1', database_id: other }] })
+  await daemon.domain('app')
+  t.equal((await daemon.get('app.example.test')).text, 'rows')
+
+  const ends: string[] = []
+  const noted = async <T>(name: string, result: Promise<T>): Promise<T> => {
+    const value = await result
+    ends.push(name)
+    return value
+  }
+  const endless = noted('endless', query(one, `INSERT INTO t ${ENDLESS}`))
+  const busy = { status: 503, body: { errors: [{ code: 7503, message: /was not run/ }] } }
+  t.match(await noted('other', query(other, 'SELECT 1')), busy)
+  t.match(await noted('same', query(one, 'SELECT 1')), busy)
+  t.equal((await noted('script', daemon.get('app.example.test'))).text, 'busy')
+  const stopped = { status: 400, body: { errors: [{ code: 7504, message: /within 5 s \(workers\.max_stall\)/ }] } }
+  t.match(await endless, stopped)
+  t.same(ends, ['other', 'same', 'script', 'endless'])
+
+  t.equal((await query(other, 'SELECT 1')).status, 200)
+  t.equal((await daemon.get('app.example.test')).text, 'rows')
+  t.match(
+    (await query(one, 'SELECT count(*) AS n FROM t')).body.result,
+    [{ results: [{ n: 0 }] }],
+    'nothing was stored',
+  )
+})

@@ -48,7 +48,10 @@ export interface WorkersDaemon {
     path?: string,
     options?: { method?: string; headers?: Record<string, string>; body?: string },
   ): Promise<HttpResult>
-  restart(): Promise<void>
+  /** Calls the API. */
+  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: Json }>
+  /** Starts the daemon again, with other lines of the configuration if they are given. */
+  restart(more?: string): Promise<void>
   /** Returns the complete lines of all files in a folder of the daemon's folder. */
   files(folder: string): Promise<string>
 }
@@ -68,7 +71,8 @@ interface WorkersDaemonOptions {
 /** A daemon with one zone, example.test. */
 export async function workersDaemon(t: Test, options: WorkersDaemonOptions = {}): Promise<WorkersDaemon> {
   const folder = testFolder(t)
-  const { origin = 'demo', more = '', neighbor, uploadSeconds } = options
+  const { origin = 'demo', neighbor, uploadSeconds } = options
+  let { more = '' } = options
   const others =
     neighbor === undefined
       ? ['', '']
@@ -108,8 +112,12 @@ ${more}`,
     return { status: response.status, body: (text === '' ? undefined : parsed(text)) as Json }
   }
   const daemon: WorkersDaemon = {
-    ...base,
-    async restart() {
+    get daemon() {
+      return base.daemon
+    },
+    call: async (method, path, body) => await call(method, path, jsonBody(body)),
+    async restart(other = more) {
+      more = other
       await base.daemon.close()
       base.daemon = await start()
     },

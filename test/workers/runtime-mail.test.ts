@@ -1,7 +1,7 @@
 import t from 'tap'
 import { silentLog } from '../../src/core/log.js'
 import { account } from '../../src/core/scope.js'
-import { openMailer } from '../../src/daemon/worker-mail.js'
+import { openMailer } from '../../src/daemon/workers/mail.js'
 import type { ResourceCall } from '../../src/workers/runtime/resource-server.js'
 import { smtpServer } from '../helpers/smtp-server.js'
 import { SKIP, workersDaemon } from './runtime-helper.js'

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
-import { SKIP, workersDaemon } from './runtime-helper.js'
+import { ACCOUNT, SKIP, workersDaemon } from './runtime-helper.js'
 
 const skip = { skip: SKIP }
 
@@ -77,6 +77,31 @@ t.test('a Worker does not reach the origin of a zone of another account', skip, 
   await daemon.domain('app')
   t.equal((await daemon.get('other.test')).text, 'origin undefined', 'a client does')
   t.notMatch((await daemon.get('app.example.test')).text, 'origin')
+})
+
+t.test('a Worker does not reach a private origin that the API gave its zone', skip, async (t) => {
+  const url = await origin(t)
+  const daemon = await workersDaemon(t, { more: `egress: { allow_cidrs: ["127.0.0.1/32:${new URL(url).port}"] }` })
+  const made = await daemon.call('POST', '/zones', {
+    name: 'api.test',
+    account: { id: ACCOUNT },
+    edged: { origin: url },
+  })
+  t.equal(made.status, 200)
+  await daemon.upload('pass', 'export default { fetch: (request) => fetch(request) }')
+  const route = { pattern: 'api.test/*', script: 'pass' }
+  t.equal((await daemon.call('POST', `/zones/${made.body.result.id}/workers/routes`, route)).status, 200)
+  t.equal((await daemon.get('api.test')).text, 'origin api.test', 'while the configuration allows the address')
+  // The address is checked when a connection is opened, as a name may lead to another one by then.
+  await daemon.restart('')
+  t.match(await daemon.get('api.test'), { status: 403, text: /not allowed/ })
+  const client = new WebSocket(daemon.daemon.proxy.replace('http', 'ws'), { headers: { host: 'api.test' } })
+  const status = await new Promise((resolve) => {
+    client.once('open', () => resolve(101))
+    client.once('unexpected-response', (_request, response) => resolve(response.statusCode))
+  })
+  t.equal(status, 403)
+  client.on('error', () => undefined).terminate()
 })
 
 t.test('Workers that call each other in a circle get error 1019', skip, async (t) => {

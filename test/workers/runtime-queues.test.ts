@@ -71,3 +71,29 @@ t.test('a script consumes what another one sends, with retries and a dead letter
   while ((await count(dead)) === 1) await sleep(50)
   t.equal(await count(jobs), 0, 'a handler that throws retries all of its batch')
 })
+
+t.test('messages without a delay get the delay of the binding', skip, async (t) => {
+  const daemon = await workersDaemon(t)
+  const { queue_id: id } = (await daemon.api('POST', '/queues', { queue_name: 'jobs' })).body.result
+  await daemon.api('POST', `/queues/${id}/consumers`, { type: 'http_pull' })
+  const late = { type: 'queue', queue_name: 'jobs', delivery_delay: 600 }
+  await daemon.upload(
+    'producer',
+    `export default { async fetch(_, { LATE, JOBS }) {
+       await LATE.send('late', { contentType: 'text' })
+       await LATE.send('soon', { contentType: 'text', delaySeconds: 0 })
+       await JOBS.send('plain', { contentType: 'text' })
+       return new Response()
+     } }`,
+    {
+      bindings: [
+        { name: 'JOBS', type: 'queue', queue_name: 'jobs' },
+        { name: 'LATE', ...late },
+      ],
+    },
+  )
+  await daemon.domain('producer')
+  await daemon.get('producer.example.test')
+  const { result } = (await daemon.api('POST', `/queues/${id}/messages/pull`, { batch_size: 10 })).body
+  t.same([result.messages.length, result.message_backlog_count], [2, 3])
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { traceRecord } from '../../src/workers/runtime/trace-record.js'
+import { traceRecord } from '../../src/workers/observability/trace-record.js'
 import { newScript } from '../../src/workers/script-repository.js'
 import { workersTraceEvents } from '../../pipelines/records/datasets/workers-trace-events.js'
 

@@ -111,11 +111,15 @@ export async function sendWhole<T>(method: string, path: string, body?: unknown)
 
 /** Code of responses to tokens without the permission, whose text of the public API does not say so. */
 const NOT_ALLOWED = 10000
+const NOT_ALLOWED_TEXT = /^Authentication error(?:: (?<needed>.*))?$/s
 
-const explained = (issue: ApiIssue): ApiIssue =>
-  issue.code === NOT_ALLOWED && issue.message === 'Authentication error'
-    ? { ...issue, message: 'this token has no permission for this' }
-    : issue
+function explained(issue: ApiIssue): ApiIssue {
+  const found = issue.code === NOT_ALLOWED ? NOT_ALLOWED_TEXT.exec(issue.message) : null
+  if (!found) return issue
+  const needed = found.groups?.['needed']
+  const message = `this token has no permission for this${needed === undefined ? '' : `: ${needed}`}`
+  return { ...issue, message }
+}
 
 export const get = async <T>(path: string): Promise<T> => await send<T>('GET', path)
 export const post = async <T>(path: string, body: unknown = {}): Promise<T> => await send<T>('POST', path, body)

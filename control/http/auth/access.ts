@@ -1,4 +1,5 @@
-import type { Permission } from './permissions.js'
+import { ApiError } from '../errors.js'
+import type { Permission } from '../permissions.js'
 import type { Caller, Grant } from '../context.js'
 
 /** The scope of an operation: an account, a zone of an account, or above all accounts. */
@@ -26,6 +27,17 @@ export function mayUse(caller: Caller, permissions: readonly Permission[], place
     return place === 'daemon' || caller.grants.some((grant) => grant.effect === 'allow' && covers(grant, place))
   }
   return permissions.some((permission) => holds(caller.grants, permission, place))
+}
+
+/**
+ * Creates the error for a caller that {@link mayUse} does not let through. The message names the permissions. One
+ * permission is enough.
+ */
+export function notAllowed(permissions: readonly Permission[]): ApiError {
+  const names = permissions.map((name) => `"${name}"`).join(' or ')
+  const needed =
+    names === '' ? 'the credentials do not cover this account' : `the credentials need the permission ${names} here`
+  return new ApiError('notAllowed', undefined, `Authentication error: ${needed}`)
 }
 
 /** Returns whether the grants together allow one permission (`*`: every one) in a scope. */

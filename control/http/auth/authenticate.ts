@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { account, DAEMON } from '../../../src/core/scope.js'
 import { CREDENTIAL, TOKEN } from '../../../src/core/model/token.js'
-import { ApiError } from '../errors.js'
+import { ApiError, ERRORS, type ErrorKind } from '../errors.js'
 import { configIndex, sha256 } from './config-index.js'
 import { FailedAttempts } from './failed-attempts.js'
 import { SharedFailures } from './shared-failures.js'
@@ -31,9 +31,8 @@ export function authenticate(deps: Deps): ApiMiddleware {
     }
   }
   return async (ctx, next) => {
-    const { endpoint } = ctx.state
+    const { endpoint, clientAddress: address = '' } = ctx.state
     if (endpoint?.open) return await next()
-    const address = ctx.req.socket.remoteAddress ?? ''
     const credentials = identified(address, ctx.headers, endpoint?.verifies ?? false)
     // An expired or disabled token can still read its own state.
     if (!endpoint?.verifies) assertUsable(credentials, deps.clock.now())
@@ -50,14 +49,20 @@ function identify(deps: Deps, headers: IncomingHttpHeaders, verifying: boolean):
   throw new ApiError('noCredentials')
 }
 
-// RFC 6750, 2.1: b64token.
+/** Its message has the reasons too, because many clients show nothing else. */
+function badHeaders(chain: readonly ErrorKind[]): ApiError {
+  const reasons = chain.map((kind) => ERRORS[kind][2]).join('; ')
+  return new ApiError('badHeaders', undefined, { message: `${ERRORS.badHeaders[2]}: ${reasons}`, chain })
+}
+
+// B64token (RFC 6750, 2.1).
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 function byToken(deps: Deps, authorization: string, verifying: boolean): Credentials {
   const secret = authorization.replace(/^Bearer +/i, '').trim()
   const found = secret === authorization ? undefined : known(deps, secret)
   if (found) return found
-  if (!BEARER.test(authorization)) throw new ApiError('badHeaders', undefined, { chain: ['badAuthorization'] })
+  if (!BEARER.test(authorization)) throw badHeaders(['badAuthorization'])
   throw new ApiError(verifying ? 'unverifiedToken' : 'unknownToken')
 }
 
@@ -93,7 +98,7 @@ function byKey({ config }: Deps, email: string, key: string): Credentials {
     ...(/^[^\s@]+@[^\s@]+$/.test(email) ? [] : (['badAuthEmail'] as const)),
     ...(/^[\x21-\x7e]+$/.test(key) ? [] : (['badAuthKey'] as const)),
   ]
-  if (chain.length > 0) throw new ApiError('badHeaders', undefined, { chain })
+  if (chain.length > 0) throw badHeaders(chain)
   const hash = sha256(key)
   const pair = configIndex(config()).keys.get(email.toLowerCase())
   if (!pair || !sameHash(pair.hash, hash)) throw new ApiError('unknownKey')

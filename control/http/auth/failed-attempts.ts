@@ -20,7 +20,7 @@ export class FailedAttempts {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #shared: SharedFailures | undefined
 
-  /** `shared`: what other machines count; undefined without others. */
+  /** `shared`: what other machines count. Undefined without others. */
   constructor(clock: Pick<Clock, 'monotonic'>, shared?: SharedFailures) {
     this.#clock = clock
     this.#shared = shared
@@ -36,7 +36,13 @@ export class FailedAttempts {
     if ((own?.failures ?? 0) + (others?.failures ?? 0) < MAX_FAILURES) return
     const leftMs = Math.max((own?.until ?? now) - now, others?.forMs ?? 0)
     const seconds = Math.max(1, Math.ceil(leftMs / 1000))
-    throw new ApiError('tooManyFailures', undefined, { headers: { 'retry-after': String(seconds) } })
+    throw new ApiError('tooManyFailures', undefined, {
+      message:
+        `${network === address ? address : `the /64 network of ${address}`} is blocked for ${seconds} s after ${MAX_FAILURES} requests with ` +
+        'wrong credentials within a minute; right credentials are refused from it too. If it is the address of your own ' +
+        'proxy, add it to control.trusted_proxies',
+      headers: { 'retry-after': String(seconds) },
+    })
   }
 
   count(address: string): void {

@@ -32,9 +32,8 @@ function includes(networks: readonly string[], address: string): boolean {
 }
 
 /** Returns whether a token with this condition may be used from an address. `not_in` overrides `in`. */
-export function isUsableFrom(condition: TokenCondition | undefined, remote: string): boolean {
+export function isUsableFrom(condition: TokenCondition | undefined, address: string): boolean {
   const { in: inside, not_in: outside } = condition?.request_ip ?? {}
-  const address = remote.replace(/^::ffff:(?=\d+\.)/, '')
   if (outside && includes(outside, address)) return false
   return inside === undefined || inside.length === 0 || includes(inside, address)
 }

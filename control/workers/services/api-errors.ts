@@ -1,7 +1,7 @@
-import { UploadRefused, type UploadIssue } from '../../../src/workers/upload/errors.js'
+import { UploadRefused, type UploadIssue } from '../../../src/workers/upload-errors.js'
 import { ApiError, ApiErrors } from '../../http/errors.js'
 
-/** Does the work; what it refuses becomes errors of the API. */
+/** Does the work and converts its rejections to errors of the API. */
 export async function withApiErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()

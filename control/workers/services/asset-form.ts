@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import type { MemoryBudget } from '../../../src/core/memory-budget.js'
+import type { MemoryBudget } from '../../../src/core/memory/memory-budget.js'
 import { HASH } from '../../../src/workers/assets/manifest.js'
 import { UNTYPED } from '../../../src/workers/assets/types.js'
 import type { UploadedFile } from '../../../src/workers/assets/uploads.js'
 import { ApiError } from '../../http/errors.js'
 import { declaredBoundary } from './multipart.js'
 
-/** What a client sends for a file that is to be served without a content type. */
+/** The content type that a client sends for a file that is to be served without a content type. */
 const NO_TYPE = 'application/null'
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 /** A body is in memory twice: as it arrived, and as its parts. */

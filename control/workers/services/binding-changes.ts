@@ -1,6 +1,6 @@
 import type { Binding, StoredVersion } from '../../../src/core/model/worker.js'
 import { applyDeployment } from '../../../src/workers/durable/apply-deployment.js'
-import { reject, UploadRefused } from '../../../src/workers/upload/errors.js'
+import { reject, UploadRefused } from '../../../src/workers/upload-errors.js'
 import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
 import { bindingIssues } from '../../../src/workers/metadata/check.js'
 import { isSecret } from '../../../src/workers/secrets.js'
@@ -10,7 +10,7 @@ import type { WorkersDeps } from './index.js'
 import { withApiErrors } from './api-errors.js'
 import { saveNextVersion } from './next-version.js'
 
-/** What is to become of bindings, by name: null removes one, others stay. */
+/** Changes of bindings, by name. Null removes a binding. Other bindings stay. */
 export interface BindingChanges {
   readonly changes: ReadonlyMap<string, Binding | null>
   /** Pointer to a binding in the request. */

@@ -6,7 +6,7 @@ import { audit, type Actor } from '../../resources/audit.js'
 import { ApiError } from '../../http/errors.js'
 import { hostName } from '../../zones/hostname-match.js'
 import type { WorkersDeps } from './index.js'
-import { scriptOf } from '../find.js'
+import { scriptOf } from './find.js'
 import { zoneOf } from './zone-of.js'
 
 const MAX_DOMAINS = 1000
@@ -72,7 +72,7 @@ export class DomainRepository {
     }
   }
 
-  /** What a Worker's domains would change to; with `replace`, those that are not named go. */
+  /** Returns the changes of a Worker's domains. With `replace`, domains that are not named are removed. */
   changes(scope: Scope, service: string, wanted: readonly WantedDomain[], replace: boolean, at = ''): DomainChanges {
     const domains = wanted.map((one, index) => this.checked(scope, service, one, `${at}/${index}`))
     const twice = domains.findIndex(({ id }, index) => domains.findIndex((one) => one.id === id) < index)

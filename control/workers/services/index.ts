@@ -1,7 +1,7 @@
 import type { WorkersConfig } from '../../../src/config/schema.js'
 import type { Blobs } from '../../../src/core/blobs.js'
 import type { Vault } from '../../../src/core/vault.js'
-import type { MemoryBudget } from '../../../src/core/memory-budget.js'
+import type { MemoryBudget } from '../../../src/core/memory/memory-budget.js'
 import type { AssetUploads } from '../../../src/workers/assets/uploads.js'
 import type { CodeReader } from '../../../src/workers/code/reader.js'
 import type { Runtime } from '../../../src/workers/runtime/runtime.js'
@@ -10,7 +10,7 @@ import type { KeyedEdits } from '../../resources/keyed-edits.js'
 import type { ControlDeps } from '../../http/context.js'
 import type { Tails } from './tail-sessions.js'
 
-/** What the Workers area of the API needs besides configuration and store. */
+/** Services of the Workers area of the API besides configuration and store. */
 export interface WorkersServices {
   readonly vault: Vault
   readonly blobs: Blobs
@@ -20,7 +20,7 @@ export interface WorkersServices {
   readonly assets: AssetUploads
   readonly code: CodeReader
   readonly tails: Tails
-  /** Runs scripts. Undefined: this server runs none. */
+  /** Runs scripts. Undefined if this server runs none. */
   readonly runtime: Runtime | undefined
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig

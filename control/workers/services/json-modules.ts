@@ -30,8 +30,9 @@ export function uploadOf({ modules = [], ...metadata }: Body): UploadForm {
       : [{ pointer: `/modules/${index}/content_base64`, message: 'must be base64' }],
   )
   if (issues.length > 0) throw new InvalidInput(issues)
-  const parts = modules.map(({ name, content_type: type, content_base64: text }): FormPart => ({
+  const parts = modules.map(({ name, content_type: type, content_base64: text }, index): FormPart => ({
     name,
+    pointer: `/modules/${index}`,
     filename: name,
     type,
     bytes: Buffer.from(text, 'base64'),

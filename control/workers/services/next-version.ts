@@ -5,10 +5,10 @@ import { audit } from '../../resources/audit.js'
 import type { Call } from '../../http/endpoint.js'
 import { ApiError } from '../../http/errors.js'
 import type { WorkersDeps } from './index.js'
-import { scriptOf } from '../find.js'
-import { clientOf } from '../request.js'
+import { scriptOf } from './find.js'
+import { clientOf } from './request.js'
 
-/** What a version is made from. */
+/** The version that a new version is created from. */
 export interface PreviousVersion {
   readonly before: Stored<StoredScript>
   readonly latest: StoredVersion

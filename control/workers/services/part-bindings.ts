@@ -1,9 +1,12 @@
 import type { Binding, ScriptFormat } from '../../../src/core/model/worker.js'
 import { BINDINGS } from '../../../src/workers/bindings/index.js'
-import type { UploadIssue } from '../../../src/workers/upload/errors.js'
+import type { UploadIssue } from '../../../src/workers/upload-errors.js'
 import { partNamed, type NamedPart } from '../../../src/workers/upload/modules.js'
 
-/** What is wrong with bindings to uploaded parts, with pointers into the bindings that were given: they belong to service-worker scripts, and their part must be there. */
+/**
+ * Returns the issues of bindings to uploaded parts, with pointers into the given bindings. Such bindings belong to
+ * service-worker scripts, and their part must be present.
+ */
 export function partIssues(
   bindings: readonly Binding[],
   given: readonly Binding[],
@@ -14,7 +17,12 @@ export function partIssues(
     if (BINDINGS.get(binding.type)?.part === undefined || typeof part !== 'string') return []
     const index = given.findIndex(({ name }) => name === binding.name)
     const issue = (member: string, message: string): UploadIssue[] => [
-      { kind: 'invalidScript', message, ...(index >= 0 && { pointer: `/bindings/${index}/${member}` }) },
+      {
+        kind: 'invalidScript',
+        // An inherited binding has no place in the metadata that was sent.
+        message: `binding ${JSON.stringify(binding.name)}: ${message}`,
+        ...(index >= 0 && { pointer: `/bindings/${index}/${member}` }),
+      },
     ]
     if (format !== 'service-worker')
       return issue('type', `${binding.type} belongs to service-worker scripts; modules import theirs`)

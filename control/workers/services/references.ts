@@ -16,9 +16,9 @@ import {
 import type { Scope } from '../../../src/core/scope.js'
 import type { Write } from '../../../src/core/store.js'
 import type { WorkersDeps } from './index.js'
-import { routesOf } from '../routes.js'
+import { routesOf } from './routes-of.js'
 
-/** Who uses a script, by what they use it for. */
+/** The users of a script, by type of use. */
 export interface References {
   /** Scripts with a service binding to it. */
   readonly services: readonly string[]
@@ -32,7 +32,7 @@ export interface References {
   readonly tails: readonly string[]
 }
 
-/** The other scripts of the account that use one, in what they are now: their newest and their deployed version. */
+/** Returns the other scripts of the account that use one. Only their newest and their deployed version count. */
 export function referencesTo({ store, workers }: WorkersDeps, scope: Scope, name: string): References {
   const { repository } = workers()
   const own = store.list(WORKER_NAMESPACES, scope).filter(({ value }) => value.script === name)
@@ -71,7 +71,7 @@ function inUse(
   return [...ids].flatMap((id) => repository.readVersion(scope, script, id) ?? [])
 }
 
-/** What is deleted with a script: its routes and domains, schedules, Durable Objects. */
+/** Returns the deletions that belong to the deletion of a script: its routes and domains, schedules, Durable Objects. */
 export function belongings(deps: WorkersDeps, scope: Scope, name: string): Write[] {
   const { store } = deps
   const gone = { value: undefined }

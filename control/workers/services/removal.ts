@@ -4,7 +4,7 @@ import { audit } from '../../resources/audit.js'
 import type { Call } from '../../http/endpoint.js'
 import { ApiError, type ErrorKind } from '../../http/errors.js'
 import type { WorkersDeps } from './index.js'
-import { scriptOf } from '../find.js'
+import { scriptOf } from './find.js'
 import { belongings, referencesTo } from './references.js'
 
 export const Force = Type.Object({

@@ -3,7 +3,7 @@ export interface TailFilter {
   readonly sampling_rate?: number
   readonly outcome?: readonly string[]
   readonly method?: readonly string[]
-  /** Addresses of clients; `self` is that of the client that opened the tail. */
+  /** Addresses of clients. `self` is the address of the client that opened the tail. */
   readonly client_ip?: readonly string[]
   /** A text in the logs of the call. */
   readonly query?: string | null

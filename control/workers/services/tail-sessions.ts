@@ -83,14 +83,14 @@ export class Tails {
   })
   readonly #elsewhere = new Set<TailElsewhere>()
   #timer: NodeJS.Timeout | undefined
-  /** Undefined: no other machine uses the store. */
+  /** Undefined if no other machine uses the store. */
   machines: OtherMachines | undefined
 
   constructor(deps: TailDeps) {
     this.#deps = deps
   }
 
-  /** Those of a script, in the order in which they were made. */
+  /** Returns the tails of a script in the order of their creation. */
   list(scope: Scope, { tag }: StoredScript): Tail[] {
     this.sweep()
     return [...this.#tails.values()].filter((tail) => tail.scope.id === scope.id && tail.script.tag === tag)
@@ -189,7 +189,7 @@ export class Tails {
     if (!tail || this.#deps.clock.now() >= tail.expiresAt) return false
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
       takeUnmasked(socket)
-      if (tail.clients.join(client)) for (const text of tail.away.values()) client.send(text)
+      if (tail.clients.join(client, socket)) for (const text of tail.away.values()) client.send(text)
     })
     return true
   }

@@ -4,25 +4,25 @@ import type { Scope } from '../../../src/core/scope.js'
 import type { Stored } from '../../../src/core/store.js'
 import { applyExports } from '../../../src/workers/durable/apply-exports.js'
 import type { Reconciliation } from '../../../src/workers/durable/reconciliation.js'
-import { reject } from '../../../src/workers/upload/errors.js'
+import { reject } from '../../../src/workers/upload-errors.js'
 import { readUpload, type UploadForm } from '../../../src/workers/upload/form.js'
 import { mainModuleIssues } from '../../../src/workers/upload/modules.js'
 import { resolveBindings } from '../../../src/workers/inherited-bindings.js'
 import { keptAnnotations, metadataIssues, tooManyBindings } from '../../../src/workers/metadata/check.js'
-import { inertMembers } from '../../../src/workers/metadata/inert.js'
+import { inertMembers } from '../../../src/workers/runtime/inert.js'
 import type { Metadata } from '../../../src/workers/metadata/schema.js'
 import type { VersionDraft } from '../../../src/workers/script-repository.js'
 import { audit } from '../../resources/audit.js'
 import type { Call } from '../../http/endpoint.js'
 import { assertNotHostile } from '../../http/json-limits.js'
 import type { WorkersDeps } from './index.js'
-import { assertScriptQuota } from '../find.js'
+import { assertScriptQuota } from './find.js'
 import { withForm } from './multipart.js'
 import { partIssues } from './part-bindings.js'
 import { codeOf, prepareCode, validated, type PreparedCode } from './prepared-code.js'
 import { withApiErrors } from './api-errors.js'
 import { checkConditions } from '../../http/conditions.js'
-import { clientOf, scriptName } from '../request.js'
+import { clientOf, scriptName } from './request.js'
 
 export interface UploadOptions {
   /** Serves all requests from then on; else the version is only kept. */
@@ -39,7 +39,7 @@ export interface Uploaded {
   readonly version: StoredVersion
   /** Only if the metadata had `exports`. */
   readonly reconciliation: Reconciliation | undefined
-  /** What the runtime reports about the code. */
+  /** Warnings of the runtime about the code. */
   readonly warnings: readonly string[]
   /** Pointers to the members of the metadata that have no effect here. */
   readonly inert: readonly string[]
@@ -153,7 +153,7 @@ export class UploadService {
     })
   }
 
-  /** Returns the manifest of the completion token; undefined without a token. */
+  /** Returns the manifest of the completion token, or undefined without a token. */
   async #manifest({ scope }: Call, name: string, { assets }: Metadata): Promise<string | undefined> {
     if (assets?.jwt === undefined) return undefined
     try {
@@ -180,7 +180,10 @@ export class UploadService {
     }
   }
 
-  /** What the upload changes of the script itself: all of its settings, if it is deployed. */
+  /**
+   * Returns the changes of the upload to the script itself. If the upload is deployed, these are all settings of the
+   * script.
+   */
   #change(
     call: Call,
     before: Stored<StoredScript> | undefined,
@@ -209,7 +212,10 @@ export class UploadService {
  */
 const keptUnasked = (client: string): readonly string[] => (client === 'wrangler' ? ['secret_text', 'secret_key'] : [])
 
-/** Assets of a version: those of a token, or with `keep_assets` those of the previous version. */
+/**
+ * Returns the assets of a version. A token names them, or with `keep_assets` the assets of the previous version are
+ * used.
+ */
 function assetsOf(
   { assets, keep_assets }: Metadata,
   manifest: string | undefined,
@@ -220,7 +226,7 @@ function assetsOf(
   return { manifest: kept, config: assets?.config ?? (manifest === undefined ? before?.config : undefined) ?? {} }
 }
 
-/** Members of the metadata that have a place of their own in what is stored, or are over once the upload is. */
+/** Members of the metadata that are stored in a separate place, or that matter only during the upload. */
 const PLACED: ReadonlySet<string> = new Set([
   'annotations',
   'assets',

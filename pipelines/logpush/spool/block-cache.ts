@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache'
 import { Buffers } from './buffers.js'
 import { BLOCK_BYTES, type Block, type Damage, type Segment } from './segment.js'
 
-/** All spools together keep no more than this; readers that are further apart read for themselves. */
+/** Maximum bytes for all spools together. Readers that are further apart read separately. */
 const CACHE_BYTES = 4 * 2 ** 20
-/** What a block costs besides its bytes. */
+/** Memory of a block besides its bytes. */
 const BLOCK_OVERHEAD = 1024
 
-/** A block that several readers may look at. Its memory is used again when the last of them has let go of it. */
+/** A block that several readers may use. Its memory is reused after the last reader has released the block. */
 export class SharedBlock {
   readonly block: Block
   readonly #buffers: Buffers
@@ -30,7 +30,7 @@ export class SharedBlock {
   }
 }
 
-/** Blocks that were read last, and those that are being read: readers near each other share them. */
+/** Blocks that were read last or are being read. Readers at nearby positions share them. */
 export class BlockCache {
   readonly #buffers = new Buffers(BLOCK_BYTES, 4)
   readonly #blocks = new LRUCache<string, SharedBlock>({
@@ -40,7 +40,10 @@ export class BlockCache {
   })
   readonly #reading = new Map<string, { readers: number; readonly result: Promise<SharedBlock | Damage> }>()
 
-  /** The block at an offset, held for the caller, who lets go of it; or the {@link Damage} that is there. */
+  /**
+   * Returns the block at an offset, retained for the caller, who has to release it, or the {@link Damage} at that
+   * offset.
+   */
   async block(segment: Segment, offset: number): Promise<SharedBlock | Damage> {
     const key = keyOf(segment, offset)
     const kept = this.#blocks.get(key)
@@ -54,7 +57,7 @@ export class BlockCache {
     return await reading.result
   }
 
-  /** The same, if it is in memory. */
+  /** Returns the same if it is in memory. */
   kept(segment: Segment, offset: number): SharedBlock | undefined {
     return this.#blocks.get(keyOf(segment, offset))?.hold()
   }

@@ -1,13 +1,13 @@
 /**
- * Buffers of one size that are used again. Each new one, however short its life, brings the next full garbage collection
- * nearer: without this most of the time of reading and appending goes there.
+ * Reusable buffers of one size. Each new buffer, however short-lived, brings the next full garbage collection nearer.
+ * Without reuse this was most of the time of reading and appending.
  */
 export class Buffers {
   readonly size: number
   readonly #max: number
   readonly #free: Buffer<ArrayBuffer>[] = []
 
-  /** Keeps no more than `most` that nobody uses. */
+  /** Creates a pool that keeps at most `max` unused buffers. */
   constructor(size: number, max: number) {
     this.size = size
     this.#max = max
@@ -17,7 +17,7 @@ export class Buffers {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(this.size)
   }
 
-  /** Takes back a buffer that nobody looks at any more; one of another size is left to the collector. */
+  /** Returns an unused buffer to the pool. A buffer of another size is left to the garbage collector. */
   give(buffer: Buffer<ArrayBuffer>): void {
     if (buffer.length === this.size && this.#free.length < this.#max) this.#free.push(buffer)
   }

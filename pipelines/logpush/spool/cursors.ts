@@ -1,12 +1,14 @@
 /**
- * The cursors of a spool, one small file each. A file has two places that are written in turn, so that a write that a
- * crash tears leaves the state before it. Nothing is allocated for it: a full disk does not hold up the readers, whose
- * progress is what makes room.
+ * Cursors of a spool, one small file each. A file has two slots that are written alternately, so a write torn by a
+ * crash leaves the state before it. A write allocates nothing on the disk. So a full disk does not block readers, whose
+ * progress frees space.
  */
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { isDiskFull } from '../../../src/core/errors.js'
+import { KeyedMutex } from '../../../src/core/keyed-mutex.js'
 import type { Log } from '../../../src/core/log.js'
-import { furthestOf } from '../spool-position.js'
+import { furthestOf } from './position.js'
 import type { Cursor, CursorState, Position } from './types.js'
 import { makeFolder, namesIn, syncFolder, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { readAt, writeAt } from '../../../src/disk/positioned-io.js'
@@ -20,7 +22,7 @@ interface Slot {
   readonly state: CursorState
 }
 
-/** Rewrites the cursors of a spool that nobody has open. Damaged ones stay as they are. */
+/** Rewrites the cursors of a spool that nobody has open. Damaged ones stay unchanged. */
 export async function convertCursors(
   disk: Disk,
   spoolFolder: string,
@@ -42,6 +44,10 @@ export class Cursors {
   readonly #folder: string
   readonly #moved: () => void
   readonly #all = new Map<string, StoredCursor>()
+  /** Cursors that were ended and whose files may still exist. */
+  readonly #ended = new Map<string, StoredCursor>()
+  /** Serializes creations and removals of files. */
+  readonly #turns = new KeyedMutex()
 
   private constructor(disk: Disk, folder: string, moved: () => void) {
     this.#disk = disk
@@ -49,12 +55,20 @@ export class Cursors {
     this.#moved = moved
   }
 
-  /** Reads those that there are. One that cannot be read starts at 0: what was delivered may be delivered again. */
+  /**
+   * Reads the cursors of a folder and makes their bytes durable. A cursor that cannot be read starts at 0, so delivered
+   * records may be delivered again.
+   */
   static async open(disk: Disk, spoolFolder: string, log: Log, moved: () => void): Promise<Cursors> {
-    const cursors = new Cursors(disk, await makeFolder(disk, join(spoolFolder, FOLDER)), moved)
-    for (const name of await namesIn(disk, cursors.#folder)) {
-      const slot = await readSlots(disk, join(cursors.#folder, name))
-      if (slot === undefined) log.error({ event: 'cursor_damaged', cursor: join(cursors.#folder, name) })
+    const folder = await makeFolder(disk, join(spoolFolder, FOLDER))
+    const cursors = new Cursors(disk, folder, moved)
+    const names = await namesIn(disk, folder)
+    // A crash may have happened before the sync that follows a creation.
+    await syncFolder(disk, folder)
+    for (const name of names) {
+      const slot = await readSlots(disk, join(folder, name))
+      if (slot === undefined) log.error({ event: 'cursor_damaged', cursor: join(folder, name) })
+      else await writeSlot(disk, join(folder, name), slot).catch(unlessFull)
       cursors.#add(name, slot ?? { sequence: 0, state: { next: 0 } })
     }
     return cursors
@@ -74,26 +88,43 @@ export class Cursors {
 
   /** Below this position no cursor needs anything; `none` if there is no cursor. */
   least(none: Position): Position {
-    let least = Infinity
-    for (const { needs } of this.#all.values()) least = Math.min(least, needs)
-    return least === Infinity ? none : least
+    return leastOf(this.#all.values()) ?? none
   }
 
-  /** The position behind all that a reader has taken; 0 without cursors. */
+  /** The same with the cursors whose files may still exist: the next start would count what they lack as lost. */
+  kept(none: Position): Position {
+    return leastOf([...this.#all.values(), ...this.#ended.values()]) ?? none
+  }
+
+  /** Returns the position after all consumed records. 0 without cursors. */
   furthest(): Position {
     let furthest = 0
     for (const { state } of this.#all.values()) furthest = Math.max(furthest, state.next, furthestOf(state))
     return furthest
   }
 
-  /** Makes a cursor; durable when it resolves. */
+  /** Creates a cursor, which is durable when this resolves. */
   async make(name: string, state: CursorState): Promise<StoredCursor> {
     if (!NAME.test(name)) throw new Error(`a cursor cannot be named ${name}`)
-    await writeDurably(this.#disk, join(this.#folder, name), fileBytes({ sequence: 1, state }))
-    return this.#add(name, { sequence: 1, state })
+    return await this.#turns.run('', async () => {
+      await writeDurably(this.#disk, join(this.#folder, name), fileBytes({ sequence: 1, state }))
+      this.#ended.delete(name)
+      return this.#add(name, { sequence: 1, state })
+    })
   }
 
-  /** Moves cursors that point before `start`. Gives the most records that one of them lost. */
+  /** Removes the files of ended cursors. The next call tries again to remove those that it cannot remove. */
+  async clear(): Promise<void> {
+    if (this.#ended.size === 0) return
+    await this.#turns.run('', async () => {
+      const ended = [...this.#ended.keys()]
+      for (const name of ended) await this.#disk.rm(join(this.#folder, name), { force: true })
+      await syncFolder(this.#disk, this.#folder)
+      for (const name of ended) this.#ended.delete(name)
+    })
+  }
+
+  /** Moves cursors that point before `start`. Returns the largest number of records that one cursor lost. */
   moveUp(start: Position): number {
     let lost = 0
     for (const cursor of this.#all.values()) {
@@ -112,10 +143,14 @@ export class Cursors {
 
   #add(name: string, slot: Slot): StoredCursor {
     const end = async () => {
-      await this.#disk.rm(join(this.#folder, name), { force: true })
-      await syncFolder(this.#disk, this.#folder)
+      if (this.#all.get(name) !== cursor) return
       this.#all.delete(name)
-      this.#moved()
+      this.#ended.set(name, cursor)
+      try {
+        await this.clear()
+      } finally {
+        this.#moved()
+      }
     }
     const cursor = new StoredCursor(this.#disk, join(this.#folder, name), slot, { moved: this.#moved, end })
     this.#all.set(name, cursor)
@@ -168,18 +203,18 @@ class StoredCursor implements Cursor {
   async #write(state: CursorState): Promise<void> {
     if (this.#removed) throw new Error('the cursor was removed')
     const slot = { sequence: this.#slot.sequence + 1, state }
-    const file = await this.#disk.open(this.#path, 'r+')
-    try {
-      await writeAt(file, [slotBytes(slot)], (slot.sequence % 2) * SLOT_BYTES)
-      await file.datasync()
-    } finally {
-      await file.close()
-    }
+    await writeSlot(this.#disk, this.#path, slot)
     this.#slot = slot
   }
 }
 
 export type { StoredCursor }
+
+function leastOf(cursors: Iterable<StoredCursor>): Position | undefined {
+  let least: Position | undefined
+  for (const { needs } of cursors) least = Math.min(least ?? needs, needs)
+  return least
+}
 
 /** Content of a file with one state, of an odd sequence number. */
 const fileBytes = (slot: Slot): Buffer => Buffer.concat([Buffer.alloc(SLOT_BYTES, ' '), slotBytes(slot)])
@@ -193,6 +228,22 @@ function slotBytes(slot: Slot): Buffer {
   text.copy(bytes, 9)
   bytes[SLOT_BYTES - 1] = 0x0a
   return bytes
+}
+
+/** Writes a slot, even if the file has the same one. After a failed sync only another write makes it durable. */
+async function writeSlot(disk: Disk, path: string, slot: Slot): Promise<void> {
+  const file = await disk.open(path, 'r+')
+  try {
+    await writeAt(file, [slotBytes(slot)], (slot.sequence % 2) * SLOT_BYTES)
+    await file.datasync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** A disk that copies on write can be too full to write the same bytes again. */
+function unlessFull(error: unknown): void {
+  if (!isDiskFull(error)) throw error
 }
 
 async function readSlots(disk: Disk, path: string): Promise<Slot | undefined> {

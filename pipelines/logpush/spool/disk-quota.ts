@@ -2,14 +2,14 @@ import { messageOf } from '../../../src/core/errors.js'
 import { KeyedMutex } from '../../../src/core/keyed-mutex.js'
 import { SpoolFull, SpoolLimitReached, type WriterOptions } from './types.js'
 
-/** Bytes that wait for the disk, over all spools; more are refused. */
+/** Maximum bytes that wait for the disk, over all spools. Further bytes are rejected. */
 const MAX_WAITING = 64 * 2 ** 20
 
-/** What the ledger asks of a spool. */
+/** Members of a spool that the quota uses. */
 export interface QuotaUser {
-  /** When its oldest segment was written last; undefined while it has no records. */
+  /** Time at which its oldest segment was last written. Undefined while it has no records. */
   readonly oldestAt: number | undefined
-  /** Deletes what all cursors have passed, as far as that is worth it. */
+  /** Deletes records that all cursors have passed, if there are enough. */
   reclaim(): Promise<void>
   /** Drops the oldest segment. */
   dropOldest(reason: 'limit' | 'age'): Promise<void>
@@ -36,12 +36,12 @@ export class DiskQuota {
     this.#holders.add(holder)
   }
 
-  /** Bytes that came to be on the disk, or have gone from it. */
+  /** Adds a change in bytes on the disk, negative for deleted bytes. */
   changed(bytes: number): void {
     this.#stored += bytes
   }
 
-  /** Takes room for bytes that will be written: given back by `release`. Rejects with SpoolFull. */
+  /** Reserves space for bytes to be written, until `release`. Rejects with SpoolFull. */
   async reserve(bytes: number, whenFull: WriterOptions['whenFull']): Promise<void> {
     if (this.#waiting + bytes > MAX_WAITING) throw new SpoolFull(`more than ${MAX_WAITING} bytes wait for the disk`)
     this.#waiting += bytes
@@ -58,7 +58,7 @@ export class DiskQuota {
     this.#waiting -= bytes
   }
 
-  /** Drops what was written before a moment, ms since 1970. */
+  /** Deletes records written before a moment, in ms since 1970. */
   async dropBefore(moment: number): Promise<void> {
     for (const holder of this.#holders) {
       while (holder.oldestAt !== undefined && holder.oldestAt < moment) await holder.dropOldest('age')
@@ -81,7 +81,7 @@ export class DiskQuota {
       try {
         await oldest.dropOldest('limit')
       } catch (error) {
-        throw new SpoolFull(`the disk makes no room for log records: ${messageOf(error)}`, { cause: error })
+        throw new SpoolFull(`cannot free disk space for log records: ${messageOf(error)}`, { cause: error })
       }
     }
   }

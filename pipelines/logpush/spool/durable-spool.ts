@@ -1,8 +1,9 @@
-import type { FileHandle } from 'node:fs/promises'
 import type { Clock } from '../../../src/core/clock.js'
 import { messageOf } from '../../../src/core/errors.js'
 import type { Log } from '../../../src/core/log.js'
 import type { Scope } from '../../../src/core/scope.js'
+import type { Disk } from '../../../src/disk/durable-write.js'
+import type { WriteHealth } from '../../../src/disk/write-health.js'
 import { scannerOf, type RecordScanner, type Dataset } from '../../records/index.js'
 import {
   SpoolFull,
@@ -17,25 +18,22 @@ import {
 import type { BlockCache } from './block-cache.js'
 import type { Buffers } from './buffers.js'
 import { Cursors } from './cursors.js'
-import { writeDurably, type Disk } from '../../../src/disk/durable-write.js'
-import { writeAt } from '../../../src/disk/positioned-io.js'
-import { namesFrame, RECORDS, writeHeader } from './frame.js'
+import { RECORDS, writeHeader } from './frame.js'
 import { fingerprint } from './layout.js'
 import type { QuotaUser, DiskQuota } from './disk-quota.js'
 import type { LossCounter } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
 import { Reader } from './reader.js'
-import { listSegments, recoverLast } from './recover.js'
-import { Segment } from './segment.js'
+import { Segments, type Addition } from './segments.js'
 import { Waiters } from './waiters.js'
 import { PackedWriter } from './writer.js'
 
-/** What is written at once, at most; a single commit may be larger. */
+/** Maximum bytes of one write. A single commit may be larger. */
 const GROUP_BYTES = 4 * 2 ** 20
 const GROUP_COMMITS = 512
 /** A segment that all cursors have passed is replaced by an empty one when it has grown so large. */
 const WORTH_DELETING = 4 * 2 ** 20
-/** The same when all spools are at their limit. */
+/** The same threshold when all spools are at their limit. */
 const WORTH_RECLAIMING = 64 * 1024
 
 export interface SpoolDeps {
@@ -44,13 +42,15 @@ export interface SpoolDeps {
   readonly clock: Clock
   readonly log: Log
   readonly cache: BlockCache
-  /** For frames that are being made. */
+  /** Buffers for frames in creation. */
   readonly buffers: Buffers
   readonly quota: DiskQuota
   readonly losses: LossCounter
-  /** Called for each append that the disk refuses. */
+  /** Called for each append that the disk rejects. */
   readonly failed: () => void
-  /** Appends go to a new segment when one has so many bytes. */
+  /** Receives the results of writes. */
+  readonly health: WriteHealth
+  /** Size in bytes after which appends go to a new segment. */
   readonly segmentBytes: number
 }
 
@@ -61,7 +61,10 @@ interface Commit {
   readonly reject: (error: unknown) => void
 }
 
-/** A spool in a folder. One append at a time goes to the last segment; commits that come meanwhile go together next. */
+/**
+ * A spool in a folder. One append at a time goes to the last segment. Commits that arrive during an append are written
+ * together next.
+ */
 export class DurableSpool implements Spool, QuotaUser {
   readonly dataset: string
   readonly scope: Scope
@@ -73,20 +76,11 @@ export class DurableSpool implements Spool, QuotaUser {
   readonly #reader: Reader
   readonly #waiters = new Waiters()
   #cursors!: Cursors
-  /** In order, at least one. The last takes the appends. */
-  #segments: Segment[] = []
-  #end: Position = 0
-  /** The last segment, open for appends. */
-  #file: FileHandle | undefined
-  /** The last segment may have bytes beyond its size. */
-  #dirty = false
-  /** The records of the last segment have the fields that the dataset has now. */
-  #current = false
-  #failing = false
+  #segments!: Segments
   #closed = false
   #waiting: Commit[] = []
   #writing: Promise<void> | undefined
-  /** What changes the segments happens one after the other. */
+  /** Serializes changes of the segments. */
   #turn: Promise<unknown> = Promise.resolve()
 
   private constructor(dataset: Dataset, scope: Scope, folder: string, deps: SpoolDeps) {
@@ -101,7 +95,7 @@ export class DurableSpool implements Spool, QuotaUser {
     this.#reader = new Reader({ disk, files, folder, dataset, cache, losses })
   }
 
-  /** Opens the spool in a folder that exists, and mends what a crash has left. */
+  /** Opens the spool in an existing folder and repairs damage from a crash. */
   static async open(dataset: Dataset, scope: Scope, folder: string, deps: SpoolDeps): Promise<DurableSpool> {
     const spool = new DurableSpool(dataset, scope, folder, deps)
     await spool.#recover()
@@ -110,38 +104,34 @@ export class DurableSpool implements Spool, QuotaUser {
   }
 
   async #recover(): Promise<void> {
-    const { disk, files, log, quota, losses } = this.#deps
+    const { disk, log, losses } = this.#deps
     this.#cursors = await Cursors.open(disk, this.#folder, log, () => void this.#release())
-    this.#segments = await listSegments(disk, files, this.#folder)
-    const last = this.#segments.at(-1)
-    if (last !== undefined) {
-      const { end, cut, names } = await recoverLast(disk, last, this.#reader)
-      if (cut > 0) log.warn({ event: 'spool_tail_cut', segment: last.path, bytes: cut })
-      this.#end = end
-      this.#current = names !== undefined && fingerprint(names) === this.#fingerprint
-    }
-    for (const { size } of this.#segments) quota.changed(size)
     const furthest = this.#cursors.furthest()
-    if (furthest > this.#end) {
-      // The disk has lost records that it had confirmed. Their positions are not given to others.
+    this.#segments = await Segments.open(
+      { ...this.#deps, reader: this.#reader, folder: this.#folder, names: this.#names },
+      furthest,
+    )
+    const { end, last } = this.#segments
+    if (furthest > end) {
+      // The disk has lost records that it had confirmed. Their positions are not reused. No reader needs the records
+      // that all cursors have passed. A crash can happen while their segment is replaced.
       if (last !== undefined) {
-        losses.add('damage', furthest - this.#end, { segment: last.path })
+        losses.add('damage', furthest - Math.max(end, this.#cursors.least(furthest)), { segment: last.path })
         this.#reader.knowGap(last)
       }
-      this.#end = furthest
-      await this.#startSegment()
-    } else if (last === undefined) await this.#startSegment()
+      await this.#segments.begin(furthest)
+    } else if (last === undefined) await this.#segments.begin()
     const lost = this.#cursors.moveUp(this.start)
     if (lost > 0) losses.add('missing', lost)
     await this.#release()
   }
 
   get end(): Position {
-    return this.#end
+    return this.#segments.end
   }
 
   get start(): Position {
-    return this.#segments[0]!.first
+    return this.#segments.first!.first
   }
 
   get cursors(): string[] {
@@ -154,44 +144,28 @@ export class DurableSpool implements Spool, QuotaUser {
   }
 
   async cursor(name: string): Promise<Cursor> {
-    return await this.#inTurn(
-      async () => this.#cursors.get(name) ?? (await this.#cursors.make(name, { next: this.#end })),
-    )
+    return await this.#inTurn(async () => {
+      const known = this.#cursors.get(name)
+      if (known !== undefined) return known
+      try {
+        return await this.#cursors.make(name, { next: this.end })
+      } catch (error) {
+        this.#deps.health.failed(this.#folder, error)
+        throw error
+      }
+    })
   }
 
   async frame(position: Position): Promise<Frame | undefined> {
-    const segments = this.#segments
-    let index = segments.length - 1
-    while (index > 0 && segments[index]!.first > position) index--
-    for (; index < segments.length; index++) {
-      const end = segments[index + 1]?.first ?? this.#end
-      if (end <= position) continue
-      const frame = await this.#find(segments[index]!, position, end)
-      if (frame !== undefined) return frame
-    }
-    return undefined
+    return await this.#segments.frame(position)
   }
 
   cached(position: Position): Frame | undefined {
-    const segments = this.#segments
-    let index = segments.length - 1
-    while (index > 0 && segments[index]!.first > position) index--
-    const end = segments[index + 1]?.first ?? this.#end
-    return position < end ? this.#reader.cached(segments[index]!, position, end) : undefined
-  }
-
-  /** A segment that is deleted meanwhile has nothing any more. */
-  async #find(segment: Segment, position: Position, end: Position): Promise<Frame | undefined> {
-    try {
-      return await this.#reader.find(segment, position, end)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !this.#segments.includes(segment)) return undefined
-      throw error
-    }
+    return this.#segments.cached(position)
   }
 
   behind(position: Position): number {
-    return Math.max(0, this.#end - position)
+    return Math.max(0, this.end - position)
   }
 
   async before(position: Position): Promise<Frame | undefined> {
@@ -205,12 +179,12 @@ export class DurableSpool implements Spool, QuotaUser {
   }
 
   async waitFor(position: Position, signal: AbortSignal): Promise<void> {
-    if (this.#end <= position) await this.#waiters.wait(position, signal)
+    if (this.end <= position) await this.#waiters.wait(position, signal)
   }
 
   get oldestAt(): number | undefined {
-    const [oldest] = this.#segments
-    return oldest!.first < this.#end ? oldest!.touchedAt : undefined
+    const oldest = this.#segments.first!
+    return oldest.first < this.end ? oldest.touchedAt : undefined
   }
 
   async reclaim(): Promise<void> {
@@ -219,26 +193,22 @@ export class DurableSpool implements Spool, QuotaUser {
 
   async dropOldest(reason: 'limit' | 'age'): Promise<void> {
     await this.#inTurn(async () => {
-      if (this.#segments.length === 1) await this.#startSegment()
-      const [oldest, next] = this.#segments
-      const undelivered = next!.first - Math.max(oldest!.first, this.#cursors.least(next!.first))
-      this.#segments = this.#segments.slice(1)
-      await this.#delete(oldest!)
-      this.#cursors.moveUp(next!.first)
+      const oldest = this.#segments.first!
+      if (oldest === this.#segments.last) await this.#segments.begin()
+      await this.#segments.deleteFirst()
+      const { start } = this
+      const undelivered = start - Math.max(oldest.first, this.#cursors.least(start))
+      this.#cursors.moveUp(start)
       if (undelivered > 0) this.#deps.losses.add(reason, undelivered)
     })
   }
 
-  /** Finishes what is in progress; later commits are refused. */
+  /** Finishes work in progress. Later commits are rejected. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#writing
     await this.#cursors.idle()
-    await this.#inTurn(async () => {
-      // What was refused is not to be there after the next start.
-      if (this.#dirty) await this.#cut().catch(() => undefined)
-      await this.#closeFile()
-    })
+    await this.#inTurn(async () => await this.#segments.close())
   }
 
   async #append(frames: readonly FrameParts[], bytes: number, whenFull: WriterOptions['whenFull']): Promise<void> {
@@ -275,14 +245,31 @@ export class DurableSpool implements Spool, QuotaUser {
   }
 
   async #writeGroup(group: readonly Commit[]): Promise<void> {
-    const { clock, quota } = this.#deps
     if (this.#cursors.size === 0) {
       for (const { resolve } of group) resolve()
       return
     }
-    const acceptedAt = clock.now()
+    try {
+      await this.#segments.append(this.#additionOf(group))
+    } catch (error) {
+      this.#deps.failed()
+      this.#deps.health.failed(this.#folder, error)
+      // Maybe for the next one.
+      void this.reclaim()
+      const full = new SpoolFull(`cannot write log records to the disk: ${messageOf(error)}`, { cause: error })
+      for (const { reject } of group) reject(full)
+      return
+    }
+    this.#deps.health.worked(this.#folder)
+    for (const { resolve } of group) resolve()
+    this.#waiters.arrived(this.end)
+  }
+
+  /** Gives the records of a group their positions. */
+  #additionOf(group: readonly Commit[]): Addition {
+    const acceptedAt = this.#deps.clock.now()
     const pieces: Buffer[] = []
-    let end = this.#end
+    let { end } = this
     let bytes = 0
     for (const { frames } of group) {
       for (const frame of frames) {
@@ -293,135 +280,25 @@ export class DurableSpool implements Spool, QuotaUser {
         bytes += frame.bytes.length
       }
     }
-    try {
-      const file = await this.#ready()
-      const segment = this.#segments.at(-1)!
-      this.#dirty = true
-      await writeAt(file, pieces, segment.size)
-      await file.datasync()
-      this.#dirty = false
-      segment.size += bytes
-      segment.touchedAt = acceptedAt
-    } catch (error) {
-      this.#fails(error)
-      // Maybe for the next one.
-      void this.reclaim()
-      const full = new SpoolFull(`the disk does not take log records: ${messageOf(error)}`, { cause: error })
-      for (const { reject } of group) reject(full)
-      return
-    }
-    this.#works()
-    quota.changed(bytes)
-    this.#end = end
-    for (const { resolve } of group) resolve()
-    this.#waiters.arrived(end)
+    return { pieces, bytes, end, acceptedAt }
   }
 
-  /** The last segment, open, with nothing behind its size. */
-  async #ready(): Promise<FileHandle> {
-    const last = this.#segments.at(-1)!
-    if (this.#dirty) {
-      try {
-        await this.#cut()
-      } catch {
-        // What cannot be mended is left behind: a segment ends where the next one begins.
-        await this.#startSegment()
-      }
-    } else if (last.size >= this.#deps.segmentBytes || !this.#current) await this.#startSegment()
-    this.#file ??= await this.#deps.disk.open(this.#segments.at(-1)!.path, 'r+')
-    return this.#file
-  }
-
-  /** Takes what was refused from the end of the last segment. */
-  async #cut(): Promise<void> {
-    await this.#file?.truncate(this.#segments.at(-1)!.size)
-    this.#dirty = false
-  }
-
-  /** Begins a segment at the end. One that is empty is replaced. */
-  async #startSegment(): Promise<void> {
-    const { disk, files, clock, quota } = this.#deps
-    const now = clock.now()
-    const head = namesFrame(this.#names, this.#fingerprint, this.#end, now)
-    const segment = new Segment(files, this.#folder, this.#end, head.length, now)
-    await writeDurably(disk, segment.path, head)
-    await this.#closeFile()
-    const last = this.#segments.at(-1)
-    if (last?.first === segment.first) {
-      quota.changed(-last.size)
-      this.#reader.forget(last)
-      this.#segments = [...this.#segments.slice(0, -1), segment]
-    } else this.#segments = [...this.#segments, segment]
-    quota.changed(head.length)
-    this.#dirty = false
-    this.#current = true
-  }
-
-  async #closeFile(): Promise<void> {
-    const file = this.#file
-    this.#file = undefined
-    // What was written is durable already, or was refused.
-    await file?.close().catch(() => undefined)
-  }
-
-  /** Deletes the segments that every cursor has passed; the last one too if it has grown. */
+  /** Deletes the segments that every cursor has passed. The last segment is deleted too if it has grown. */
   async #release(worth = WORTH_DELETING): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#closed) return
-      const least = this.#cursors.least(this.#end)
-      const last = this.#segments.at(-1)!
-      const passed = least >= this.#end && last.first < this.#end
-      if (passed && (this.#cursors.size === 0 || last.size >= worth)) await this.#replacePassed(last)
-      const kept = this.#segments.findIndex((_, index) => (this.#segments[index + 1]?.first ?? Infinity) > least)
-      const gone = this.#segments.slice(0, kept)
-      this.#segments = this.#segments.slice(kept)
-      for (const segment of gone) await this.#delete(segment)
-    }).catch((error: unknown) => this.#deps.log.warn({ event: 'spool_release_failed', error: messageOf(error) }))
+      await this.#cursors.clear().catch((error: unknown) => this.#notReleased(error))
+      const { end } = this
+      const needed = this.#cursors.kept(end)
+      const last = this.#segments.last!
+      const passed = needed >= end && last.first < end
+      if (passed && (this.#cursors.size === 0 || last.size >= worth)) await this.#segments.beginAfterPassed()
+      await this.#segments.deleteBefore(needed)
+    }).catch((error: unknown) => this.#notReleased(error))
   }
 
-  /** Begins a segment behind the last one, of which nobody needs anything. */
-  async #replacePassed(last: Segment): Promise<void> {
-    try {
-      await this.#startSegment()
-    } catch {
-      // On a full disk it has to go before there is room for the one that follows it.
-      await this.#empty(last)
-      await this.#startSegment()
-    }
-  }
-
-  /** Gives back what the last segment has on the disk. */
-  async #empty(last: Segment): Promise<void> {
-    const file = await this.#deps.disk.open(last.path, 'r+')
-    try {
-      await file.truncate(0)
-    } finally {
-      await file.close()
-    }
-    this.#reader.forget(last)
-    this.#deps.quota.changed(-last.size)
-    last.size = 0
-    this.#dirty = false
-    this.#current = false
-  }
-
-  async #delete(segment: Segment): Promise<void> {
-    this.#reader.forget(segment)
-    this.#deps.quota.changed(-segment.size)
-    await this.#deps.disk.rm(segment.path, { force: true })
-  }
-
-  #fails(error: unknown): void {
-    this.#deps.failed()
-    if (this.#failing) return
-    this.#failing = true
-    this.#deps.log.error({ event: 'spool_failing', folder: this.#folder, error: messageOf(error) })
-  }
-
-  #works(): void {
-    if (!this.#failing) return
-    this.#failing = false
-    this.#deps.log.info({ event: 'spool_works_again', folder: this.#folder })
+  #notReleased(error: unknown): void {
+    this.#deps.log.warn({ event: 'spool_release_failed', error: messageOf(error) })
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

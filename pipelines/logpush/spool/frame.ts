@@ -1,5 +1,5 @@
 /**
- * Frames as they stand in a segment, numbers in little-endian order:
+ * Layout of frames in a segment, with numbers in little-endian order.
  *
  *      0  FF 'E' 'S' kind      no text in UTF-8 has an FF
  *      4  bytes, header included
@@ -14,14 +14,14 @@ import { crc32 } from 'node:zlib'
 import type { Position } from './types.js'
 
 export const HEADER_BYTES = 36
-/** Maximum size of a frame: a header with a larger one is invalid. */
+/** Maximum size of a frame. A header with a larger size is invalid. */
 const MAX_FRAME_BYTES = 64 * 2 ** 20
 
 /** Kinds of frames, which are versions of the form as well. */
 export const RECORDS = 1
 export const NAMES = 2
 
-/** What every frame begins with. */
+/** First bytes of every frame. */
 export const MAGIC = Buffer.from([0xff, 0x45, 0x53])
 
 export interface FrameHeader {
@@ -55,8 +55,8 @@ export function namesFrame(names: readonly string[], fingerprint: number, first:
 }
 
 /**
- * Reads the frame at `at`. A number: so many bytes from `at` on are needed to tell, more than there are. Undefined: no
- * valid frame is there.
+ * Reads the frame header at `at`. Returns a number if more bytes are needed than are available, which is the number of
+ * bytes needed from `at` on. Undefined if there is no valid frame.
  */
 export function readHeader(bytes: Buffer, at: number): FrameHeader | number | undefined {
   const left = bytes.length - at

@@ -1,14 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { ClassicLevel } from 'classic-level'
+import type { ClassicLevel } from 'classic-level'
 import { AgeClock } from '../../../src/core/age-clock.js'
 import type { Clock } from '../../../src/core/clock.js'
 import { messageOf } from '../../../src/core/errors.js'
 import type { Log } from '../../../src/core/log.js'
-import type { Metrics } from '../../../src/core/metrics.js'
+import type { Metrics } from '../../../src/core/metrics/metrics.js'
 import type { Scope } from '../../../src/core/scope.js'
 import { makeFolder, namesIn, type Disk } from '../../../src/disk/durable-write.js'
+import { WriteHealth } from '../../../src/disk/write-health.js'
 import { storedDataset } from '../../records/index.js'
 import type { Spool, Spools } from './types.js'
 import { BlockCache } from './block-cache.js'
@@ -16,17 +16,18 @@ import { Buffers } from './buffers.js'
 import { DurableSpool } from './durable-spool.js'
 import { FRAME_ROOM } from './layout.js'
 import { DiskQuota } from './disk-quota.js'
+import { lockSpools, noteIdentity, writeLock } from './folder-lock.js'
 import { LossCounter } from './loss-counter.js'
-import { FORMAT, formatEntry, formatOf, migrateSpools } from './migrations/index.js'
+import { migrateSpools } from './migrations.js'
 import { spoolMetrics, type SpoolMetrics } from './metrics.js'
 import { OpenFiles } from './open-files.js'
 
 export interface SpoolLimits {
   /** Bytes of all spools together. */
   readonly bytes: number
-  /** Records older than this are dropped, delivered or not; kept for any time unless said. */
+  /** Records older than this are deleted, even if undelivered. If undefined, age has no limit. */
   readonly ageMs?: number
-  /** Bytes of one segment; 64 MiB unless said, and less where `bytes` are few. */
+  /** Bytes of one segment. Default is 64 MiB, or less if `bytes` is low. */
   readonly segmentBytes?: number
 }
 
@@ -35,36 +36,34 @@ export interface SpoolsOptions {
   readonly log: Log
   readonly metrics?: Metrics
   readonly limits: SpoolLimits
-  /** The file system; that of Node unless said. */
+  /** File system. Default is the file system of Node. */
   readonly disk?: Disk
 }
 
 const SEGMENT_BYTES = 64 * 2 ** 20
 const AGE_CHECK_MS = 60_000
 const SCOPES = 'scopes'
-const LOCK = 'lock'
-const ID = 'id'
 
 /**
- * Opens the spools in a folder, which is made if there is none, and mends what a crash has left. Rejects when
- * another process has the folder open.
+ * Opens the spools in a folder, creates the folder if necessary, and repairs damage from a crash. Rejects if another
+ * process has the folder open.
  *
  *     spool/lock/                                     held by the process that has it open
+ *     spool/identity                                  id and format, as the lock has them
  *     spool/scopes/zone-9f18.../http_requests/
  *       0000000000000000.seg, 0000000000052133.seg    records, named by the position of the first
- *       cursors/job-12                                what a reader has reached
- *       damaged/0000000000000000.seg-4096             pieces of segments that could not be read
+ *       cursors/job-12                                position of a reader
+ *       damaged/0000000000000000.seg-4096             unreadable pieces of segments
  */
 export async function openSpools(folder: string, options: SpoolsOptions): Promise<Spools> {
   const disk = options.disk ?? fs
   await makeFolder(disk, folder)
-  const lock = await lockFolder(join(folder, LOCK))
+  const { lock, id, format } = await lockSpools(disk, folder, options.log)
   try {
     const scopes = await makeFolder(disk, join(folder, SCOPES))
-    const id = await idOf(lock)
-    const format = await formatOf(lock)
-    const copyLock = async (path: string): Promise<void> => await writeLock(path, id, format)
+    const copyLock = async (path: string): Promise<void> => await writeLock(path, { id, format })
     await migrateSpools(format, { disk, folder, scopes, lock, copyLock, log: options.log })
+    await noteIdentity(disk, folder, id)
     const spools = new FolderSpools(disk, scopes, id, lock, options)
     await spools.openAll()
     return spools
@@ -72,36 +71,6 @@ export async function openSpools(folder: string, options: SpoolsOptions): Promis
     await lock.close()
     throw error
   }
-}
-
-/** A database is held by one process at a time, and let go by the system when that process ends, however it ends. */
-async function lockFolder(path: string): Promise<ClassicLevel> {
-  const level = new ClassicLevel(path)
-  try {
-    await level.open()
-    return level
-  } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error)
-    if ((cause as NodeJS.ErrnoException).code === 'LEVEL_LOCKED')
-      throw new Error(`the log spool in ${path} is in use by another process`, { cause: error })
-    throw new Error(`the log spool in ${path} cannot be opened: ${cause.message}`, { cause: error })
-  }
-}
-
-/** Returns the id of the spools, which is made with them. */
-async function idOf(lock: ClassicLevel): Promise<string> {
-  const known = await lock.get(ID)
-  if (known !== undefined) return known
-  const id = randomBytes(8).toString('hex')
-  await lock.batch([{ type: 'put', key: ID, value: id }, formatEntry(FORMAT)], { sync: true })
-  return id
-}
-
-/** Creates the database of the lock in a copy. */
-async function writeLock(path: string, id: string, format: number): Promise<void> {
-  const level = new ClassicLevel(path)
-  await level.batch([{ type: 'put', key: ID, value: id }, formatEntry(format)], { sync: true })
-  await level.close()
 }
 
 class FolderSpools implements Spools {
@@ -118,6 +87,7 @@ class FolderSpools implements Spools {
   readonly #open = new Map<string, DurableSpool>()
   readonly #closing = new AbortController()
   readonly #metrics: SpoolMetrics | undefined
+  readonly #health: WriteHealth
   #aging: Promise<void> | undefined
 
   constructor(disk: Disk, folder: string, id: string, lock: ClassicLevel, options: SpoolsOptions) {
@@ -127,6 +97,7 @@ class FolderSpools implements Spools {
     this.#folder = folder
     this.#lock = lock
     this.#options = options
+    this.#health = new WriteHealth('the log spool', { disk, clock: options.clock, log: options.log })
     const quota = new DiskQuota(options.limits.bytes)
     this.#quota = quota
     const { metrics, limits } = options
@@ -137,7 +108,11 @@ class FolderSpools implements Spools {
     if (limits.ageMs !== undefined) this.#aging = this.#age(limits.ageMs)
   }
 
-  /** Opens those that the folder has. */
+  get unavailable(): string | undefined {
+    return this.#health.unavailable
+  }
+
+  /** Opens all spools in the folder. */
   async openAll(): Promise<void> {
     for (const owner of await namesIn(this.#disk, this.#folder)) {
       const scope = scopeOf(owner)
@@ -173,6 +148,7 @@ class FolderSpools implements Spools {
     this.#closing.abort()
     await this.#aging
     await Promise.allSettled(this.#spools.values())
+    await this.#health.close()
     for (const spool of this.#open.values()) await spool.close()
     await this.#files.close()
     await this.#lock.close()
@@ -197,6 +173,7 @@ class FolderSpools implements Spools {
         quota: this.#quota,
         losses: new LossCounter(labels, { clock, log, ...(this.#metrics && { counter: this.#metrics.lost }) }),
         failed: () => this.#metrics?.failures.inc(),
+        health: this.#health,
         segmentBytes: limits.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.ceil(limits.bytes / 16)),
       },
     )

@@ -1,6 +1,6 @@
 import { MEMBERS, type ScannedRecord } from '../../records/index.js'
 
-/** Returns a record as one JSON object, in bytes of its own. `names`: those of the fields of its dataset. */
+/** Returns a record as one JSON object, in its own bytes. `names` are the names of the fields of its dataset. */
 export function jsonLine({ bytes, starts, ends }: ScannedRecord, names: readonly string[]): Uint8Array {
   const pieces: Uint8Array[] = [Buffer.from('{')]
   for (const [place, name] of names.entries()) {

@@ -1,4 +1,7 @@
-/** The JSON text of a value of one of our own events: bigint with all its digits, what JSON cannot say as null. */
+/**
+ * Returns the JSON text of a value of an event of the daemon. A bigint has all its digits. A value that JSON cannot
+ * represent is null.
+ */
 export function jsonText(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value)
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'null'

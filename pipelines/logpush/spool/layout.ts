@@ -1,26 +1,26 @@
 /**
- * How records lie in a frame. A record is the lengths of its values in the order of the dataset, then the values
- * themselves without anything between them:
+ * Layout of records in a frame. A record has the lengths of its values in the order of the dataset, then the values
+ * without separators.
  *
- *     lengths  2 bytes for each field: 14 bits of length, 2 of marks; a missing field has length 0
+ *     lengths  2 bytes per field (14 bits of length, 2 bits of marks), length 0 if the field is missing
  *     values   "3a60ff"404true
  *
- * Behind the last record stands where each record begins, 4 bytes for each. Its highest bit says that the lengths of that
- * record have 4 bytes, 30 of them for the length.
+ * After the last record follows an index with the offset of each record, 4 bytes each. The highest bit of an offset is
+ * set if the lengths of that record have 4 bytes, with 30 bits of length.
  */
 import { crc32 } from 'node:zlib'
 import type { LogRecord } from '../../../src/core/emit.js'
-import { ESCAPED, type ScannedRecord } from '../../records/scan.js'
+import { ESCAPED, type ScannedRecord } from '../../records/fields/scan.js'
 import type { Buffers } from './buffers.js'
 import { HEADER_BYTES } from './frame.js'
 import type { FrameParts } from './types.js'
 import { jsonText } from './json-text.js'
 
-/** Frames are closed at this size; one with a single larger record is larger. */
+/** Frames are closed at this size. A frame with a single larger record is larger. */
 const FRAME_BYTES = 256 * 1024
-/** No more records in a frame than this. */
+/** Maximum records in a frame. */
 const FRAME_RECORDS = 16_384
-/** A record whose values have more bytes is refused. */
+/** Maximum bytes of the values of a record. A larger record is rejected. */
 export const RECORD_BYTES = 16 * 2 ** 20
 
 const FIRST_ROOM = 8 * 1024
@@ -32,7 +32,7 @@ const WIDE_LENGTH = 0x3fff_ffff
 /** Copying so few bytes one by one is faster than a call. */
 const FEW_BYTES = 40
 
-/** Tells layouts apart: a checksum of the names of the fields, in order. */
+/** Returns a checksum of the field names in order, which distinguishes layouts. */
 export const fingerprint = (names: readonly string[]): number => crc32(names.join('\n'))
 
 /** Packs records into frames. */
@@ -43,7 +43,7 @@ export class FramePacker {
   #at = HEADER_BYTES
   #starts: number[] = []
   #closed: FrameParts[] = []
-  /** What the closed frames lie in. */
+  /** Memory of the closed frames. */
   readonly #memory: Buffer<ArrayBuffer>[] = []
   #closedCount = 0
   #closedBytes = 0
@@ -119,7 +119,7 @@ export class FramePacker {
     this.#closedBytes += frame.bytes.length
   }
 
-  /** What was added, as frames. They stay here until `clear`. */
+  /** Returns the added records as frames. They stay here until `clear`. */
   frames(): readonly FrameParts[] {
     this.#finish()
     return this.#closed
@@ -132,7 +132,7 @@ export class FramePacker {
     this.#closedBytes = 0
   }
 
-  /** The same, in one write, for texts of ASCII alone, as most are; -1 also if they are not. */
+  /** Does the same in one write for ASCII texts, the usual case. Returns -1 also for other texts. */
   #writeAscii(texts: readonly string[]): number {
     const out = this.#bytes
     let cell = this.#at
@@ -149,7 +149,7 @@ export class FramePacker {
     return from + all.length
   }
 
-  /** Gives where the record ends; -1 where a value is too long for lengths of 2 bytes. */
+  /** Returns the end of the record, or -1 if a value is too long for lengths of 2 bytes. */
   #writeTexts(texts: readonly string[], wide: boolean): number {
     const out = this.#bytes
     let cell = this.#at
@@ -198,12 +198,12 @@ export class FramePacker {
 
 const markOf = (text: string): number => (text.startsWith('"') && text.includes('\\') ? ESCAPED : 0)
 
-/** What records are read into, one after the other. */
+/** Object into which records are read one after the other. */
 export interface RecordRoom extends ScannedRecord {
   bytes: Uint8Array
 }
 
-/** Room for records with so many fields. */
+/** Creates memory for records with this number of fields. */
 export const recordRoom = (fields: number): RecordRoom => ({
   bytes: new Uint8Array(0),
   starts: new Int32Array(fields),
@@ -222,8 +222,8 @@ export class FrameRecords {
   readonly #places: Int16Array | 'the same'
 
   /**
-   * The frame begins at `from` of `bytes` and ends at `to`; `places` gives the place now of each place then, or -1, where
-   * they are not the same.
+   * Creates a frame from `bytes` between `from` and `to`. `places` has the current index for each field index of the
+   * stored layout, or -1 for a removed field, if the layouts differ.
    */
   constructor(
     bytes: Buffer,
@@ -241,7 +241,7 @@ export class FrameRecords {
     this.#record = room
   }
 
-  /** The record at an index; with `wanted`, ascending, at least the fields at these places. */
+  /** Returns the record at an index. With `wanted`, ascending, only the fields at these indexes are guaranteed. */
   read(index: number, wanted?: Int16Array): ScannedRecord {
     this.#record.bytes = this.#bytes
     const entry = this.#cells.getUint32(this.#starts + index * 4, true)
@@ -286,7 +286,7 @@ export class FrameRecords {
     }
   }
 
-  /** The long way: wide lengths, or fields that have moved. */
+  /** Slow path for wide lengths or moved fields. */
   #readAny(from: number, width: 2 | 4): void {
     const { starts, ends, marks } = this.#record
     const places = this.#places

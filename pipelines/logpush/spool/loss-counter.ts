@@ -3,20 +3,20 @@ import type { Log } from '../../../src/core/log.js'
 import type { Counter } from 'prom-client'
 
 /**
- * Why records do not reach a reader.
+ * Reason why records do not reach a reader.
  *
- * - `limit`, `age`: dropped whole, oldest segments first
- * - `damage`: what the disk gives back is not what was written
- * - `missing`: a cursor pointed before what is kept
- * - `queue`: the daemon made them faster than the disk takes them
- * - `unfit`: an event of the daemon that cannot be written
+ * - `limit` and `age` mean that whole segments were deleted, oldest first.
+ * - `damage` means that the disk returned other bytes than were written.
+ * - `missing` means that a cursor pointed before the oldest stored record.
+ * - `queue` means that the daemon produced them faster than the disk accepted them.
+ * - `unfit` means that an event of the daemon could not be written.
  */
 export type Loss = 'limit' | 'age' | 'damage' | 'missing' | 'queue' | 'unfit'
 
-/** A log line for each loss of a spool, but no more than one in this time. */
+/** Minimum interval between two log lines about losses of a spool. */
 const QUIET_MS = 10_000
 
-/** Counts the losses of one dataset and scope, and tells them in the log, together if there are many. */
+/** Counts the losses of one dataset and scope, and logs them, together if there are many. */
 export class LossCounter {
   readonly #clock: Clock
   readonly #log: Log

@@ -1,17 +1,17 @@
 import { Counter, Gauge } from 'prom-client'
-import type { Metrics } from '../../../src/core/metrics.js'
+import type { Metrics } from '../../../src/core/metrics/metrics.js'
 
 /** Counters that all spools of a daemon share. */
 export interface SpoolMetrics {
   readonly lost: Counter
   readonly failures: Counter
-  /** Adds what is counted as stored bytes. */
+  /** Adds a source of the metric of stored bytes. */
   stored(bytes: () => number): void
 }
 
 const known = new WeakMap<Metrics, SpoolMetrics>()
 
-/** Returns the metrics of spools, which are made once for a registry. */
+/** Returns the metrics of spools. They are created once per registry. */
 export function spoolMetrics(metrics: Metrics): SpoolMetrics {
   let found = known.get(metrics)
   if (found === undefined) known.set(metrics, (found = create(metrics)))

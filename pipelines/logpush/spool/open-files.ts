@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { LRUCache } from 'lru-cache'
 import type { Disk } from '../../../src/disk/durable-write.js'
 
-/** No more files are open for reading, over all spools, than this and those that are being read. */
+/** Maximum files that are open for reading over all spools, besides files that are being read. */
 const MAX_OPEN = 32
 
 interface Entry {
@@ -11,7 +11,7 @@ interface Entry {
   gone: boolean
 }
 
-/** Files that are read often stay open for a while: opening and closing costs as much as reading a block. */
+/** Files that are read often stay open for a while, because opening and closing costs as much as reading a block. */
 export class OpenFiles {
   readonly #disk: Disk
   readonly #closing = new Set<Promise<void>>()
@@ -58,7 +58,7 @@ export class OpenFiles {
 
   #closeUnused({ file, users, gone }: Entry): void {
     if (!gone || users > 0) return
-    // What was only read has nothing to lose; the error of a file that did not open has reached its reader.
+    // A file that was only read has nothing to lose. The error of a file that did not open has reached its reader.
     const closing: Promise<void> = file
       .then((open) => open.close())
       .catch(() => undefined)

@@ -9,9 +9,9 @@ import type { LossCounter } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
 import type { Block, Damage, FramePlace, Segment } from './segment.js'
 
-/** Continuations that a spool remembers: readers go on where they were, wherever that is. */
+/** Maximum number of positions with a known next offset. Readers continue where they were. */
 const MAX_TRAILS = 64
-/** Maximum number of damaged pieces that a spool keeps for inspection; further ones are only counted. */
+/** Maximum number of damaged pieces that a spool stores for inspection. Further ones are only counted. */
 const MAX_DAMAGES = 64
 const DAMAGED = 'damaged'
 
@@ -31,13 +31,13 @@ interface Trail {
   readonly offset: number
 }
 
-/** Finds frames in the segments of a spool, and goes around what is damaged. */
+/** Finds frames in the segments of a spool and skips damaged pieces. */
 export class Reader {
   readonly #deps: ReaderDeps
   readonly #fingerprint: number
-  /** What its frames read their records into: one for all, as nobody waits while looking at a record. */
+  /** Memory for the records of its frames. One is enough, because no reader waits while it uses a record. */
   readonly #room: RecordRoom
-  /** For the position behind a frame that was given. */
+  /** Trails by the position after a returned frame. */
   readonly #trails = new Map<Position, Trail>()
   readonly #gaps = new WeakSet<Segment>()
   readonly #damages = new Map<string, Promise<void>>()
@@ -49,8 +49,8 @@ export class Reader {
   }
 
   /**
-   * The frame of a segment that holds `position`, or the next in it; undefined if there is none before `end`, at which
-   * the next segment begins.
+   * Returns the frame of a segment that holds `position`, or the next one. Undefined if there is none before `end`, the
+   * start of the next segment.
    */
   async find(segment: Segment, position: Position, end: Position): Promise<Frame | undefined> {
     const trail = this.#trails.get(position)
@@ -98,12 +98,12 @@ export class Reader {
     return new StoredFrame(shared, place, 'the same', dataset, this.#room)
   }
 
-  /** Remembers where the frame behind one begins. */
+  /** Remembers the offset of the frame after one. */
   #follow(segment: Segment, { frames, next }: Block, place: FramePlace, offset: number): void {
     this.#leaveTrail({ segment, first: place.first + place.count, offset: place === frames.at(-1) ? next : offset })
   }
 
-  /** A segment ends before the next one begins: files are gone, or shorter than they were. */
+  /** Reports a segment that ends before the next one begins, because files are missing or shorter than they were. */
   #tellGap(segment: Segment, records: number): void {
     if (this.#gaps.has(segment)) return
     this.knowGap(segment)
@@ -115,7 +115,7 @@ export class Reader {
     this.#gaps.add(segment)
   }
 
-  /** The first frame of a block from a position on of which it is known where its fields are. */
+  /** Returns the first frame of a block, from a position on, whose field indexes are known. */
   async #first(segment: Segment, block: Block, position: Position) {
     for (const place of firstFrom(block, position)) {
       const places = await this.#places(segment, place.fingerprint)
@@ -125,7 +125,7 @@ export class Reader {
     return undefined
   }
 
-  /** Where each place of a frame's layout is now; undefined for one that nobody knows any more. */
+  /** Returns the current index of each field in a frame's layout. Undefined if the layout is unknown. */
   async #places(segment: Segment, mark: number): Promise<Int16Array | 'the same' | undefined> {
     if (mark === this.#fingerprint) return 'the same'
     const names = await segment.names()
@@ -142,7 +142,7 @@ export class Reader {
     }
   }
 
-  /** Forgets what it knows of a segment that is gone. */
+  /** Forgets a deleted segment. */
   forget(segment: Segment): void {
     this.#deps.files.forget(segment.path)
     for (const [position, trail] of this.#trails) if (trail.segment === segment) this.#trails.delete(position)
@@ -150,7 +150,10 @@ export class Reader {
     for (const key of this.#damages.keys()) if (key.startsWith(prefix)) this.#damages.delete(key)
   }
 
-  /** Counts and keeps a damage when it is met for the first time. Gives where the segment goes on. */
+  /**
+   * Counts a damage and stores its bytes when it is found for the first time. Returns the offset at which the segment
+   * continues.
+   */
   async #goAround(segment: Segment, damage: Damage, expected: Position, end: Position): Promise<number> {
     const key = `${basename(segment.path)}-${damage.from}`
     let known = this.#damages.get(key)
@@ -168,8 +171,8 @@ export class Reader {
   }
 
   /**
-   * Keeps the bytes of a damage in a file of their own, beside the segments, and counts the records that are lost: those
-   * from `expected` up to the next frame of the segment, or up to `end`. Once for each damage, also over restarts.
+   * Copies damaged bytes to a separate file next to the segments. Counts the lost records from `expected` up to the
+   * next frame of the segment, or up to `end`. Does so once for each damage, also over restarts.
    */
   async setAside(segment: Segment, damage: Damage, expected: Position, end: Position): Promise<void> {
     const { disk, folder, losses, cache } = this.#deps
@@ -184,7 +187,7 @@ export class Reader {
       if (names.includes(name)) return
       if (names.length < MAX_DAMAGES) await writeDurably(disk, join(aside, name), await segment.read(damage))
     } catch {
-      // The disk takes nothing now: the damage is counted all the same, and found again at the next start.
+      // The disk accepts no writes now. The damage is counted anyway and found again at the next start.
     }
     const about = { segment: basename(segment.path), from: damage.from, bytes: damage.to - damage.from }
     losses.add('damage', Math.max(0, after - expected), about)
@@ -232,7 +235,7 @@ class StoredFrame implements Frame {
 
   record(index: number, places?: Int16Array): ScannedRecord {
     if (this.#released) throw new Error('the frame was released')
-    if (!(index >= 0 && index < this.count)) throw new RangeError(`there is no record ${index} of ${this.count}`)
+    if (!(index >= 0 && index < this.count)) throw new RangeError(`no record ${index} of ${this.count}`)
     return this.#records.read(index, places)
   }
 

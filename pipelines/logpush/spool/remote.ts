@@ -10,7 +10,7 @@ export type SendFrames = (dataset: string, scope: Scope, frames: readonly FrameP
 
 const SPARE_BUFFERS = 8
 
-/** The spools of another process: events are packed here and sent as frames. */
+/** Creates the spools of another process. Events are packed here and sent as frames. */
 export function remoteSpools(send: SendFrames): EventSpools {
   const buffers = new Buffers(FRAME_ROOM, SPARE_BUFFERS)
   return {
@@ -27,7 +27,7 @@ export function remoteSpools(send: SendFrames): EventSpools {
   }
 }
 
-/** Packs events; a commit sends their frames. */
+/** Packs events. A commit sends their frames. */
 class RemoteWriter implements EventWriter {
   readonly #packer: FramePacker
   readonly #send: (frames: readonly FrameParts[]) => Promise<void>

@@ -6,9 +6,9 @@ import { readAt } from '../../../src/disk/positioned-io.js'
 import { HEADER_BYTES, MAGIC, NAMES, readHeader, RECORDS, type FrameHeader } from './frame.js'
 import type { OpenFiles } from './open-files.js'
 
-/** Bytes that are read at once, unless a frame is larger: two full frames, which are as much larger than 256 KiB as one record. */
+/** Bytes per read, unless a frame is larger. They hold two full frames, which exceed 256 KiB by at most one record. */
 export const BLOCK_BYTES = 576 * 1024
-/** Less than this is read into memory of its own: at the end of a spool there are many such blocks. */
+/** Blocks below this size get their own memory. At the end of a spool there are many such blocks. */
 const SMALL_BLOCK = 64 * 1024
 /** How far apart the places are that a segment remembers. */
 const INDEX_STEP = 256 * 1024
@@ -21,16 +21,16 @@ export interface FramePlace extends FrameHeader {
 /** Frames that were read together. */
 export interface Block {
   readonly bytes: Buffer
-  /** What the bytes lie in. */
+  /** Memory of the bytes. */
   readonly memory: Buffer<ArrayBuffer>
   readonly frames: readonly FramePlace[]
   /** Where in the segment the next block begins. */
   readonly next: number
-  /** Names of fields, where the block begins with those of its segment. */
+  /** Names of fields, if the block begins with the names of its segment. */
   readonly names: readonly string[] | undefined
 }
 
-/** Bytes of a segment in which no valid frame stands. */
+/** Bytes of a segment without a valid frame. */
 export interface Damage {
   readonly from: number
   readonly to: number
@@ -38,16 +38,16 @@ export interface Damage {
 
 const segmentName = (first: Position): string => `${String(first).padStart(16, '0')}.seg`
 
-/** The position in the name of a segment; undefined for other files. */
+/** Returns the position in the name of a segment. Undefined for other files. */
 export function segmentFirst(name: string): Position | undefined {
   return /^\d{16}\.seg$/.test(name) ? Number(name.slice(0, 16)) : undefined
 }
 
-/** One file of a spool. It is read in blocks; nothing here writes. */
+/** One file of a spool, read in blocks. Nothing here writes. */
 export class Segment {
   readonly first: Position
   readonly path: string
-  /** Durable bytes; what the file has beyond them does not count. */
+  /** Durable bytes. Further bytes of the file do not count. */
   size: number
   /** When it was last written, ms since 1970. */
   touchedAt: number
@@ -77,7 +77,7 @@ export class Segment {
     return this.#index[low]!
   }
 
-  /** Names of the fields of its records; undefined if they cannot be read. */
+  /** Returns the names of the fields of its records. Undefined if they cannot be read. */
   async names(): Promise<readonly string[] | undefined> {
     this.#names ??= this.block(0, new Buffers(BLOCK_BYTES, 0)).then((block) =>
       'frames' in block ? block.names : undefined,
@@ -91,8 +91,8 @@ export class Segment {
   }
 
   /**
-   * The frames from `offset` on, as many as one reading gives; a {@link Damage} if none begins. Large blocks lie in
-   * one of `buffers`.
+   * Returns the frames from `offset` on, as many as one read returns, or a {@link Damage} if none begins there. Large
+   * blocks use one of `buffers`.
    */
   async block(offset: number, buffers: Buffers): Promise<Block | Damage> {
     return await this.#files.read(this.path, (file) => this.#block(file, offset, buffers))
@@ -140,7 +140,7 @@ export class Segment {
     if (offset >= this.#index.at(-1)!.offset + INDEX_STEP) this.#index.push({ first, offset })
   }
 
-  /** Where the next valid frame begins, from `from` on; the end of the segment if there is none. */
+  /** Returns the offset of the next valid frame from `from` on, or the end of the segment if there is none. */
   async #nextFrame(file: FileHandle, from: number): Promise<number> {
     let at = from
     while (at < this.size) {
@@ -151,7 +151,7 @@ export class Segment {
           header = readHeader(await readAt(file, at + found, at + found + header), 0)
         if (typeof header === 'object' && this.#fits(header)) return at + found
       }
-      // The first bytes of what is searched may stand at the border.
+      // The first bytes of the magic number may be at the border.
       at += Math.max(1, bytes.length - MAGIC.length + 1)
     }
     return this.size

@@ -4,7 +4,7 @@ import type { FrameParts, FrameWriter } from './types.js'
 import type { Buffers } from './buffers.js'
 import { FramePacker, RECORD_BYTES } from './layout.js'
 
-/** Resolves when the frames are durable; rejects when none of them is kept. */
+/** Resolves after the frames are durable. Rejects if no frame is stored. */
 type Append = (frames: readonly FrameParts[], bytes: number) => Promise<void>
 
 /** Scans and packs records in memory until they are committed. */
@@ -16,7 +16,7 @@ export class PackedWriter implements FrameWriter {
   readonly #maxRecord: () => number
   #committing = false
 
-  /** `maxRecord`: maximum bytes of a record. */
+  /** `maxRecord` is the maximum number of bytes of a record. */
   constructor(
     scanner: RecordScanner,
     names: readonly string[],

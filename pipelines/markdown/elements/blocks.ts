@@ -1,5 +1,5 @@
-import type { Tag } from '../events.js'
-import { isCodeView, languageAround } from '../language.js'
+import type { Tag } from '../text/events.js'
+import { isCodeView, languageAround } from '../text/language.js'
 import { words, type ElementPage, type Family } from './element.js'
 import { isForSharing } from './marks.js'
 import { openFormula } from './tex.js'
@@ -90,7 +90,7 @@ export const headings: Family = {
 export function openHeading(page: ElementPage, level: number): void {
   const { inLink } = page.line
   page.line.close('summary')
-  // One link is enough: that of the heading.
+  // One link is enough, which is the link of the heading.
   if (inLink) page.line.leaveLink()
   page.beginBlock()
   if (inLink) page.line.relink()

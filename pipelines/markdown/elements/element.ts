@@ -1,9 +1,9 @@
-import type { Skip, Tag } from '../events.js'
-import type { Addresses } from '../address.js'
-import type { Line } from '../line.js'
-import { attributeBit } from '../names.js'
-import type { Table } from '../table.js'
-import type { Leaf, Writer } from '../writer.js'
+import type { Skip, Tag } from '../text/events.js'
+import type { Addresses } from '../text/address.js'
+import type { Line } from '../output/line.js'
+import { attributeBit } from '../text/names.js'
+import type { Table } from '../output/table.js'
+import type { Leaf, Writer } from '../output/writer.js'
 
 /** An element whose text is collected instead of written directly. */
 export interface Aside {
@@ -26,7 +26,7 @@ export interface ElementPage {
   heading: number
   /** The innermost open table. */
   table: Table | undefined
-  /** Number of open tables of which only the text is written. */
+  /** Number of open tables that are written as text only. */
   deepTables: number
   /** Number of open `article`, `main` and `section` elements. */
   sections: number
@@ -36,7 +36,10 @@ export interface ElementPage {
   language: string | undefined
   /** The source that the open `picture` offers. */
   picture: string | undefined
-  /** The description of the last image of the block if it has no address: a script adds it, or a `noscript` has it. */
+  /**
+   * Description of the last image of the block if the image has no address. A script adds the address, or a `noscript`
+   * has it.
+   */
   missingImage: string | undefined
   /** Number of start tags so far, and that number at the start tag of the last list item. */
   readonly opened: number
@@ -54,7 +57,7 @@ export interface ElementPage {
   boundary(): void
   /** Writes the open block unless it is empty. */
   endBlock(): void
-  /** Writes the open heading, also if it is empty: it is part of the outline of the page. */
+  /** Writes the open heading, even an empty one, because it is part of the outline of the page. */
   endHeading(): void
   /** Writes the blocks that a layout table buffered. */
   writeHeld(table: Table): void
@@ -67,7 +70,7 @@ export interface ElementPage {
   endAside(): void
   /** Begins to collect the contents of a `noscript`. Returns `skip` if it cannot be content. */
   beginNoscript(): Skip | void
-  /** Marks that the element opened last has a declarative shadow root: it and the root are blocks. */
+  /** Marks that the element opened last has a declarative shadow root, so the element and the root are blocks. */
   beginShadowRoot(): void
 }
 
@@ -76,7 +79,7 @@ export interface Family {
   readonly names: readonly string[]
   /** Handles the start tag. `skip` drops the element with its contents. */
   open?(this: void, page: ElementPage, tag: Tag): Skip | void
-  /** Its end tag ends what its start tag opened in the line, and does nothing else. */
+  /** Whether its end tag only ends the part of the line that its start tag opened. */
   readonly isFormat?: boolean
   /** Handles the end tag, even without a start tag. */
   close?(this: void, page: ElementPage, name: string): void

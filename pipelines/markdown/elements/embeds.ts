@@ -3,7 +3,7 @@ import { embed } from './media.js'
 
 /** An element that a script makes a frame of. */
 interface Embed {
-  /** Attribute with the identifier of what is embedded, or with its address, and the address before the identifier. */
+  /** Attribute with the identifier or the address of the embedded object, and the address before the identifier. */
   readonly attribute: string
   readonly before: string
   readonly label: string

@@ -1,9 +1,9 @@
-import { isReachable } from '../address.js'
-import type { Tag } from '../events.js'
+import { isReachable } from '../text/address.js'
+import type { Tag } from '../text/events.js'
 import type { Family } from './element.js'
 import { embed } from './media.js'
 
-/** Attributes with the address of a frame, those for scripts that load it later last. */
+/** Attributes with the address of a frame. Attributes for scripts that load it later are last. */
 const SOURCES = ['src', 'data-src', 'data-lazy-src']
 
 /** Hosts of advertisements, of statistics and of checks whether the visitor is human. */
@@ -14,7 +14,7 @@ const HOSTS =
 const BUTTONS =
   /^(?:https?:)?\/\/(?:(?:www|m|staticxx)\.facebook\.com\/(?:v[\d.]+\/)?(?:plugins\/(?:like|likebox|share_button|follow|send|save|fan)|connect\/xd_arbiter)|platform\.twitter\.com\/(?:widgets\/(?:follow_button|tweet_button|hub|widget_iframe)|jot)|apis\.google\.com\/|(?:www\.)?google\.com\/recaptcha\/|accounts\.google\.com\/)/i
 
-/** Frames with a player or a map, for those without a title. */
+/** Patterns of frames with a player or a map, for frames without a title. */
 const KINDS: readonly (readonly [label: string, pattern: RegExp])[] = [
   [
     'Video',
@@ -44,6 +44,6 @@ export const frames: Family = {
 
 const isPage = (url: string): boolean => url.trim() !== '' && isReachable(url.trim())
 
-/** Returns whether a frame has no size: such frames count visits. */
+/** Returns whether a frame has no size. Such frames count visits. */
 export const isTiny = (tag: Tag): boolean =>
   /^[01](?:px)?$/.test(tag.attribute('width') ?? '') || /^[01](?:px)?$/.test(tag.attribute('height') ?? '')

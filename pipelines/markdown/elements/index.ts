@@ -1,4 +1,4 @@
-import { elementNamed, KNOWN_NAMES } from '../names.js'
+import { elementNamed, KNOWN_NAMES } from '../text/names.js'
 import * as blocks from './blocks.js'
 import type { Family } from './element.js'
 import { embeds } from './embeds.js'
@@ -75,15 +75,15 @@ export const ELEMENTS: ReadonlyMap<string, Family> = new Map(
 /** Start tag handler of each element, by its position in the table of names. */
 export const OPEN: readonly Family['open'][] = byId((family) => family.open)
 
-/** End tag handler of each element, likewise. */
+/** End tag handler of each element, by the same position. */
 export const CLOSE: readonly Family['close'][] = byId((family) => family.close)
 
-/** Whether the end tag of each element does nothing but end what is open in the line, likewise. */
+/** Whether the end tag of each element only ends an open part of the line, by the same position. */
 export const IS_FORMAT: readonly boolean[] = byId((family) => family.isFormat === true).map(
   (isFormat) => isFormat === true,
 )
 
-/** Returns a table without holes: looking up a handler in it is faster than any access to the family. */
+/** Returns a table without holes. A lookup in the table is faster than any access to the family. */
 function byId<T>(handlerOf: (family: Family) => T): (T | undefined)[] {
   const handlers = Array.from<T | undefined>({ length: KNOWN_NAMES + 1 }).fill(undefined)
   for (const [name, family] of ELEMENTS) handlers[elementNamed(name).id] = handlerOf(family)

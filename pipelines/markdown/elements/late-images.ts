@@ -1,6 +1,6 @@
-import { isReachable } from '../address.js'
-import { codeAt, isSpace, part, searchIn } from '../characters.js'
-import type { Tag } from '../events.js'
+import { isReachable } from '../text/address.js'
+import { codeAt, isSpace, part, searchIn } from '../text/characters.js'
+import type { Tag } from '../text/events.js'
 import { attributeBits, words } from './element.js'
 
 const COMMA = 0x2c
@@ -12,7 +12,7 @@ const LATE = words(
 const LATE_SETS = ['data-srcset', 'data-lazy-srcset']
 const LATE_BITS = attributeBits(...LATE, ...LATE_SETS)
 
-/** The same for less common scripts. On some pages these have other meanings, so their value must be a file of an image. */
+/** Attributes of less common scripts. On some pages they have other meanings, so their value must be an image file. */
 const PERHAPS_LATE = words(`data-url data-image data-echo data-lazyload data-lazy-load data-lazysrc data-lazy-original
   data-actualsrc data-imgsrc data-img-src data-image-src data-delayed-url data-opt-src data-ezsrc data-runner-src
   data-wpfc-original-src data-pagespeed-lazy-src nitro-lazy-src data-file file zoomfile`)
@@ -22,14 +22,14 @@ const BLURRED = /[?&;,/_-](?:blur|lqip)(?![a-z])/i
 const PLACEHOLDER =
   /placeholder|spacer|blank|transparent|lazy|loading|pixel|1x1|^(?:gr[ae]y|none|empty|loader|clear|dot|trans|px)\./i
 
-/** Previews of Medium, behind which the page has the image itself. */
+/** Previews of Medium. The page has the image itself after the preview. */
 const PREVIEW = /\/max\/\d\d\/[^/?]+\?q=20$/
 
 const isPreview = (url: string): boolean => url.endsWith('?q=20') && PREVIEW.test(url)
 
 function isPlaceholder(url: string): boolean {
   if (BLURRED.test(url) || isPreview(url)) return true
-  // Each part is searched once: one pattern for all of it would take time by the square of the length.
+  // Each part is searched once. One pattern for the whole address would take quadratic time.
   const end = searchIn(url, /[?#]/)
   const path = end < 0 ? url : part(url, 0, end)
   const name = path.slice(path.lastIndexOf('/') + 1)
@@ -42,8 +42,8 @@ const IS_LATE = /(?:^|\s)(?:(?:b-)?lazy|lozad|blur-?up|unveil)/i
 const IMAGE_FILE = /^\s*[^\s{}]{1,2000}\.(?:jpe?g|png|webp|avif|gif)(?:[?#][^\s{}]*)?\s*$/i
 
 /**
- * Returns the address of an image with this `src`, including one that a script would load lazily. `picture`: the sources
- * around it.
+ * Returns the address of an image with this `src`, including one that a script would load lazily. `picture` is the
+ * address from the sources around the image.
  */
 export function imageSource(tag: Tag, src: string | undefined, picture: string | undefined): string | undefined {
   const isUsable = isImage(src) && !isPlaceholder(src)
@@ -123,8 +123,9 @@ function sizeOf(descriptor: string): number {
 const IMAGE = /^!\[((?:[^\]\\]|\\.)*)\]\((\S+)(?: "[^\n]*")?\)$/
 
 /**
- * Returns whether the contents of a `noscript` are the image that a script would load in place of one without an address.
- * `description`: what that one has in Markdown. An image without a description may be decoration, or count visits.
+ * Returns whether the contents of a `noscript` are the image that a script would load in place of an image without an
+ * address. `description` is the Markdown description of that image. An image without a description may be decoration,
+ * or count visits.
  */
 export function isTwin(markdown: string, description: string, inFigure: boolean): boolean {
   const [, text, url = ''] = IMAGE.exec(markdown) ?? []

@@ -1,5 +1,5 @@
-import { collapse } from '../characters.js'
-import type { Tag } from '../events.js'
+import { collapse } from '../text/characters.js'
+import type { Tag } from '../text/events.js'
 import { attributeBits, CONTAINERS, words, type Aside, type Family } from './element.js'
 import { holdsSegment } from './segments.js'
 import { texAttribute } from './tex.js'
@@ -20,7 +20,7 @@ const ROLES = new Set(words('banner contentinfo navigation search dialog alertdi
 
 export const dropped: Family = { names: [...DROPPED].filter((name) => name !== 'svg'), open: () => 'skip' }
 
-/** A drawing in a cell is often its only content, such as a check mark: its name says what it shows. */
+/** Drawings are written by their name. A drawing in a cell is often its only content, such as a check mark. */
 export const drawings: Family = {
   names: ['svg'],
   open({ line, table }, tag) {
@@ -34,7 +34,10 @@ export const drawings: Family = {
   },
 }
 
-/** Drops a page's own header; that of an article or a section usually has its title. HTML-AAM: no banner there. */
+/**
+ * Drops the header of the page. The header of an article or a section usually has its title, and is not a banner in
+ * HTML-AAM.
+ */
 export const header: Family = {
   names: ['header'],
   open(page) {
@@ -66,7 +69,7 @@ function unfolds(tag: Tag): boolean {
   return UNFOLDS.test(names) && !POPS_UP.test(names)
 }
 
-/** Drops the text of a button: only its images are written. */
+/** Drops the text of a button. Only its images are written. */
 class ImagesOnly implements Aside {
   text(): void {}
 
@@ -106,7 +109,10 @@ export function isHidden(tag: Tag): boolean {
   return way !== undefined && role !== 'tabpanel' && !isShownLater(tag, way)
 }
 
-/** Returns 1 if an undecoded style may have `none` or `hidden`, otherwise 0: few styles have, and copying them takes longer. */
+/**
+ * Returns 1 if an undecoded style may have `none` or `hidden`, otherwise 0. Few styles have them, and copying each
+ * style takes longer.
+ */
 function mayHide(units: ArrayLike<number>, start: number, end: number): number {
   for (let at = start | 0; at < end; at++) {
     const char = (units[at] as number) | 0x20
@@ -139,15 +145,15 @@ const POPS_UP =
   /modal|popup|menu|nav|cookie|consent|lightbox|dialog|tooltip|dropdown|overlay|share|search|login|signup|subscribe|cart/i
 
 /**
- * Returns whether a hidden element is content that a script or the reader unfolds: a segment of a page that React
- * streams, a formula of MediaWiki or MathJax, or a folded part such as an inactive tab.
+ * Returns whether a hidden element is content that a script or the reader unfolds. Examples are a segment of a page
+ * that React streams, a formula of MediaWiki or MathJax, and a folded part such as an inactive tab.
  */
 function isShownLater(tag: Tag, way: Way): boolean {
   if ((way === 'hidden' || tag.name === 'math') && holdsSegment(tag)) return true
   if (way === 'aria-hidden' && tag.name === 'mjx-math') return texAttribute(tag) !== undefined
   const classes = tag.attribute('class') ?? ''
   if (way === 'display' && /(?:^|\s)mwe-math-mathml-/.test(classes)) return true
-  // Images that a script replaces: of Cloudflare, and placeholders, whose image is in the `noscript` behind them.
+  // Images that a script replaces, from Cloudflare, and placeholders, whose image is in the `noscript` after them.
   if (tag.name === 'img') return way === 'aria-hidden' ? tag.attributeStarts('src', 'data:') : isMirage(tag)
   if (way === 'visibility' || !FOLDING.has(tag.name)) return false
   const names = `${classes} ${tag.attribute('id') ?? ''}`

@@ -1,6 +1,6 @@
-import { isReachable } from '../address.js'
-import { codeAt, lengthOf } from '../characters.js'
-import type { Tag } from '../events.js'
+import { isReachable } from '../text/address.js'
+import { codeAt, lengthOf } from '../text/characters.js'
+import type { Tag } from '../text/events.js'
 import { attributeBits, type ElementPage, type Family } from './element.js'
 import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
@@ -35,7 +35,7 @@ export const links: Family = {
     // Adjacent links with a class are displayed apart.
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
     const isOnPage = url !== '' && codeAt(url, 0) === 0x23
-    // A link to the page itself without text is a mark for the mouse, such as those after headings.
+    // A link to the page itself without text is a mark for the mouse, as after headings.
     const name = isOnPage || !isRare ? undefined : tag.attribute('aria-label')
     line.openLink('a', {
       url,
@@ -102,7 +102,9 @@ function drawsBox(tag: Tag): boolean {
 
 const hiddenMail = (tag: Tag): string | undefined => decodeMail(tag.attribute('data-cfemail'))
 
-/** Returns whether the last two characters are hexadecimal digits: few addresses get a longer look. */
+/**
+ * Returns whether the last two characters are hexadecimal digits. Only few addresses need the slower check after it.
+ */
 function endsInHex(text: string): boolean {
   const length = lengthOf(text)
   return length > 1 && isHex(codeAt(text, length - 1)) && isHex(codeAt(text, length - 2))

@@ -42,8 +42,8 @@ export const items: Family = {
 }
 
 /**
- * Drops the open item if its elements have nothing to write, such as buttons and icons. An item without any stays.
- * `opened`: the number of start tags up to the end of the item.
+ * Drops the open item if its elements have nothing to write, such as buttons and icons. An item without any element
+ * stays. `opened` is the number of start tags up to the end of the item.
  */
 function dropHollowItem(page: ElementPage, opened = page.opened): void {
   if (opened > page.openedAtItem && page.writer.atItemStart) page.writer.dropItem()

@@ -1,5 +1,5 @@
-import { codeAt, holds } from '../characters.js'
-import type { Skip, Tag } from '../events.js'
+import { codeAt, holds } from '../text/characters.js'
+import type { Skip, Tag } from '../text/events.js'
 
 /** Characters that generators of documentation write as a link to the heading beside it, and invisible ones. */
 const SYMBOL = String.raw`[\s\u200b-\u200d\u2060\ufeff§¶∞]|⚓\ufe0f?|🔗\ufe0f?`
@@ -23,7 +23,7 @@ const LABEL =
 const CLASS =
   /(?:^|\s)(?:headerlink|hash-link|sl-anchor-link|anchorjs-link|mw-jump-link|skip-?link|skip-(?:nav|to|main|content)\S*|skip)(?:\s|$)/i
 
-/** Classes of links that are visible only with the focus: on the page itself they skip a part of it. */
+/** Classes of links that are visible only with the focus. On the page itself such links skip a part of the page. */
 const UNSEEN = /(?:^|\s)(?:screen-reader-text|sr-only|visually-?hidden)(?:-focusable)?(?:\s|$)/i
 
 /**
@@ -55,10 +55,10 @@ const SHARES = new RegExp(
   'i',
 )
 
-/** Returns whether a link to `url` shares the page: without a text of its own it is a button. */
+/** Returns whether a link to `url` shares the page. Without its own text such a link is a button. */
 export const sharesPage = (url: string): boolean => SHARES.test(url)
 
-/** Classes of parts with links to share the page, or to follow its author. `social-security` is not one of them. */
+/** Classes of parts with links to share the page, or to follow its author. `social-security` is not in this set. */
 const SHARING = new RegExp(
   String.raw`(?:^|\s|(?:social|post|article|entry|page|content|story|blog|side|sidebar|sticky|floating|widget|js)[-_]+)` +
     String.raw`(?:shar(?:e|ing)|socials?)(?=\s|$)|(?:^|[\s_-])(?:shar(?:e|ing)|socials?)` +
@@ -67,7 +67,7 @@ const SHARING = new RegExp(
   'i',
 )
 
-/** Maximum characters of a class in which such a name is searched: the pattern takes time by the square of the length. */
+/** Maximum characters of a class in which such a name is searched, because the pattern takes quadratic time. */
 const MAX_CLASS = 300
 
 /** Returns whether an element next to the content contains only such links. */

@@ -1,9 +1,9 @@
-import type { Tag } from '../events.js'
-import { MATH_ELEMENTS, MathReader } from '../mathml.js'
+import type { Tag } from '../text/events.js'
+import { MATH_ELEMENTS, MathReader } from './mathml.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 import { texAttribute, writeTex } from './tex.js'
 
-/** Formulas: their TeX if the page has it, otherwise their text. */
+/** Formulas. Their TeX is written if the page has it, otherwise their text. */
 export const formulas: Family = {
   names: ['math'],
   open(page, tag) {
@@ -54,7 +54,7 @@ const SIMPLE = new Set(['mrow', 'mi', 'mn', 'mo', 'mtext', 'mstyle', 'semantics'
 class Formula implements Aside {
   inTex = false
   readonly #reader = new MathReader()
-  /** Only text, letters and numbers so far: no TeX is needed. */
+  /** Whether the formula has only text, letters and numbers so far, so no TeX is needed. */
   #isPlain = true
   #text = ''
   #tex = ''

@@ -1,7 +1,7 @@
-import { isReachable } from '../address.js'
-import { collapse, lengthOf } from '../characters.js'
-import { destination, escapeInline } from '../escape.js'
-import type { Skip, Tag } from '../events.js'
+import { isReachable } from '../text/address.js'
+import { collapse, lengthOf } from '../text/characters.js'
+import { destination, escapeInline } from '../output/escape.js'
+import type { Skip, Tag } from '../text/events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 import { imageSource, isImage } from './late-images.js'
 import { writeTex } from './tex.js'
@@ -27,7 +27,7 @@ export const images: Family = {
   },
 }
 
-/** Writes an image. `text`: its description in Markdown. A `plain` source needs no escapes. */
+/** Writes an image. `text` is its description in Markdown. A `plain` source needs no escapes. */
 function writeImage(page: ElementPage, text: string, source: string, title?: string, plain = false): void {
   const url = page.addresses.resolve(source, plain)
   page.line.markdown(`![${text}${destination(url, title, plain && url === source)}`)
@@ -88,7 +88,7 @@ export const players: Family = {
 }
 
 const MEDIA_FILE = /\.(?:mp4|m4v|webm|og[vga]|mov|mp3|m4a|wav|flac|opus|aac)(?:[?#]|$)/i
-/** Elements inside a player whose contents are read: they may have a source or a link to one. */
+/** Elements inside a player whose contents are read. They may have a source or a link to one. */
 const READ = new Set(['source', 'track', 'a', 'p', 'div', 'span'])
 
 /** A video or audio whose source was not read yet. Its contents are for browsers that cannot play it. */
@@ -122,11 +122,14 @@ class Player implements Aside {
   }
 }
 
-/** Returns whether an image is one pixel in size: such images count visits or add space. One with a `srcset` is enlarged by its style. */
+/**
+ * Returns whether an image is one pixel in size. Such images count visits or add space. An image with a `srcset` is
+ * enlarged by its style.
+ */
 const isPixel = (tag: Tag) =>
   tag.attribute('srcset') === undefined && isOnePixel(tag, 'width', ONE_WIDE) && isOnePixel(tag, 'height', ONE_HIGH)
 
-/** Properties of a style that make an element at most one pixel wide or high. `max-width` is not one of them. */
+/** Properties of a style that make an element at most one pixel wide or high. `max-width` is not included. */
 const ONE_WIDE = /(?:^|[;\s])width\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)/i
 const ONE_HIGH = /(?:^|[;\s])height\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)/i
 
@@ -138,7 +141,7 @@ function isOnePixel(tag: Tag, name: string, inStyle: RegExp): boolean {
   return style !== undefined && inStyle.test(style)
 }
 
-/** Writes a link to what the page embeds. */
+/** Writes a link to an embedded object. */
 export function embed(page: ElementPage, label: string, src: string): void {
   const url = page.addresses.resolve(src)
   if (url === '' || !isReachable(url)) return

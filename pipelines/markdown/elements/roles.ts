@@ -1,5 +1,5 @@
-import type { Tag } from '../events.js'
-import { elementNamed } from '../names.js'
+import type { Tag } from '../text/events.js'
+import { elementNamed } from '../text/names.js'
 import { headings, openHeading } from './blocks.js'
 import { attributeBits, type ElementPage } from './element.js'
 import { cells, openCell, rows, tables } from './tables.js'
@@ -45,7 +45,7 @@ function levelOf(tag: Tag): number {
 /** Maximum number of open elements with a role. Deeper ones have none. */
 const MAX_OPEN = 32
 
-/** The open elements that have a role: an end tag of the same name may be that of an element inside them. */
+/** Open elements that have a role. An end tag of the same name may belong to an element inside them. */
 export class OpenRoles {
   readonly #open: { readonly name: string; readonly role: Role; inside: number }[] = []
 

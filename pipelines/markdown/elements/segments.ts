@@ -1,11 +1,11 @@
-import type { Tag } from '../events.js'
+import type { Tag } from '../text/events.js'
 
 const SEGMENT_ID = /^(?:[\w-]*[^A-Za-z])?S:[0-9a-f]+$/
 
 /** Returns whether the element is a segment of a page that React streams, which a script moves to its place. */
 export const isSegment = (tag: Tag): boolean => SEGMENT_ID.test(tag.attribute('id') ?? '')
 
-/** Elements around segments. Those of SVG are drawings. */
+/** Elements around segments. SVG elements around segments are drawings. */
 const AROUND: ReadonlySet<string> = new Set(['div', 'table', 'math'])
 
 /** Returns whether a hidden element is, or wraps, such a segment. */

@@ -1,6 +1,6 @@
-import { joinLines } from '../characters.js'
-import { codeSpan } from '../escape.js'
-import type { Skip, Tag } from '../events.js'
+import { joinLines } from '../text/characters.js'
+import { codeSpan } from '../output/escape.js'
+import type { Skip, Tag } from '../text/events.js'
 import { attributeBits, CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
@@ -10,7 +10,7 @@ export function writeTex(page: ElementPage, tex: string): void {
   page.line.text('$')
 }
 
-/** Removes comments from TeX: they end with their line, but a code span has only one line. */
+/** Removes comments from TeX. They end with their line, but a code span has only one line. */
 const withoutComments = (tex: string): string =>
   tex.includes('%') && /[\r\n]/.test(tex) ? tex.replace(/(^|[^\\])((?:\\\\)*)%.*/gm, '$1$2') : tex
 
@@ -64,7 +64,7 @@ class DelimitedTex implements Aside {
     this.#text = start
     if (start === '' || start === '\\' || start === '$') return
     this.#isDelimited = /^(?:\\[([b]|\$\$)/.test(start)
-    // A formula without delimiters consists of elements: emphasis, superscripts.
+    // A formula without delimiters consists of elements such as emphasis and superscripts.
     if (!this.#isDelimited) this.#page.endAside()
   }
 

@@ -1,5 +1,5 @@
-import { codeAt, lengthOf } from '../characters.js'
-import type { Frame, Leaf } from '../writer.js'
+import { codeAt, lengthOf } from '../text/characters.js'
+import type { Frame, Leaf } from '../output/writer.js'
 import { Rows, WIDTH } from './rows.js'
 
 // The numbers in the row of a block.
@@ -7,7 +7,7 @@ import { Rows, WIDTH } from './rows.js'
 export const PLACE = 0
 /** The level of a heading, 0 of any other block. */
 export const LEVEL = 1
-/** Its text in characters, and part of it in links, without addresses. */
+/** Characters of its text, and characters of text in links, without addresses. */
 export const BLOCK_TEXT = 2
 export const BLOCK_LINKS = 3
 /** Whether it is content, as far as that is decided. */

@@ -22,7 +22,7 @@ const MAX_LINK_SHARE = 0.8
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
 
-/** Traits of elements that can be the region of the content, its minimum text and minimum share of the text of all of them. */
+/** Traits of elements that can be the region of the content, with minimum text and minimum share of the whole text. */
 const REGIONS: readonly [trait: number, minText: number, minShare: number][] = [
   [IS_BODY, MIN_REGION, 0.5],
   [IS_ARTICLE, MIN_ARTICLE, 0.5],
@@ -32,7 +32,7 @@ const REGIONS: readonly [trait: number, minText: number, minShare: number][] = [
 const CHOSEN = 10
 const CHOSEN_MAIN = IS_MAIN << CHOSEN
 
-/** What a pass finds of a container, beside the regions that contain it. */
+/** Result of a pass for a container, besides the regions that contain it. */
 const SURE = 1
 const FURNITURE = 2
 /** Traits by which a container may be a part that is not content. */
@@ -40,7 +40,7 @@ const MAY_BE_FURNITURE = IS_LIST | IS_ASIDE | IS_FORM | IS_FURNITURE | IS_REPLIE
 
 /** Decides which blocks are the main content of a page. Results for one part are reused for the next. */
 export class MainContent {
-  /** The regions of the page so far: for each kind, the bit of its container. */
+  /** Regions of the page so far, with the bit of the container for each type. */
   #regions = 0
   #text = 0
 
@@ -91,8 +91,8 @@ export class MainContent {
 }
 
 /**
- * Returns the only container of a kind that is large enough, those inside it not counted, or -1. If one of those has nearly
- * all of its text, the innermost of them.
+ * Returns the only container of a type that is large enough, not counting containers inside it, or -1. If a container
+ * inside it has nearly all of its text, returns the innermost such container.
  */
 function regionOf(values: Int32Array, end: number, trait: number, minText: number, minShare: number): number {
   let found = -1

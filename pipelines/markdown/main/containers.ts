@@ -1,43 +1,45 @@
-import type { Tag } from '../events.js'
-import { KNOWN_NAMES } from '../names.js'
+import type { Tag } from '../text/events.js'
+import { KNOWN_NAMES } from '../text/names.js'
 import { isLong } from './blocks.js'
 import { Rows, WIDTH } from './rows.js'
 import { IS_SURE, traitsOf } from './traits.js'
 
-/** Maximum depth of containers that are followed; contents of deeper ones count for the last. */
+/** Maximum depth of containers that are followed. Contents of deeper ones count for the last. */
 const MAX_DEPTH = 64
 
 /** Maximum number of elements in which an end tag searches for its element. */
 const MAX_LOOK = 40
 
 // The numbers in the row of a container.
-/** The row of the container around it. That of the page is its own. */
+/** Row of the container around this one. The row of the page contains itself here. */
 export const PARENT = 0
 /** The bits of traits.ts. */
 export const TRAITS = 1
-/** Those of the container and all around it. */
+/** Traits of the container and all containers around it. */
 export const WITHIN = 2
 /** Amount of text, in characters without white space. */
 export const TEXT = 3
-/** Part of it in links. */
+/** Characters of the text in links. */
 export const LINKS = 4
-/** Part of it in blocks that are longer than a few words and not links. */
+/** Characters of the text in blocks that are longer than a few words and not links. */
 export const LONG = 5
 /** Whether it has blocks since the last choice. */
 export const HAS_BLOCKS = 6
-/** What a pass over the containers has found. */
+/** Result of a pass over the containers. */
 export const VERDICT = 7
 
 const OPEN_BITS = 16
 const OPEN_TRAITS = (1 << OPEN_BITS) - 1
 
 /**
- * The elements around blocks. An open element has a row after its first block: most elements have none, and a row is around
- * each of those after it that are inside it.
+ * Elements around blocks. An open element gets a row only after its first block, because most elements have none. A row
+ * comes before the rows of the elements inside it.
  */
 export class Containers {
   readonly rows = new Rows()
-  /** The open ones, from the outside, the page first: the position of the name in its table, and the traits. */
+  /**
+   * Open elements, from the outside, the page first. Each has the position of its name in the table, and its traits.
+   */
   readonly #open: number[] = [KNOWN_NAMES << OPEN_BITS]
   /** Their rows, as far as they have one. */
   readonly #rowOf: number[] = [0]
@@ -127,7 +129,7 @@ export class Containers {
     }
   }
 
-  /** Removes the rows of containers that have ended, and takes back what `addUp` has added from open ones. */
+  /** Removes the rows of containers that have ended, and subtracts the sums that `addUp` has added from open ones. */
   dropEnded(): void {
     const { values } = this.rows
     for (let at = 0; at <= this.#lastRow; at++) {

@@ -1,9 +1,9 @@
-import type { Skip, Tag } from '../events.js'
-import { Page } from '../page.js'
+import type { Skip, Tag } from '../text/events.js'
+import { Page } from '../page/page.js'
 import { MainWriter } from './main-writer.js'
 import { isFollowed } from './traits.js'
 
-/** A page of which only the main content is converted. */
+/** Converts only the main content of a page. */
 export class MainPage extends Page {
   readonly #writer = this.writer as MainWriter
   readonly #containers = this.#writer.containers
@@ -40,12 +40,12 @@ export class MainPage extends Page {
     return markdown
   }
 
-  /** Returns whether tags are those of the page itself, not of code or of a `noscript`. */
+  /** Returns whether tags belong to the page itself, not to code or to a `noscript`. */
   get #followsContainers(): boolean {
     return this.noscript === undefined && this.preformatted === undefined && this.script === undefined
   }
 
-  /** Writes a `noscript` that is content in place of what scripts would show. */
+  /** Writes a `noscript` whose content replaces the output of scripts. */
   protected override writeNoscript(markdown: string): void {
     this.#containers.beginSure()
     super.writeNoscript(markdown)

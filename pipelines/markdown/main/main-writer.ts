@@ -1,5 +1,5 @@
-import { lengthOf } from '../characters.js'
-import { Writer, type Frame, type Leaf } from '../writer.js'
+import { lengthOf } from '../text/characters.js'
+import { Writer, type Frame, type Leaf } from '../output/writer.js'
 import { Blocks, IS_FINAL, KEPT } from './blocks.js'
 import { MainContent } from './choose.js'
 import { Containers } from './containers.js'
@@ -9,12 +9,12 @@ import { WIDTH } from './rows.js'
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
 export const MAX_BUFFERED = 64 * 1024
 
-/** Maximum number of blocks, and of elements around them, likewise: a page of short ones takes memory and time for each. */
+/** Maximum number of blocks, and of elements around them. A page of short blocks takes memory and time for each. */
 const MAX_ROWS = 16 * 1024
 
 const measure = new BlockMeasure()
 
-/** Buffers blocks and writes those that are the main content of the page. */
+/** Buffers blocks and writes the blocks of the main content. */
 export class MainWriter extends Writer {
   readonly containers = new Containers()
   readonly #content = new MainContent()
@@ -25,12 +25,12 @@ export class MainWriter extends Writer {
   #links = 0
   /** The open frames around the block that was buffered last. */
   #around: Frame[] = []
-  /** Nothing is buffered any more: the page has ended. */
+  /** Whether nothing is buffered any more, because the page has ended. */
   #isDirect = false
   /** Whether the last block was written, for lines that are added to it. */
   #wroteLast = true
 
-  /** Gives the measures of the block that is written next. */
+  /** Sets the measures of the next block. */
   measured(text: number, links: number): void {
     this.#text = text
     this.#links = links
@@ -58,7 +58,7 @@ export class MainWriter extends Writer {
     this.#count(lengthOf(contents))
   }
 
-  /** Returns the open frames, which later blocks share: a frame that ends is not opened again. */
+  /** Returns the open frames, which later blocks share. A frame that ends is not opened again. */
   #framesAround(): Frame[] {
     const { frames } = this
     const { length } = frames
@@ -87,7 +87,7 @@ export class MainWriter extends Writer {
     this.writeAll()
   }
 
-  /** Ends the choice: blocks are written as they come. */
+  /** Ends the choice. Further blocks are written immediately. */
   writeAll(): void {
     this.#isDirect = true
     this.#blocks.rows.release()

@@ -1,6 +1,6 @@
-import { lengthOf } from '../characters.js'
-import { CodeUnits } from '../code-units.js'
-import type { Leaf } from '../writer.js'
+import { lengthOf } from '../text/characters.js'
+import { CodeUnits } from '../text/code-units.js'
+import type { Leaf } from '../output/writer.js'
 
 const LESS = 0x3c
 const GREATER = 0x3e
@@ -12,25 +12,28 @@ const OPEN_PARENTHESIS = 0x28
 const CLOSE_PARENTHESIS = 0x29
 const LF = 0x0a
 
-/** What a character is: text, or one that may mean something in Markdown. Line feeds and those between cells are neither. */
+/**
+ * Classes of characters. A character is text, or may have a meaning in Markdown. Line feeds and characters between
+ * cells are neither.
+ */
 const IS_TEXT = 1
 const MARK = 2
 const CLASSES = new Uint8Array(0x10000).fill(IS_TEXT)
 for (const char of '\n|') CLASSES[char.charCodeAt(0)] = 0
 for (const char of '\\<[]\0') CLASSES[char.charCodeAt(0)] = MARK
 
-/** What a scheme may have after its first letter, beside letters. */
+/** Characters that a scheme may have after its first letter, besides letters. */
 const SCHEME = new Uint8Array(0x10000)
 for (const char of '0123456789+.-') SCHEME[char.charCodeAt(0)] = 1
 
-/** What may end a destination, and the 0 after a block. */
+/** Characters that may end a destination, and the 0 after a block. */
 const STOPS = new Uint8Array(0x10000)
 for (const char of '()\n\0') STOPS[char.charCodeAt(0)] = 1
 
 /** Maximum characters of the scheme of an address, with `<` and `:`. */
 const MAX_SCHEME = 20
 
-/** For each open bracket, the characters before it, negative if it is that of an image. */
+/** Characters before each open bracket, negative for the bracket of an image. */
 const brackets: number[] = []
 
 const code = new CodeUnits()
@@ -39,7 +42,7 @@ const code = new CodeUnits()
 export class BlockMeasure {
   /** Characters without addresses. */
   text = 0
-  /** Part of them in links. */
+  /** Characters in links. */
   links = 0
 
   /** Measures a block. */
@@ -50,20 +53,20 @@ export class BlockMeasure {
     else this.read(code.fill(contents), 0, lengthOf(contents))
   }
 
-  /** Measures the block between two positions, at the second of which is a 0. One pass: the time is linear in the length. */
+  /** Measures the block between two positions. A 0 is at the second position. One pass takes linear time. */
   read(units: Uint16Array, start: number, end: number): void {
     const classes = CLASSES
     brackets.length = 0
     let text = 0
     let links = 0
-    /** No `>` follows: without it, each `<` of a long block would search to its end. */
+    /** Whether no `>` follows. Without this flag, each `<` of a long block would search to its end. */
     let isOpenEnded = false
     const far = end - 3
     let at = start | 0
     for (;;) {
       let kind = classes[units[at] as number] as number
       for (; at < far; kind = classes[units[at] as number] as number) {
-        // Four per iteration: the overhead of an iteration is most of its time.
+        // Four per iteration, because the overhead of an iteration is most of its time.
         const second = classes[units[at + 1] as number] as number
         const third = classes[units[at + 2] as number] as number
         const fourth = classes[units[at + 3] as number] as number
@@ -116,7 +119,7 @@ function hasScheme(units: Uint16Array, at: number): boolean {
   return false
 }
 
-/** Returns where the destination of a link ends: at its `)`, at the end of the line or of the block. */
+/** Returns the end of the destination of a link, which is at its `)`, at the end of the line or of the block. */
 function endOfDestination(units: Uint16Array, end: number, from: number): number {
   const stops = STOPS
   let depth = 1

@@ -1,6 +1,6 @@
-// Finds names in the words of a text in one pass: one look into an array for each character, for all names together.
+// Finds names in the words of a text in one pass, with one array lookup per character for all names together.
 
-// What a character is. Letters are 1 to 26.
+// Classes of characters. Letters are 1 to 26.
 const HYPHEN = 27
 const UNDERSCORE = 28
 const SPACE = 29
@@ -9,27 +9,30 @@ const UNDECODED = 30
 /** Kinds of characters, and numbers in the row of a state. */
 const KINDS = 32
 
-/** What each character of a decoded text is. Words end at those from `HYPHEN` on. */
+/** Class of each character of a decoded text. Words end at classes from `HYPHEN` on. */
 export const DECODED = new Uint8Array(0x10000)
 for (let letter = 1; letter <= 26; letter++) DECODED[0x40 + letter] = DECODED[0x60 + letter] = letter
 DECODED[0x2d] = HYPHEN
 DECODED[0x5f] = UNDERSCORE
-// Those of `\s`: a loop over all characters delays the start of each process.
+// The characters of `\s`. A loop over all characters would delay the start of each process.
 for (const char of '\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff') DECODED[char.charCodeAt(0)] = SPACE
 DECODED.fill(SPACE, 0x2000, 0x200b)
 
-/** The same for the text of a page: it may have references, bytes of UTF-8 and line ends of two characters. */
+/** Class of each character of page text, which may have references, bytes of UTF-8 and line ends of two characters. */
 export const IN_PAGE = DECODED.slice().fill(UNDECODED, 0x80)
 IN_PAGE[0x26] = IN_PAGE[0x0d] = UNDECODED
 
-/** A step: the row of the next state, shifted, and bits: the parts of names that end, and these. */
+/**
+ * A step has the row of the next state, shifted, and bits. The bits are the parts of names that end, and the flags
+ * below.
+ */
 const STATE_SHIFT = 8
 const PARTS = 7
 const IS_UNDECODED = 8
-/** Set in each step that is known: few of all steps are ever taken, so each is found when it is taken first. */
+/** Set in each known step. Few of all steps are ever used, so each is calculated at its first use. */
 const IS_KNOWN = 16
 
-/** A character of a name, after those before it. */
+/** A character of a name, after the characters before it. */
 class Place {
   readonly next: (Place | undefined)[] = []
   /** The parts whose names end here. */
@@ -46,7 +49,10 @@ class Place {
 /** Names, by the parts that they mean. A `*` in a name is after a character that may be repeated. */
 export type Names = readonly (readonly [part: number, names: readonly string[]])[]
 
-/** The names that may go on at a place of a text, as states: each is a set of places. Their number is limited by the names. */
+/**
+ * States for the names that may continue at a position of a text. Each state is a set of positions in names. The names
+ * limit the number of states.
+ */
 export class NameStates {
   #places = 0
   readonly #start: Place
@@ -55,7 +61,7 @@ export class NameStates {
   readonly #numbers = new Map<string, number>()
   #steps = new Int32Array(256 * KINDS)
 
-  /** `names` are those of whole words, `inner` those that are found inside a word as well. */
+  /** `names` match whole words, `inner` match inside a word as well. */
   constructor(names: Names, inner: Names) {
     this.#start = this.#tree(names, false)
     this.#innerStart = this.#tree(inner, true)
@@ -120,7 +126,7 @@ export class NameStates {
     return step
   }
 
-  /** Returns the parts that the text between two positions names: bits, or -1 if it has to be decoded. */
+  /** Returns the parts that the text between two positions names, as bits, or -1 if the text has to be decoded. */
   read(units: Uint8Array | Uint16Array, start: number, end: number, kinds: Uint8Array): number {
     let steps = this.#steps
     let found = 0
@@ -135,7 +141,7 @@ export class NameStates {
       found |= step
       row = step >> STATE_SHIFT
     }
-    // The end of the text is that of a word.
+    // The end of the text is the end of a word.
     found |= (steps[row + SPACE] as number) || this.#find(row, SPACE)
     return (found & IS_UNDECODED) === 0 ? found & PARTS : -1
   }

@@ -1,5 +1,5 @@
 // Names of the parts of a page, recognized in classes, ids and labels. The names are states in an array of numbers
-// (name-states.ts): one pass reads the code units of the page in place, copies nothing and needs no cache. Regular
+// (name-states.ts). One pass reads the code units of the page in place, copies nothing and needs no cache. Regular
 // expressions with a cache of their results took a tenth of the time of a page.
 
 import { DECODED, IN_PAGE, NameStates } from './name-states.js'
@@ -11,7 +11,10 @@ export const IS_FURNITURE = 2
 /** It has comments or reviews. */
 export const IS_REPLIES = 4
 
-/** Names of parts, as patterns: characters, `(a|b)`, `?` after what is optional, `_*` for any number of them. */
+/**
+ * Names of parts, as patterns of characters, `(a|b)`, `?` after an optional element, and `_*` for any number of
+ * underscores.
+ */
 const NAMES: readonly [part: number, patterns: readonly string[]][] = [
   [
     IS_BODY,
@@ -51,7 +54,7 @@ const INNER = ['articlebody', 'storybody']
 /** Maximum characters of a text that are read. */
 const MAX_LENGTH = 500
 
-/** Returns the names that a pattern means; in them, `*` is after a character that may be repeated. */
+/** Returns the names that a pattern matches. In the names, `*` follows a character that may be repeated. */
 function namesOf(pattern: string): string[] {
   let at = 0
   const alternatives = (): string[] => {
@@ -80,7 +83,7 @@ const STATES = new NameStates(
   [[IS_BODY, INNER]],
 )
 
-/** Returns the parts that the text between two positions names: bits, or -1 if it has to be decoded. */
+/** Returns the parts that the text between two positions names, as bits, or -1 if the text has to be decoded. */
 export const partsInPage = (units: Uint8Array, start: number, end: number): number => parts(units, start, end, IN_PAGE)
 
 const code = new Uint16Array(MAX_LENGTH)

@@ -4,13 +4,15 @@ export const WIDTH = 8
 /** Number of rows with memory at first. */
 const FIRST = 256
 
-/** Memory of pages that have ended, for the next ones: to get it takes longer than to use it. */
+/** Memory of pages that have ended, for the next ones, because allocating it takes longer than using it. */
 const spare: Int32Array[] = []
 const NOTHING = new Int32Array(0)
 const MAX_SPARE = 4
 const MAX_SPARE_ROWS = 4096
 
-/** Rows of eight numbers in one array: a page has thousands of blocks and containers, and each object takes longer. */
+/**
+ * Rows of eight numbers in one array. A page has thousands of blocks and containers, and separate objects are slower.
+ */
 export class Rows {
   values = spare.pop() ?? new Int32Array(FIRST * WIDTH)
   /** Where the next row begins. */
@@ -28,7 +30,7 @@ export class Rows {
     return start
   }
 
-  /** Removes all rows and gives back their memory. */
+  /** Removes all rows and returns their memory to the pool. */
   release(): void {
     const { length } = this.values
     if (length > 0 && length <= MAX_SPARE_ROWS * WIDTH && spare.length < MAX_SPARE) spare.push(this.values)

@@ -1,8 +1,9 @@
-import type { Tag } from '../events.js'
-import { attributeBit, elementNamed, KNOWN_NAMES } from '../names.js'
+import type { Tag } from '../text/events.js'
+import { attributeBit, elementNamed, KNOWN_NAMES } from '../text/names.js'
 import { IS_BODY, IS_FURNITURE, IS_REPLIES, partsInPage, partsNamed } from './part-names.js'
 
-// What a container is: the parts that its class, id, role, label or `itemprop` names (part-names.ts), and these.
+// Traits of a container, which are the parts that its class, id, role, label or `itemprop` names (part-names.ts), and
+// the following bits.
 export const IS_MAIN = 8
 export const IS_ARTICLE = 16
 export const IS_ASIDE = 32
@@ -12,8 +13,8 @@ export const IS_LIST = 128
 export const IS_SURE = 256
 
 /**
- * Elements that are followed as containers, by their position in the table of names: those that group blocks. Names of
- * paragraphs, items, cells and headings decide nothing, and they are half of all.
+ * Elements that are followed as containers, by their position in the table of names. These elements group blocks. Names
+ * of paragraphs, items, cells and headings decide nothing, and they are half of all names.
  */
 const FOLLOWED = new Uint8Array(KNOWN_NAMES + 1)
 for (const name of 'article aside details div fieldset figure footer form header main ol section table ul'.split(' '))
@@ -45,7 +46,7 @@ function isMain(tag: Tag): boolean {
   return (first === M || first === AMPERSAND) && tag.attribute('role') === 'main'
 }
 
-/** Determines from the tag of a container what the container is. */
+/** Determines the traits of a container from its tag. */
 export function traitsOf(tag: Tag): number {
   const traits = OF_ELEMENT[tag.id] as number
   const bits = tag.attributeBits

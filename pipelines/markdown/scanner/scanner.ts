@@ -1,7 +1,7 @@
 import { INPUT, MARGIN, STOP } from './layout.js'
 import { MODULE } from './module.js'
 
-/** What of it is used; the types of Node.js do not have it. */
+/** The used part of WebAssembly, which the types of Node.js lack. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
   Instance: new (module: object) => { exports: object }
@@ -29,13 +29,13 @@ const PAGE = 65_536
 const KEPT = 128 * 1024
 
 /**
- * Finds the tags and texts of a piece of a page (layout.ts says what of them), with a WebAssembly module that reads 16
- * characters at a time. One serves all pages: it is filled, read and done with in one call.
+ * Finds the tags and texts of a piece of a page, as layout.ts describes, with a WebAssembly module that reads 16
+ * characters at a time. One scanner serves all pages, because each call fills it, reads it and needs it no more.
  */
 export class Scanner {
-  /** What was found, as numbers; positions are those of the text. */
+  /** Findings as numbers. Positions refer to the text. */
   table: Int32Array = new Int32Array(0)
-  /** The characters of the text; 255 for those above. */
+  /** Characters of the text, with 255 for characters above 255. */
   units: Uint8Array = new Uint8Array(0)
   #bytes: Buffer = Buffer.alloc(0)
   #module = new WebAssembly.Module(Buffer.from(MODULE, 'base64'))
@@ -68,7 +68,7 @@ export class Scanner {
     this.table = new Int32Array(buffer, 0, INPUT / 4)
   }
 
-  /** Reads this text from now on. `isBytes`: it has no characters above 255. */
+  /** Reads this text from now on. With `isBytes` it has no characters above 255. */
   fill(text: string, isBytes: boolean): void {
     const { length } = text
     const size = isBytes ? length : 2 * length

@@ -1,4 +1,4 @@
-import { dataset } from '../dataset.js'
+import { dataset } from '../fields/dataset.js'
 
 export const firewallEvents = dataset({
   name: 'firewall_events',

@@ -1,4 +1,4 @@
-import { dataset } from '../dataset.js'
+import { dataset } from '../fields/dataset.js'
 
 export const httpRequests = dataset({
   name: 'http_requests',
@@ -126,7 +126,7 @@ export const httpRequests = dataset({
     WorkerSubrequestCount: 'int',
     WorkerWallTimeUs: 'int',
     ZoneName: 'string',
-    // Not in the events themselves: joined to the parent where `merge_subrequests` is on.
+    // Not in the events themselves, but added to the parent if `merge_subrequests` is on.
     Subrequests: 'array[object]',
   },
 })

@@ -1,4 +1,4 @@
-import { dataset } from '../dataset.js'
+import { dataset } from '../fields/dataset.js'
 
 export const networkAnalyticsLogs = dataset({
   name: 'network_analytics_logs',

@@ -1,6 +1,6 @@
-import { dataset } from '../dataset.js'
+import { dataset } from '../fields/dataset.js'
 
-// The time is a plain number of milliseconds here, whatever `timestamp_format` says.
+// The time is a plain number of milliseconds here, independent of `timestamp_format`.
 export const workersTraceEvents = dataset({
   name: 'workers_trace_events',
   scopes: ['account'],

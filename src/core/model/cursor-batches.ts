@@ -1,4 +1,4 @@
-/** State of a log push cursor in format 1: the first batch that was being uploaded stood apart from those behind it. */
+/** State of a log push cursor in format 1. The first batch in upload was separate from the batches behind it. */
 interface OpenBatchState {
   readonly next: number
   readonly keep?: number

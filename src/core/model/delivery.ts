@@ -13,12 +13,12 @@ export const FAILURE_REASONS = [
 ] as const
 export type FailureReason = (typeof FAILURE_REASONS)[number]
 
-/** The caller that requested a delivery: the owner of a legacy key, or a token. */
+/** The caller that requested a delivery. Either the owner of a legacy key or a token. */
 export const ACTORS = ['user', 'account_token'] as const
 
 /**
- * One finding instance to deliver to one webhook, as accepted; immutable. Scope: the account; id: a UUID that sorts by
- * the time of acceptance, the `webhook-id` of every attempt.
+ * One finding instance to deliver to one webhook, as accepted. Immutable. The scope is the account. The id is a UUID
+ * that sorts by the time of acceptance, the `webhook-id` of every attempt.
  */
 export interface Delivery {
   readonly id: string
@@ -28,7 +28,7 @@ export interface Delivery {
   readonly created_at: string
   readonly triggered_by_actor: (typeof ACTORS)[number]
   readonly triggered_by_id: string
-  /** The policy that sent it; absent if an API call did. */
+  /** The policy that sent it. Absent if an API call did. */
   readonly policy_id?: string
   /** The exact body of each attempt: JSON, UTF-8. */
   readonly payload: string
@@ -36,9 +36,9 @@ export interface Delivery {
 
 /** One delivery attempt. */
 export interface Try {
-  /** RFC 3339; start of the attempt. */
+  /** RFC 3339. Start of the attempt. */
   readonly at: string
-  /** 0: no response. */
+  /** 0 if there was no response. */
   readonly status_code: number
   readonly duration_ms: number
   /** Null if it succeeded. */
@@ -48,19 +48,22 @@ export interface Try {
 }
 
 /**
- * State of a delivery: a separate record with its scope and id, so that attempts do not rewrite the payload. It is stored
- * after the first attempt; until then it is {@link acceptedState}.
+ * State of a delivery, in a separate record with its scope and id, so that attempts do not rewrite the payload. The
+ * record is stored after the first attempt. Before that, the state is {@link acceptedState}.
  */
 export interface DeliveryState {
   readonly status: DeliveryStatus
   readonly last_updated_at: string
   /** Oldest first. */
   readonly tries: readonly Try[]
-  /** Attempts since it was accepted or manually retried; absent before the first. `tries` retains only the newest. */
+  /**
+   * Attempts since it was accepted or manually retried. Absent before the first attempt. `tries` retains only the
+   * newest.
+   */
   readonly attempts?: number
   /** Attempts before the last manual retry. */
   readonly earlier_attempts?: number
-  /** RFC 3339; time of the next attempt. Absent once it has finished. */
+  /** RFC 3339. Time of the next attempt. Absent after it has finished. */
   readonly due_at?: string
   readonly failure_reason?: FailureReason
   readonly failure_details?: Readonly<Record<string, unknown>>
@@ -69,7 +72,10 @@ export interface DeliveryState {
 export const DELIVERIES = kind<Delivery>('delivery')
 export const DELIVERY_STATES = kind<DeliveryState>('delivery_state')
 
-/** Returns the state of a delivery that has had no attempt. Not stored: a second record would double the cost of accepting. */
+/**
+ * Returns the state of a delivery that has had no attempt. Not stored, because a second record would double the cost of
+ * accepting.
+ */
 export const acceptedState = ({ created_at }: Delivery): DeliveryState => ({
   status: 'pending',
   last_updated_at: created_at,
@@ -88,13 +94,13 @@ export interface JobFilter {
   readonly status?: DeliveryStatus
   readonly webhook_id?: string
   readonly finding_instance_id?: string
-  /** RFC 3339; accepted at this time or later. */
+  /** RFC 3339. Accepted at this time or later. */
   readonly since?: string
-  /** RFC 3339; accepted before this time. */
+  /** RFC 3339. Accepted before this time. */
   readonly until?: string
 }
 
-/** Counts of a bulk retry: the matching jobs by outcome. */
+/** Counts of the matching jobs of a bulk retry, by outcome. */
 export interface RetryResult {
   readonly retried: number
   /** Unfinished, so left unchanged. */
@@ -116,8 +122,8 @@ export interface Deliveries {
   /** Returns how many more deliveries an account can queue; 0: {@link Deliveries.accept} would exceed the limit. */
   room(scope: Scope): number
   /**
-   * Accepts deliveries, in this order, and stores `together` in the same batch; durable when it resolves, sent later.
-   * Without deliveries it only stores. Rejects like `Store.batch`, with nothing stored.
+   * Accepts deliveries, in this order, and stores `together` in the same batch. Durable when it resolves. Sent later.
+   * Without deliveries, only `together` is stored. Rejects like `Store.batch`, with nothing stored.
    */
   accept(scope: Scope, deliveries: readonly Delivery[], together?: Together): Promise<void>
   get(scope: Scope, id: string): Job | undefined
@@ -130,18 +136,18 @@ export interface Deliveries {
   ): { readonly jobs: readonly Job[]; readonly total: number }
   /** Returns the newest job of each webhook that an instance was sent to. */
   latest(scope: Scope, instanceId: string): readonly Job[]
-  /** Sends a finished job again with the same id and bytes; undefined if it does not exist or has not finished. */
+  /** Sends a finished job again with the same id and bytes. Undefined if the job does not exist or has not finished. */
   retry(scope: Scope, id: string): Promise<Job | undefined>
   /** Retries all finished jobs that match a filter and whose webhook `isEnabled`, oldest first. */
   retryAll(scope: Scope, filter: JobFilter, isEnabled: (webhookId: string) => boolean): Promise<RetryResult>
 }
 
-/** URL and authentication of a destination; its secrets are unencrypted, so never logged. */
+/** URL and authentication of a destination. The secrets are unencrypted, so this is never logged. */
 export interface Destination {
   readonly destination_url: string
   readonly authentication_type: AuthenticationType
   readonly headers: readonly { readonly key: string; readonly value: string }[]
-  /** All signing secrets, the current one first; empty except for HMAC-Signing. */
+  /** All signing secrets, the current one first. Empty except for HMAC-Signing. */
   readonly signing_secrets: readonly string[]
 }
 
@@ -149,7 +155,7 @@ export interface Destination {
 export interface Evaluation {
   /** The response was 2xx. */
   readonly success: boolean
-  /** 0: no response. */
+  /** 0 if there was no response. */
   readonly status_code: number
   readonly message: string
 }

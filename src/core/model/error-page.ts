@@ -15,7 +15,7 @@ export interface StoredPage {
   readonly type: PageType
 }
 
-/** A page that `serve_error` rules send. Scope: account or zone; id: its name. */
+/** A page that `serve_error` rules send. The scope is account or zone. The id is its name. */
 export interface ErrorAsset extends StoredPage {
   readonly name: string
   readonly description: string
@@ -25,7 +25,9 @@ export interface ErrorAsset extends StoredPage {
 }
 export const ERROR_ASSETS = kind<ErrorAsset>('error_assets')
 
-/** The page that replaces a page of the proxy. Scope: account or zone; id: one of {@link ERROR_PAGE_TYPES}. */
+/**
+ * The page that replaces a page of the proxy. The scope is account or zone. The id is one of {@link ERROR_PAGE_TYPES}.
+ */
 export interface ErrorPageSetting {
   readonly state: 'default' | 'customized'
   readonly url: string | null
@@ -60,7 +62,7 @@ export const ERROR_PAGE_TYPES = {
     preview_target: 'error:500s',
     required_tokens: ['::CLOUDFLARE_ERROR_500S_BOX::'],
   },
-  // Challenges have a page of their own, whose script the client has to run; addresses are not blocked apart from rules.
+  // Challenges have a separate page, whose script the client has to run. Addresses are blocked only by rules.
   basic_challenge: {
     description: 'Interactive challenge',
     preview_target: 'block:basic-sec-captcha',

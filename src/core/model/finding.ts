@@ -38,7 +38,7 @@ export const Remediation = Type.Object(
   strict,
 )
 
-/** The account at a vendor in which a finding was detected; further members are stored unchanged. */
+/** The account at a vendor in which a finding was detected. Further members are stored unchanged. */
 export const Integration = Type.Object({
   id: Id('Identifier of the integration.'),
   name: Type.Optional(Text(512)),
@@ -68,7 +68,7 @@ export const Asset = Type.Object(
     fields: Type.Optional(
       Type.Array(Type.Object({ name: Text(256), value: Text(4096), link: Type.Optional(orNull(Text(4096))) }, strict), {
         maxItems: 100,
-        description: 'Whatever else is known of it.',
+        description: 'Further facts about it.',
       }),
     ),
   },
@@ -108,7 +108,7 @@ const FindingFacts = {
   remediation: Type.Optional(orNull(Remediation)),
 }
 
-/** Maximum bytes of JSON of a finding without instances, and of each instance; a payload has one of each. */
+/** Maximum bytes of JSON of a finding without instances, and of each instance. A payload has one of each. */
 export const MAX_FINDING_BYTES = 65_536
 
 const TypeId = Id('Identifier of its type; policies are about types.')
@@ -158,7 +158,7 @@ export const FindingMembers = Type.Object({
   integration: Integration,
 })
 
-/** Input of ingest: a finding and its instances. */
+/** Input of ingest, which is a finding and its instances. */
 export type FindingInput = Static<typeof FindingMembers> & { readonly instances: readonly InstanceInput[] }
 
 /** Converts a finding that fits {@link FindingInput} or {@link FindingAsRead}, without its read-only members. */
@@ -180,15 +180,15 @@ export function findingFrom(input: Static<typeof FindingInput> | Static<typeof F
   }
 }
 
-/** A stored finding. Scope: the account. */
+/** A stored finding. The scope is the account. */
 export type StoredFinding = Omit<FindingInput, 'instances'> & {
-  /** Ignored by a user; absent: no. Policies send its new instances nevertheless. */
+  /** Ignored by a user. Absent means no. Policies still send its new instances. */
   readonly ignored?: boolean
   readonly created_at: string
   readonly updated_at: string
 }
 
-/** A stored instance. Scope: the account. */
+/** A stored instance. The scope is the account. */
 export type StoredInstance = InstanceInput & {
   readonly is_archived: boolean
   readonly finding_id: string

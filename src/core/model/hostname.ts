@@ -4,7 +4,7 @@ import { kind } from '../store.js'
 
 const onOff = Type.Enum(['on', 'off'])
 
-/** Certificate options of a custom hostname. Stored and returned; certificates are chosen by `proxy.tls`. */
+/** Certificate options of a custom hostname. Stored and returned only. `proxy.tls` selects certificates. */
 export const HostnameSsl = Type.Object(
   {
     method: Type.Optional(Type.Enum(['http', 'txt', 'email'], { description: 'Domain control validation.' })),
@@ -30,7 +30,7 @@ export const HostnameSsl = Type.Object(
 )
 export type HostnameSsl = Static<typeof HostnameSsl>
 
-/** A customer's host name that a zone serves. Scope: the zone; id: a UUID. */
+/** A customer's host name that a zone serves. The scope is the zone. The id is a UUID. */
 export interface Hostname {
   readonly id: string
   /** Lower case, in ASCII. */
@@ -43,14 +43,20 @@ export interface Hostname {
 }
 export const HOSTNAME = kind<Hostname>('hostname')
 
-/** The custom hostname that owns a name: no two zones have the same. Scope: the daemon; id: the name. */
+/**
+ * The custom hostname that owns a name. A name belongs to at most one zone. The scope is the daemon. The id is the
+ * name.
+ */
 export interface HostnameOwner {
   readonly zone_id: string
   readonly id: string
 }
 export const HOSTNAME_OWNER = kind<HostnameOwner>('hostname_owner')
 
-/** The origin of custom hostnames that name none themselves. Scope: the zone; id: {@link FALLBACK_ORIGIN_ID}. */
+/**
+ * The origin of custom hostnames that name none themselves. The scope is the zone. The id is
+ * {@link FALLBACK_ORIGIN_ID}.
+ */
 export interface FallbackOrigin {
   /** Host name in lower case, in ASCII. */
   readonly origin: string

@@ -1,7 +1,7 @@
 import { kind, type NameOwner } from '../store.js'
 import type { Sealed } from '../vault.js'
 
-/** A database that scripts connect to. Scope: the account; id: 32 hexadecimal digits. */
+/** A database that scripts connect to. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredHyperdrive {
   readonly id: string
   readonly name: string
@@ -20,5 +20,5 @@ export interface StoredHyperdrive {
   readonly modified_on: string
 }
 export const HYPERDRIVES = kind<StoredHyperdrive>('hyperdrive')
-/** The configuration that owns a name. Scope: the account; id: the name. */
+/** The configuration that owns a name. The scope is the account. The id is the name. */
 export const HYPERDRIVE_NAMES = kind<NameOwner>('hyperdrive_name')

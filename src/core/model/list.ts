@@ -4,10 +4,10 @@ import { kind } from '../store.js'
 export const LIST_KINDS = ['ip', 'hostname', 'asn', 'redirect'] as const
 export type ListKind = (typeof LIST_KINDS)[number]
 
-/** Returns the kind of the list with a name, in one account; undefined if it does not exist. */
+/** Returns the kind of the list with a name, in one account. Undefined if the list does not exist. */
 export type ListNamed = (name: string) => ListKind | undefined
 
-/** A stored list. Scope: the account; id: 32 hexadecimal digits. */
+/** A stored list. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredList {
   readonly id: string
   readonly name: string
@@ -20,8 +20,8 @@ export interface StoredList {
 export const LISTS = kind<StoredList>('list')
 
 /**
- * The owner of a list name in an account, and the number of rules of the account and its zones that use it; id: the
- * name. A count changes in the batch that changes the rules, so no list can be deleted while a new rule uses it.
+ * The owner of a list name in an account, and the number of rules of the account and its zones that use it. The id is
+ * the name. A count changes in the batch that changes the rules, so no list can be deleted while a new rule uses it.
  */
 export interface ListName {
   readonly list_id: string
@@ -41,8 +41,8 @@ export interface ListItem {
 
 /**
  * Items of a list, in the order of their ids. They are stored in up to {@link BUCKETS} records by the first digits of
- * their ids: changing one item rewrites one small record, and replacing all does not need a record for each.
- * Scope: the account.
+ * their ids. Changing one item rewrites one small record, and replacing all items does not need one record per item.
+ * The scope is the account.
  */
 export interface ListBucket {
   readonly list_id: string
@@ -54,7 +54,7 @@ export const bucketId = (listId: string, bucket: string): string => `${listId}.$
 export const bucketOf = (itemId: string): string => itemId.slice(0, 2)
 export const BUCKETS: readonly string[] = Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0'))
 
-/** The latest changes to items of lists of an account, oldest first; id: `latest`. */
+/** The latest changes to items of lists of an account, oldest first. The id is `latest`. */
 export interface ListOperations {
   readonly operations: readonly { readonly id: string; readonly completed: string }[]
 }

@@ -11,18 +11,18 @@ export interface ObjectHttpFields {
   readonly cacheExpiry?: number
 }
 
-/** Bytes of an object: the contents of these blobs, one after the other. */
+/** Bytes of an object, which are the contents of these blobs in order. */
 export interface StoredChunk {
   readonly blob: string
   readonly size: number
 }
 
-/** An object of a bucket. Scope: the account; id: {@link objectId}. */
+/** An object of a bucket. The scope is the account. The id is {@link objectId}. */
 export interface StoredObject {
   /** 32 hexadecimal digits, other ones for each upload. */
   readonly version: string
   readonly size: number
-  /** MD5 of the bytes; of an upload in parts: the MD5 of those of its parts, and their number. */
+  /** MD5 of the bytes. For an upload in parts, the MD5 of the MD5s of its parts, and the number of parts. */
   readonly etag: string
   /** Milliseconds since 1970. */
   readonly uploaded: number
@@ -38,7 +38,10 @@ export const R2_OBJECTS = kind<StoredObject>('r2_object')
 /** Returns the id of an object. `bucket` is the id of the bucket. Objects of one bucket are adjacent, in order. */
 export const objectId = (bucket: string, key: string): string => `${bucket}/${key}`
 
-/** An upload in parts that is not complete. Scope: the account; id: {@link objectId} of the bucket and its own id. */
+/**
+ * An upload in parts that is not complete. The scope is the account. The id is {@link objectId} of the bucket and its
+ * own id.
+ */
 export interface StoredUpload {
   readonly key: string
   /** Milliseconds since 1970. */
@@ -49,7 +52,7 @@ export interface StoredUpload {
 }
 export const R2_UPLOADS = kind<StoredUpload>('r2_upload')
 
-/** A part of an upload. Scope: the account; id: {@link partId}. */
+/** A part of an upload. The scope is the account. The id is {@link partId}. */
 export interface StoredPart {
   readonly number: number
   readonly etag: string

@@ -1,17 +1,23 @@
 import { kind } from '../store.js'
 
-/** A purge of cached responses of a zone. Every machine and process applies it when it sees the record. Scope: the zone. */
+/**
+ * A purge of cached responses of a zone. Every machine and process applies it when it sees the record. The scope is the
+ * zone.
+ */
 export interface StoredPurge {
   readonly kind: 'everything' | 'files' | 'tags' | 'hosts' | 'prefixes'
-  /** Normalized: URLs without scheme and port, tags in lower case; empty for `everything`. */
+  /** Normalized. URLs have no scheme and port, and tags are in lower case. Empty for `everything`. */
   readonly values: readonly string[]
   /** Milliseconds since 1970. */
   readonly at: number
 }
-/** Records of a zone that are retained; a purge acts when it is stored, so older ones are only history. */
+/** Maximum stored records of a zone. A purge acts when it is stored, so older ones are only history. */
 export const MAX_PURGE_RECORDS = 100
 
-/** URLs that changed through one machine: the others remove what they store for them. Scope: the daemon. */
+/**
+ * URLs that changed through one machine. The other machines delete their stored responses for these URLs. The scope is
+ * the daemon.
+ */
 export interface StoredInvalidation {
   /** The machine that sends it, which has applied it. */
   readonly machine: string

@@ -1,6 +1,6 @@
 import { kind, type NameOwner } from '../store.js'
 
-/** A queue of messages. Scope: the account; id: 32 hexadecimal digits. */
+/** A queue of messages. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredQueue {
   readonly id: string
   readonly name: string
@@ -16,10 +16,13 @@ export interface StoredQueue {
   readonly purged_at?: string
 }
 export const QUEUES = kind<StoredQueue>('queue')
-/** The queue that owns a name. Scope: the account; id: the name. */
+/** The queue that owns a name. The scope is the account. The id is the name. */
 export const QUEUE_NAMES = kind<NameOwner>('queue_name')
 
-/** How a queue is read. Scope: the account; id: that of the queue, so that a queue has at most one. */
+/**
+ * The consumer of a queue. The scope is the account. The id is the queue's id, so that a queue has at most one
+ * consumer.
+ */
 export interface StoredConsumer {
   readonly id: string
   readonly type: 'worker' | 'http_pull'
@@ -42,11 +45,11 @@ export const QUEUE_CONSUMERS = kind<StoredConsumer>('queue_consumer')
 export const MESSAGE_FORMATS = ['json', 'text', 'bytes', 'v8'] as const
 export type MessageFormat = (typeof MESSAGE_FORMATS)[number]
 
-/** A message. Scope: the account; id: {@link messageId}. */
+/** A message. The scope is the account. The id is {@link messageId}. */
 export interface StoredMessage {
   /** Milliseconds since 1970. */
   readonly sent: number
-  /** It is not delivered before this time: because of a delay, or because it is leased. */
+  /** It is not delivered before this time because it is delayed or leased. */
   readonly visible: number
   /** When `visible` was set. Messages of older versions do not have it. */
   readonly changed?: number

@@ -4,7 +4,7 @@ import { kind } from '../store.js'
 export const RULESET_KINDS = ['managed', 'custom', 'root', 'zone'] as const
 export type RulesetKind = (typeof RULESET_KINDS)[number]
 
-/** How requests that match a rule are counted before its action runs. */
+/** Counting of requests that match a rule before its action runs. */
 export interface RateLimit {
   readonly characteristics: readonly string[]
   /** Period of counting in seconds. */
@@ -12,9 +12,9 @@ export interface RateLimit {
   readonly requests_per_period?: number
   readonly score_per_period?: number
   readonly score_response_header_name?: string
-  /** Empty or absent: the rule's expression. */
+  /** Empty or absent for the rule's expression. */
   readonly counting_expression?: string
-  /** Duration of the action in seconds; 0: while the count exceeds the threshold. */
+  /** Duration of the action in seconds. 0 applies the action while the count exceeds the threshold. */
   readonly mitigation_timeout: number
   readonly requests_to_origin: boolean
 }
@@ -53,7 +53,7 @@ export interface Ruleset extends RulesetVersion {
   readonly rules: readonly Rule[]
 }
 
-/** A stored ruleset: its latest version, and the numbers of the stored older ones, oldest first. */
+/** A stored ruleset with its latest version, and the numbers of the stored older versions, oldest first. */
 export interface StoredRuleset {
   readonly ruleset: Ruleset
   readonly older: readonly RulesetVersion[]
@@ -66,8 +66,11 @@ export const RULESETS = kind<StoredRuleset>('ruleset')
 export const OLDER_RULESETS = kind<Ruleset>('ruleset_version')
 export const olderVersionId = (rulesetId: string, version: string): string => `${rulesetId}.${version}`
 
-/** The entry point of a phase, by its name: one for each phase of an account or zone. */
+/** The entry point of a phase, by the phase name. Each phase of an account or zone has one. */
 export const ENTRY_POINTS = kind<{ readonly ruleset_id: string }>('ruleset_entrypoint')
 
-/** The number of execute rules that run a ruleset, by its id, in its own scope; no record if it is 0. */
+/**
+ * The number of execute rules that run a ruleset, by its id, in the scope of the ruleset. There is no record if the
+ * number is 0.
+ */
 export const RULESET_USES = kind<{ readonly rules: number }>('ruleset_uses')

@@ -1,7 +1,7 @@
 import { kind, type NameOwner } from '../store.js'
 import type { Sealed } from '../vault.js'
 
-/** A store of secrets that several scripts share. Scope: the account; id: 32 hexadecimal digits. */
+/** A store of secrets that several scripts share. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredSecretStore {
   readonly id: string
   readonly name: string
@@ -9,16 +9,16 @@ export interface StoredSecretStore {
   readonly modified: string
 }
 export const SECRET_STORES = kind<StoredSecretStore>('secret_store')
-/** The store that owns a name. Scope: the account; id: the name. */
+/** The store that owns a name. The scope is the account. The id is the name. */
 export const SECRET_STORE_NAMES = kind<NameOwner>('secret_store_name')
 
-/** A secret of a store. Scope: the account; id: 32 hexadecimal digits. */
+/** A secret of a store. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredSecret {
   readonly id: string
   readonly store_id: string
   readonly name: string
   readonly comment: string
-  /** What may use it: `workers`, ... */
+  /** Products that may use it, for example `workers`. */
   readonly scopes: readonly string[]
   readonly created: string
   readonly modified: string
@@ -26,7 +26,7 @@ export interface StoredSecret {
   readonly value: Sealed
 }
 export const STORE_SECRETS = kind<StoredSecret>('store_secret')
-/** The secret that owns a name. Scope: the account; id: {@link secretName}. */
+/** The secret that owns a name. The scope is the account. The id is {@link secretName}. */
 export const STORE_SECRET_NAMES = kind<NameOwner>('store_secret_name')
 
 /** Names are unique within a store. */

@@ -1,6 +1,9 @@
 import { kind } from '../store.js'
 
-/** A zone setting from the API; without a record the configured value applies. Scope: the zone; id: the setting's. */
+/**
+ * A zone setting from the API. Without a record the configured value applies. The scope is the zone. The id is the name
+ * of the setting.
+ */
 export interface Setting {
   readonly value: unknown
   readonly modified_on: string

@@ -1,6 +1,6 @@
 import { kind, type NameOwner } from '../store.js'
 
-/** A namespace of keys and values. Scope: the account; id: 32 hexadecimal digits. */
+/** A namespace of keys and values. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredNamespace {
   readonly id: string
   readonly title: string
@@ -9,7 +9,8 @@ export interface StoredNamespace {
 export const KV_NAMESPACES = kind<StoredNamespace>('kv_namespace')
 
 /**
- * The value of a key. Scope: the account; id: {@link kvId}. An expired one stays stored until a read finds it.
+ * The value of a key. The scope is the account. The id is {@link kvId}. An expired one stays stored until a read finds
+ * it.
  */
 export interface StoredValue {
   /** A small value, in base64. */
@@ -27,7 +28,7 @@ export const KV_VALUES = kind<StoredValue>('kv_value')
 /** Returns the id of the value of a key. Keys of one namespace are adjacent, in order. */
 export const kvId = (namespaceId: string, key: string): string => `${namespaceId}/${key}`
 
-/** A bucket of objects. Scope: the account; id: see {@link bucketId}. */
+/** A bucket of objects. The scope is the account. The id is {@link bucketId}. */
 export interface StoredBucket {
   readonly name: string
   readonly jurisdiction: string
@@ -40,7 +41,7 @@ export const R2_BUCKETS = kind<StoredBucket>('r2_bucket')
 /** Buckets of different jurisdictions may have the same name. */
 export const bucketId = (jurisdiction: string, name: string): string => `${jurisdiction}/${name}`
 
-/** An SQL database. Scope: the account; id: a UUID. */
+/** An SQL database. The scope is the account. The id is a UUID. */
 export interface StoredDatabase {
   readonly uuid: string
   readonly name: string
@@ -51,7 +52,7 @@ export interface StoredDatabase {
 }
 export const D1_DATABASES = kind<StoredDatabase>('d1_database')
 
-/** The namespace that owns a title. Scope: the account; id: the title. */
+/** The namespace that owns a title. The scope is the account. The id is the title. */
 export const KV_TITLES = kind<NameOwner>('kv_title')
-/** The database that owns a name. Scope: the account; id: the name. */
+/** The database that owns a name. The scope is the account. The id is the name. */
 export const D1_NAMES = kind<NameOwner>('d1_name')

@@ -9,7 +9,7 @@ export const TokenResources = mapOf(
 )
 export type TokenResources = Static<typeof TokenResources>
 
-/** One policy of a token: allowed or denied permissions, and their resources. */
+/** One policy of a token, with allowed or denied permissions and their resources. */
 export const TokenPolicy = Type.Object(
   {
     id: Type.String(),
@@ -24,7 +24,7 @@ export type TokenPolicy = Static<typeof TokenPolicy>
 
 const Networks = Type.Array(Type.String({ maxLength: 43, description: 'IP address or CIDR.' }), { maxItems: 100 })
 
-/** Where a token may be used from. */
+/** Client addresses that may use a token. */
 export const TokenCondition = Type.Object(
   {
     request_ip: Type.Optional(Type.Object({ in: Type.Optional(Networks), not_in: Type.Optional(Networks) }, strict)),
@@ -33,7 +33,7 @@ export const TokenCondition = Type.Object(
 )
 export type TokenCondition = Static<typeof TokenCondition>
 
-/** A stored API token, with its secret only as SHA-256. Scope: the daemon, or the account that owns it. */
+/** A stored API token, with its secret only as SHA-256. The scope is the daemon, or the account that owns it. */
 export const Token = Type.Object(
   {
     id: Type.String(),
@@ -53,7 +53,7 @@ export const Token = Type.Object(
 export type Token = Static<typeof Token>
 export const TOKEN = kind<Token>('token')
 
-/** An index of tokens by secret: the id of this record is the secret's SHA-256. Scope: the daemon. */
+/** An index of tokens by secret. The id of this record is the secret's SHA-256. The scope is the daemon. */
 export interface Credential {
   readonly token_id: string
   /** The account that owns the token. */
@@ -61,7 +61,9 @@ export interface Credential {
 }
 export const CREDENTIAL = kind<Credential>('credential')
 
-/** Wrong credentials that one machine counted, for the other machines. Scope: the daemon; id: the machine. */
+/**
+ * Wrong credentials that one machine counted, for the other machines. The scope is the daemon. The id is the machine.
+ */
 export interface FailedWindows {
   readonly windows: readonly {
     /** An address, or the network of an IPv6 address. */

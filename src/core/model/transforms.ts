@@ -1,17 +1,17 @@
 import { kind } from '../store.js'
 
-/** Managed transforms of a zone. Scope: the zone; id: {@link TRANSFORM_ID}. */
+/** Managed transforms of a zone. The scope is the zone. The id is {@link TRANSFORM_ID}. */
 export interface StoredTransforms {
-  /** Ids of those that are on. */
+  /** Ids of the enabled transforms. */
   readonly enabled: readonly string[]
 }
 export const MANAGED_TRANSFORMS = kind<StoredTransforms>('managed_transforms')
 
-/** How the path of a request is normalized (RFC 3986, 6.2.2). Scope: the zone; id: {@link TRANSFORM_ID}. */
+/** Normalization of the path of a request (RFC 3986, 6.2.2). The scope is the zone. The id is {@link TRANSFORM_ID}. */
 export interface UrlNormalization {
-  /** incoming: for rules and Workers. both: also for the origin. */
+  /** `incoming` is for rules and Workers. `both` is also for the origin. */
   readonly scope: 'none' | 'incoming' | 'both'
-  /** cloudflare: also backslashes become slashes, and slashes in a row become one. */
+  /** `cloudflare` also converts backslashes to slashes, and several slashes in a row to one. */
   readonly type: 'cloudflare' | 'rfc3986'
 }
 export const URL_NORMALIZATION = kind<UrlNormalization>('url_normalization')
@@ -25,7 +25,7 @@ export const TRANSFORM_ID = 'only'
 export interface ManagedTransform {
   readonly id: string
   readonly of: 'request' | 'response'
-  /** Ids of those that cannot be on at the same time. */
+  /** Ids of transforms that cannot be enabled at the same time. */
   readonly conflicts?: readonly string[]
   /** Stored, without effect here. */
   readonly inert?: true

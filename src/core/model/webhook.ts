@@ -15,7 +15,7 @@ export interface FormerSecret {
 }
 
 /**
- * A stored destination. Scope: the account; id: a UUID. Secrets are encrypted for this record
+ * A stored destination. The scope is the account. The id is a UUID. Secrets are encrypted for this record
  * (`secretOf(WEBHOOKS, scope, id)`).
  */
 export interface StoredWebhook {
@@ -34,10 +34,10 @@ export interface StoredWebhook {
   readonly signing_secret?: Sealed
   /** Newest first. */
   readonly former_secrets?: readonly FormerSecret[]
-  /** Time and reason of the daemon disabling it; absent once it is enabled again. */
+  /** Time and reason of the daemon disabling it. Absent after it is enabled again. */
   readonly disabled_at?: string
   readonly disabled_reason?: string
-  /** Time of deletion. Such a record has no secrets any more; it only describes the webhook of earlier jobs. */
+  /** Time of deletion. Such a record has no secrets. It only describes the webhook of earlier jobs. */
   readonly deleted_at?: string
 }
 

@@ -1,16 +1,19 @@
 import { kind } from '../store.js'
 
-/** An uploaded static file of an account. Scope: the account; id: the hash that its clients use for the file. */
+/**
+ * An uploaded static file of an account. The scope is the account. The id is the hash that its clients use for the
+ * file.
+ */
 export interface StoredAsset {
   /** Name of the blob with its bytes. */
   readonly blob: string
   readonly size: number
-  /** Content type; absent: it is served without one. */
+  /** Content type. Absent if the file is served without one. */
   readonly type?: string
 }
 export const WORKER_ASSETS = kind<StoredAsset>('worker_asset')
 
-/** An upload of static files in progress. Scope: the account; id: 32 hexadecimal digits. */
+/** An upload of static files in progress. The scope is the account. The id is 32 hexadecimal digits. */
 export interface AssetSession {
   /** Name of the Worker. */
   readonly script: string

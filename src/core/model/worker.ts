@@ -11,7 +11,7 @@ export interface Binding {
 export interface StoredModule {
   /** Normalized path, without a leading `./`. */
   readonly name: string
-  /** Name of its part of the form, which bindings refer to; absent: the same as the path. */
+  /** Name of its part of the form, which bindings refer to. Absent if it equals the path. */
   readonly part?: string
   /** Content type as uploaded, without parameters. */
   readonly type: string
@@ -27,7 +27,7 @@ export type ScriptFormat = 'modules' | 'service-worker' | 'python'
 export const EXPORT_KINDS = ['object', 'durable-object', 'entrypoint', 'workflow', 'class'] as const
 export type ExportKind = (typeof EXPORT_KINDS)[number]
 
-/** One export of the main module besides the default one, and its handlers. */
+/** One export of the main module other than the default export, and its handlers. */
 export interface NamedExport {
   readonly name: string
   readonly kind: ExportKind
@@ -72,7 +72,7 @@ export interface StoredVersion {
   readonly source: string
   readonly annotations: Readonly<Record<string, string>>
   readonly format: ScriptFormat
-  /** The main module; undefined for a script with assets only. */
+  /** The main module. Undefined for a script with assets only. */
   readonly main?: string
   readonly modules: readonly StoredModule[]
   /** SHA-256 over the modules, their names and types, and the type of the main one; 64 hexadecimal digits. */
@@ -90,7 +90,7 @@ export interface StoredVersion {
   readonly placement?: Placement
   readonly cache_options?: { readonly enabled: boolean; readonly cross_version_cache?: boolean }
   readonly observability?: Readonly<Record<string, unknown>>
-  /** As sent, tombstones included; absent if none were sent. */
+  /** As sent, tombstones included. Absent if none were sent. */
   readonly exports?: Readonly<Record<string, ExportEntry>>
   /** Migration tag of the script after this version was created. */
   readonly migration_tag?: string
@@ -99,7 +99,7 @@ export interface StoredVersion {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Versions: scope is the account, id is that of the version. */
+/** Versions. The scope is the account. The id is the version's id. */
 export const WORKER_VERSIONS = kind<StoredVersion>('worker_version')
 
 /** The versions that serve requests, and the share of each. The shares add up to 100. */
@@ -114,7 +114,7 @@ export interface StoredDeployment {
   readonly versions: readonly { readonly version_id: string; readonly percentage: number }[]
 }
 
-/** Deployments: scope is the account, id is that of the deployment. */
+/** Deployments. The scope is the account. The id is the deployment's id. */
 export const WORKER_DEPLOYMENTS = kind<StoredDeployment>('worker_deployment')
 
 /** Other recipients of the trace of a script. */
@@ -124,7 +124,9 @@ export interface TailConsumer {
   readonly namespace?: string
 }
 
-/** A script: members that do not depend on the version. Every change of versions and deployments changes it too. */
+/**
+ * The members of a script that do not depend on the version. Every change of versions and deployments changes it too.
+ */
 export interface StoredScript {
   readonly name: string
   /** Permanent id, 32 hexadecimal digits. */
@@ -135,7 +137,7 @@ export interface StoredScript {
   readonly versions: readonly string[]
   /** Number of the newest version. */
   readonly number: number
-  /** Ids of the stored deployments, newest first; the first is active. Empty if nothing was deployed yet. */
+  /** Ids of the stored deployments, newest first. The first one is active. Empty if nothing was deployed yet. */
   readonly deployments: readonly string[]
   readonly last_deployed_from?: string
   /** Tag of the last migration. */
@@ -148,7 +150,7 @@ export interface StoredScript {
   readonly observability?: Readonly<Record<string, unknown>>
 }
 
-/** Scripts: scope is the account, id is the name. */
+/** Scripts. The scope is the account. The id is the name. */
 export const WORKER_SCRIPTS = kind<StoredScript>('worker_script')
 
 /** The storage namespace of one Durable Object class. */
@@ -164,10 +166,10 @@ export interface StoredNamespace {
   readonly received_from?: string
 }
 
-/** Namespaces: scope is the account, id is that of the namespace. */
+/** Namespaces. The scope is the account. The id is the namespace's id. */
 export const WORKER_NAMESPACES = kind<StoredNamespace>('worker_namespace')
 
-/** A script that waits for the transfer of a class, as in `expecting-transfer`: phase one of a transfer. */
+/** A script that waits for the transfer of a class, as in `expecting-transfer`. This is phase one of a transfer. */
 export interface StoredTransfer {
   /** The waiting script. */
   readonly target: string
@@ -178,6 +180,6 @@ export interface StoredTransfer {
   readonly container?: string
 }
 
-/** Transfers: scope is the account, id by {@link transferId}. */
+/** Transfers. The scope is the account. The id is {@link transferId}. */
 export const WORKER_TRANSFERS = kind<StoredTransfer>('worker_transfer')
 export const transferId = (target: string, className: string): string => `${target}:${className}`

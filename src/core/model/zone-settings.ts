@@ -51,7 +51,7 @@ export const ZoneSettingValues = {
   websockets: Switch('Pass WebSocket upgrades to the origin.'),
 }
 
-/** Zone settings from the configuration or the API; a missing one has its default. */
+/** Zone settings from the configuration or the API. A missing setting has its default. */
 export type ZoneSettings = {
   readonly [Name in keyof typeof ZoneSettingValues]?: Static<(typeof ZoneSettingValues)[Name]>
 }

@@ -50,7 +50,7 @@ export class RemoteDiskOwner implements DiskOwnerPort {
   }
 }
 
-/** Counts what one process does with the cache files. */
+/** The access of one process to the cache files, with its counts. */
 export class CacheFilesOfProcess {
   readonly #owner: DiskOwner | undefined
   #reserved = 0

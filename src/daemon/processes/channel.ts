@@ -7,7 +7,7 @@ export interface Port {
   send(message: object, handle?: SendHandle): void
 }
 
-/** What one side calls on the other: name, argument and result. */
+/** Calls from one side to the other: name, argument and result. */
 type Calls<T> = { readonly [N in keyof T]: readonly [argument: unknown, result: unknown] }
 
 /** Functions that serve the calls of the other side. */
@@ -26,7 +26,7 @@ export class PassedHandle {
 
 interface Call {
   readonly call: string
-  /** Undefined: no response is expected. */
+  /** Undefined if no response is expected. */
   readonly id: number | undefined
   readonly argument: unknown
 }

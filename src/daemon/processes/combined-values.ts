@@ -1,5 +1,5 @@
 import type { Aggregator, MetricValue } from 'prom-client'
-import type { Pause } from '../../core/event-loop-yield.js'
+import type { Pause } from '../../core/schedule/event-loop-yield.js'
 
 export type Value = MetricValue<string> & { readonly metricName?: string }
 

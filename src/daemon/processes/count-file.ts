@@ -22,11 +22,11 @@ interface OpenSegment {
 type Line = readonly [writer: string, number: number, event: Omit<CountEvent, 'foreign'>, foreign: 0 | 1]
 
 /**
- * Counts of rate limits in the order in which the processes of this machine made them: a file in memory that all of them
- * append to. An append is atomic and takes about 2 microseconds, so a request is counted and judged at its place in that
+ * Counts of rate limits in the order in which the processes of this machine made them. All processes append to one file
+ * in memory. An append is atomic and takes about 2 microseconds, so a request is counted and judged at its place in that
  * order without waiting for another process, and limits are exact.
  *
- * Each event is one line of JSON with an empty line before it: an append that a kill cuts off spoils no other event.
+ * Each event is one line of JSON with an empty line before it, so an append that a kill cuts off damages no other event.
  */
 export class CountFile implements CountLog {
   apply: (event: CountEvent) => void = () => undefined

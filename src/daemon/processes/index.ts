@@ -7,25 +7,25 @@ import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
-import type { Metrics } from '../../core/metrics.js'
-import { collectedMetrics } from '../../core/collected-metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import type { StoreReader } from '../../core/store.js'
-import type { Bound } from '../../edge/client/server.js'
+import type { Bound } from '../../edge/serve/server.js'
 import type { DiskOwner } from '../../edge/cache/files/owner.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { CacheFilesOfProcess } from './cache-files.js'
-import type { ActivatedSockets } from '../socket-activation.js'
+import type { ActivatedSockets } from './socket-activation.js'
 import { ChannelClosed, PassedHandle, type Handlers } from './channel.js'
 import { SharedListeners } from './listeners.js'
 import type { SharedCounts } from './shared-counts.js'
 import { ProcessMetrics } from './process-metrics.js'
-import type { SeenOrigin } from '../status.js'
+import type { SeenOrigin } from '../state/status.js'
 import { ProxyProcess } from './proxy-process.js'
 import type { DaemonCalls, Listening, ProcessConfig, RecordRow } from './protocol.js'
 import { replicatedRows, snapshotOf } from './replica.js'
 import { RestartDelays } from './restart-delays.js'
-import { RuntimeSlots, type RuntimeOfDaemon } from './runtime-slots.js'
+import { RuntimeSlots, type RuntimeOfDaemon } from '../workers/runtime-slots.js'
 import { sharedAmong } from './shares.js'
 
 /** A process that does not apply a change or respond to a check within this time is killed and replaced. */
@@ -49,7 +49,6 @@ export interface ProxyProcessesDeps {
   readonly challengeKeys: () => readonly Buffer[]
   readonly certificateKeys: readonly Buffer[]
   readonly ticketKeys: () => Buffer
-  readonly demoOrigin: string | undefined
   readonly counts: SharedCounts
   /** The daemon's copy of the counts. */
   readonly limiter: Limiter
@@ -61,7 +60,7 @@ export interface ProxyProcessesDeps {
   readonly cacheFiles: DiskOwner | undefined
   /** Called with cached responses that a process found to be outdated. */
   readonly invalidated: (invalidated: readonly Invalidated[]) => void
-  /** Undefined: scripts do not run. */
+  /** Returns undefined if scripts do not run. */
   readonly runtime: () => RuntimeOfDaemon | undefined
   readonly clock: Clock
   readonly log: Log
@@ -73,15 +72,15 @@ export const processCount = ({ processes }: Pick<Config, 'processes'>): number =
   processes === 'auto' ? availableParallelism() : processes
 
 /**
- * The proxy in several processes. The daemon sends each of them a snapshot of the records that requests depend on, then
- * every change, and waits until all have applied it. A process that ends is replaced.
+ * The proxy in several processes. The daemon sends each process a snapshot of the records that requests depend on, then
+ * every change, and waits until all processes have applied it. A process that ends is replaced.
  */
 export class ProxyProcesses {
   readonly #deps: ProxyProcessesDeps
   #config: ProcessConfig
   readonly #listeners: SharedListeners
   readonly #metrics = new ProcessMetrics()
-  /** Reads in progress: the parts of one are not mixed with those of another. */
+  /** Reads in progress. The parts of one read are not mixed with the parts of another. */
   readonly #reading = new Map<ProxyProcess, Promise<boolean>>()
   readonly #restarts: Counter
   readonly #delays: RestartDelays
@@ -100,7 +99,10 @@ export class ProxyProcesses {
   #following: NodeJS.Timeout | undefined
   /** Changes the files of counts; processes start before or after that. */
   #rotating: Promise<void> | undefined
-  /** Have loaded their code, oldest first: a process that ends is replaced by one of them without that delay. */
+  /**
+   * Processes that have loaded their code, oldest first. A spare replaces a process that ends without the delay of
+   * loading.
+   */
   #spares: ProxyProcess[] = []
   #closing = false
 
@@ -137,7 +139,7 @@ export class ProxyProcesses {
     return this.#serving.length > 0 ? undefined : 'no proxy process is running'
   }
 
-  /** Starts all processes. Resolves when they accept connections; rejects if one of them cannot. */
+  /** Starts all processes. Resolves when they accept connections. Rejects if one process cannot. */
   async start(): Promise<void> {
     const numbers = Array.from({ length: this.#deps.count }, (_, i) => i + 1)
     await Promise.all(numbers.map(async (number) => await this.#launch(number)))
@@ -146,7 +148,7 @@ export class ProxyProcesses {
     this.#prepareSpares()
   }
 
-  /** Resolves when all changes of the store so far are in force; undefined if that is so now. */
+  /** Resolves when all changes of the store so far are in force. Returns undefined if that is so now. */
   applied(): Promise<unknown> | undefined {
     const pending = this.#serving.flatMap((process) => process.applied ?? [])
     return pending.length === 0 ? undefined : Promise.all(pending)
@@ -294,7 +296,7 @@ export class ProxyProcesses {
   }
 
   async #prepare(process: ProxyProcess): Promise<void> {
-    const { certificateKeys, demoOrigin, ports, runtime, store, count, counts, limiter } = this.#deps
+    const { certificateKeys, ports, runtime, store, count, counts, limiter } = this.#deps
     const { channel } = process
     const timed = { timeoutMs: START_TIMEOUT_MS }
     const backlog: (readonly RecordRow[])[] = []
@@ -310,7 +312,6 @@ export class ProxyProcesses {
             challengeKeys: this.#challengeKeys,
             certificateKeys,
             ticketKeys: this.#ticketKeys,
-            demoOrigin,
             ports: [...ports],
             wanted: this.#wanted,
             counts: { state: limiter.state(), segments: counts.counts.segments },

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import * as net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 import type { ProxyConfig } from '../../config/schema.js'
-import type { ActivatedSockets } from '../socket-activation.js'
+import type { ActivatedSockets } from './socket-activation.js'
 import { hostAndPort, listenFailure, type ListenerName } from '../../http/listen.js'
 
 /** A socket that is bound to an address and does not listen yet. */

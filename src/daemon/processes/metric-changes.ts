@@ -1,6 +1,6 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client'
-import { EventLoopYield, type Pause } from '../../core/event-loop-yield.js'
-import type { Metrics } from '../../core/metrics.js'
+import { EventLoopYield, type Pause } from '../../core/schedule/event-loop-yield.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
 
 type Value = MetricValue<string> & { readonly metricName?: string }
 export type Metric = Omit<MetricObjectWithValues<Value>, 'values'>
@@ -16,7 +16,7 @@ export interface MetricChunk {
 export interface MetricPart {
   readonly round: number
   readonly chunks: readonly MetricChunk[]
-  /** With the last part: all metrics, and how many chunks each has. Undefined: more follows. */
+  /** All metrics, and how many chunks each has. Sent with the last part. Undefined if more parts follow. */
   readonly complete: ReadonlyMap<string, number> | undefined
 }
 
@@ -28,8 +28,9 @@ const CHUNK_VALUES = 500
 const PART_CHUNKS = 2
 
 /**
- * Returns the metrics of a process as changes of parts of them: of 40,000 values for 10,000 zones, read every two seconds, few
- * change in between. What is sent is copied, since the registry changes its values.
+ * Returns the metrics of a process as changes of their parts. A process with 10,000 zones has 40,000 values, which are
+ * read every two seconds, and few values change in between. Sent values are copied, because the registry changes its
+ * values.
  */
 export class MetricChanges {
   readonly #metrics: Metrics

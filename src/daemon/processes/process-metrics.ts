@@ -1,12 +1,12 @@
 import { Registry } from 'prom-client'
-import { EventLoopYield, type Pause } from '../../core/event-loop-yield.js'
-import type { Metrics } from '../../core/metrics.js'
-import { ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../edge/origins/metrics.js'
-import { originKey, type SeenOrigin } from '../status.js'
+import { EventLoopYield, type Pause } from '../../core/schedule/event-loop-yield.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import { ORIGIN_ASKED, ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../edge/origins/metrics.js'
+import { originKey, type SeenOrigin } from '../state/status.js'
 import { combined, type Value } from './combined-values.js'
 import type { Metric, MetricPart, MetricRequest } from './metric-changes.js'
 
-/** Types of metrics that only grow. Those of ended processes still count, so that no sum decreases. */
+/** Types of metrics that only grow. Metrics of ended processes still count, so that no sum decreases. */
 const GROWING: ReadonlySet<string> = new Set(['counter', 'histogram'])
 
 interface KnownMetric {
@@ -37,7 +37,7 @@ export class ProcessMetrics {
     this.#pause = pause ?? (() => slices.yieldToEventLoop())
   }
 
-  /** Reads what has changed in a process, part by part. */
+  /** Reads the changes of a process, part by part. */
   async update(pid: number, read: (request: MetricRequest) => Promise<MetricPart>): Promise<void> {
     const last = this.#last.get(pid) ?? newSnapshot()
     this.#last.set(pid, last)
@@ -70,7 +70,7 @@ export class ProcessMetrics {
     last.round = part.round
   }
 
-  /** Adds the last known counters of an ended process to those of the others. */
+  /** Adds the last known counters of an ended process to the counters of the others. */
   end(pid: number): void {
     const last = this.#last.get(pid)
     this.#last.delete(pid)
@@ -87,22 +87,23 @@ export class ProcessMetrics {
     this.#ended = ended
   }
 
-  /** Returns an origin as the processes knew it last, by {@link originKey}: down if one process says so. */
+  /** Returns an origin as the processes knew it last, by {@link originKey}: down if one process says so, asked if one has asked it. */
   origin(key: string): SeenOrigin | undefined {
     let seen: SeenOrigin | undefined
     for (const { byOrigin } of this.#last.values()) {
       const up = byOrigin.get(ORIGIN_UP)?.get(key)
       if (up === undefined) continue
-      seen ??= { up: true, requests_in_flight: 0 }
+      seen ??= { up: true, asked: false, requests_in_flight: 0 }
       seen = {
         up: seen.up && up === 1,
+        asked: seen.asked || byOrigin.get(ORIGIN_ASKED)?.get(key) === 1,
         requests_in_flight: seen.requests_in_flight + (byOrigin.get(ORIGIN_IN_FLIGHT)?.get(key) ?? 0),
       }
     }
     return seen
   }
 
-  /** Returns the metrics of all. Their values are added when one of them is read. */
+  /** Returns the metrics of all processes. Their values are added when the metric is read. */
   async all(own: Metrics): Promise<Registry> {
     await this.#ending
     const registry = new Registry()
@@ -136,7 +137,7 @@ export class ProcessMetrics {
 const newSnapshot = (): Snapshot => ({
   round: 0,
   metrics: new Map(),
-  byOrigin: new Map([ORIGIN_UP, ORIGIN_IN_FLIGHT].map((name) => [name, new Map()])),
+  byOrigin: new Map([ORIGIN_UP, ORIGIN_ASKED, ORIGIN_IN_FLIGHT].map((name) => [name, new Map()])),
 })
 
 function indexOrigins(byOrigin: Map<string, number> | undefined, values: readonly Value[]): void {

@@ -1,6 +1,6 @@
 /**
- * What the daemon and its proxy processes call on each other. Everything is plain data; records are JSON texts, and
- * rules are compiled where they run.
+ * Calls between the daemon and its proxy processes. All arguments and results are plain data. Records are JSON texts,
+ * and rules are compiled in the process that runs them.
  */
 import type { JobTarget } from '../../../pipelines/logpush/job-manager.js'
 import type { FrameParts } from '../../../pipelines/logpush/spool/types.js'
@@ -8,14 +8,15 @@ import type { Config } from '../../config/schema.js'
 import type { Scope } from '../../core/scope.js'
 import type { DiskOperation, DiskStart } from '../../edge/cache/files/owner.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
-import type { Bound } from '../../edge/client/server.js'
+import type { Bound } from '../../edge/serve/server.js'
 import type { ListenerName } from '../../http/listen.js'
 import type { LimitState } from '../../rules/limits/limiter.js'
 import type { Cut } from '../../workers/runtime/types.js'
-import type { EdgeConfig } from '../edge.js'
+import type { EdgeConfig } from '../proxy/edge.js'
 import type { Channel, PassedHandle } from './channel.js'
 import type { CountSegment } from './count-file.js'
 import type { MetricPart, MetricRequest } from './metric-changes.js'
+import type { EnteredRuntime } from '../workers/runtime-slots.js'
 import type { ZoneSlice } from './zone-slices.js'
 
 /** The options that a proxy process needs. */
@@ -35,13 +36,12 @@ export interface ProcessStart {
   readonly challengeKeys: readonly Uint8Array[]
   readonly certificateKeys: readonly Uint8Array[]
   readonly ticketKeys: Uint8Array
-  readonly demoOrigin: string | undefined
   /** Ports of the daemon's other listeners. */
   readonly ports: readonly number[]
   readonly wanted: readonly JobTarget[]
   /** Counts of rate limits, and the files with later ones. */
   readonly counts: { readonly state: readonly LimitState[]; readonly segments: readonly CountSegment[] }
-  /** Files of the response cache; undefined without `cache.disk`. */
+  /** Files of the response cache. Undefined without `cache.disk`. */
   readonly cacheDisk: DiskStart | undefined
   /** The daemon runs scripts of Workers. */
   readonly runsWorkers: boolean
@@ -80,12 +80,6 @@ export interface ProcessCalls {
   /** Stops listening, finishes requests and sends the remaining log records. */
   readonly drain: [undefined, void]
 }
-
-/** A request of a proxy process in the Workers runtime. */
-export type EnteredRuntime =
-  | { readonly id: number; readonly script: string; readonly socket: string }
-  /** Why the data of the script cannot be reached now. */
-  | { readonly away: string }
 
 /** An event of a process that the owner of the cache files counts. */
 export type CacheFileReport =

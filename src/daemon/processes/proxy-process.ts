@@ -1,9 +1,10 @@
 import { fork, type ChildProcess, type SendHandle } from 'node:child_process'
 import { extname } from 'node:path'
 import type { ZoneConfig } from '../../config/schema.js'
+import { loadedPlugins } from '../../plugins/load.js'
 import { Channel, type Handlers } from './channel.js'
 import type { DaemonCalls, ProcessCalls } from './protocol.js'
-import type { RuntimeSlots } from './runtime-slots.js'
+import type { RuntimeSlots } from '../workers/runtime-slots.js'
 import { zoneSlices } from './zone-slices.js'
 
 const MAIN = new URL(`./main${extname(import.meta.url)}`, import.meta.url)
@@ -42,7 +43,7 @@ export class ProxyProcess {
 
   constructor(slots: RuntimeSlots, handlers: Handlers<DaemonCalls>) {
     this.slots = slots
-    this.#child = fork(MAIN, {
+    this.#child = fork(MAIN, loadedPlugins(), {
       serialization: 'advanced',
       execArgv: [...process.execArgv, ...HEAP_FLAGS],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -55,7 +56,7 @@ export class ProxyProcess {
     this.#child.on('message', (message, handle) => this.channel.receive(message as object, handle))
     this.ended = new Promise((resolve) => {
       let end: ProcessEnd = { code: null, signal: null }
-      // What it has sent is read before the channel is disconnected.
+      // Messages that the process has sent are read before the channel is disconnected.
       const settled = new Set<string>()
       const settle = (what: string) => {
         settled.add(what)
@@ -82,7 +83,7 @@ export class ProxyProcess {
     return this.#child.pid ?? 0
   }
 
-  /** Resolves when all changes sent so far are in force; undefined if that is so now. */
+  /** Resolves when all changes sent so far are in force. Returns undefined if that is so now. */
   get applied(): Promise<void> | undefined {
     return this.#pendingChanges === 0 ? undefined : this.#applied
   }

@@ -1,7 +1,7 @@
 import type { Scope } from '../../core/scope.js'
-import type { EnteredWorker } from '../../edge/worker-run.js'
+import type { EnteredWorker } from '../../edge/workers/worker-run.js'
 import { DataAway } from '../../workers/runtime/data-homes.js'
-import type { WorkerRunner } from '../worker-registry.js'
+import type { WorkerRunner } from '../workers/registry.js'
 import type { DaemonChannel } from './protocol.js'
 
 /** The daemon's runtime of Workers. Requests go to its sockets directly; the daemon only counts them. */

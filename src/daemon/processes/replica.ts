@@ -18,8 +18,8 @@ import type { Log } from '../../core/log.js'
 import type { Scope } from '../../core/scope.js'
 import type { Change, Kind, Stored, StoreReader } from '../../core/store.js'
 import { ACME_CHALLENGES, MANAGED_CERTIFICATES } from '../../tls/acme/records.js'
-import { MemoryIndex } from '../../store/memory-index.js'
-import { named, recordName, Row } from '../../store/record.js'
+import { MemoryIndex } from '../../store/records/memory-index.js'
+import { named, recordName, Row } from '../../store/records/record.js'
 import type { RecordRow } from './protocol.js'
 
 /** The kinds of records that proxy processes read. Every other record stays in the daemon. */

@@ -3,17 +3,18 @@ import { SpoolEmitter } from '../../../pipelines/logpush/emitter.js'
 import { remoteSpools } from '../../../pipelines/logpush/spool/remote.js'
 import type { Blobs } from '../../core/blobs.js'
 import { systemClock } from '../../core/clock.js'
-import { EventLoopYield } from '../../core/event-loop-yield.js'
-import { openLog, type Log } from '../../core/log.js'
-import { openMetrics } from '../../core/metrics.js'
+import { EventLoopYield } from '../../core/schedule/event-loop-yield.js'
+import { openLog, silentLog, type Log } from '../../core/log.js'
+import { openMetrics } from '../../core/metrics/metrics.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
-import type { Proxy } from '../../edge/client/server.js'
+import type { Proxy } from '../../edge/serve/server.js'
 import { fairResolve, systemResolve } from '../../egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../egress/guarded-egress.js'
 import { listenOn, type Bind } from '../../http/listen.js'
 import { openBlobs } from '../../store/open-blobs.js'
-import { Edge } from '../edge.js'
-import { withUnchanged } from '../unchanged.js'
+import { Descriptors } from '../proxy/descriptors.js'
+import { Edge } from '../proxy/edge.js'
+import { withUnchanged } from '../config/unchanged.js'
 import { RemoteDiskOwner } from './cache-files.js'
 import type { Handlers } from './channel.js'
 import { CountFile } from './count-file.js'
@@ -23,7 +24,10 @@ import { RemoteRuntime } from './remote-runtime.js'
 import { Replica } from './replica.js'
 import { zonesOf, type SentZone } from './zone-slices.js'
 
-/** Records leave a process this often, or when there are enough of them. Ended by force, it loses those since then. */
+/**
+ * Records leave a process this often, or when there are enough records. A process that is killed loses the records
+ * since then.
+ */
 const RECORDS_INTERVAL_MS = 50
 
 interface Started {
@@ -110,8 +114,10 @@ export class ServingProcess {
 
   async #open(): Promise<void> {
     const { start, config, log, replica, egress, emitter, counts } = this.#state
-    const { demoOrigin } = start
+    // All processes have the same limits: one warning is enough.
+    const descriptors = Descriptors.open({ warns: start.number === 1, clock: systemClock, log })
     const edge = await Edge.open(config, {
+      descriptors,
       store: replica,
       blobs: await this.#blobs(config),
       egress,
@@ -121,7 +127,6 @@ export class ServingProcess {
       certificateKeys: start.certificateKeys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]],
       ticketKeys: () => this.#ticketKeys,
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
-      demoOrigin,
       spread: this.#spread(),
       cacheDisk: start.cacheDisk && { start: start.cacheDisk, owner: new RemoteDiskOwner(this.#daemon) },
       ports: this.#ports,
@@ -166,7 +171,7 @@ export class ServingProcess {
     await listenOn(server, handle, address, name)
   }
 
-  /** Sends invalidations to the other processes: those of one turn of the event loop together. */
+  /** Sends invalidations to the other processes. The invalidations of one turn of the event loop are sent together. */
   #spread(): (invalidated: Invalidated) => Promise<void> {
     let waiting: Invalidated[] = []
     let sent = Promise.resolve()
@@ -188,7 +193,7 @@ export class ServingProcess {
 
   /** Records in memory exist in the daemon only. */
   async #blobs({ store, data }: ProcessConfig): Promise<Pick<Blobs, 'get'>> {
-    if (store !== 'memory') return await openBlobs(store, { folder: data, clock: systemClock })
+    if (store !== 'memory') return await openBlobs(store, { folder: data, clock: systemClock, log: silentLog })
     return {
       get: async (name) => {
         const bytes = await this.#daemon().call('blob', name)

@@ -52,7 +52,7 @@ export class SharedCounts {
   }
 }
 
-/** Creates the folder, and deletes that of a daemon of the same data folder that was killed. */
+/** Creates the folder. Deletes the folder of a killed daemon with the same data folder. */
 function freshFolder(data: string, log: Log): string {
   const prefix = `edged-${createHash('sha256').update(resolve(data)).digest('hex').slice(0, 16)}-`
   try {

@@ -23,7 +23,8 @@ export function sharedAmong(processes: number, config: ProcessConfig): ProcessCo
       rules_body: { ...proxy.rules_body, memory: part(proxy.rules_body.memory, processes) },
       buffer_memory: part(proxy.buffer_memory, processes),
       markdown_memory: part(proxy.markdown_memory, processes),
-      // Not the limit per address: connections are spread unevenly, and a client must get what is configured.
+      // The limit per address is not divided. Connections are spread unevenly, and a client must get the configured
+      // limit.
       limits: { ...limits, connections: part(limits.connections, processes) },
       origin: {
         ...origin,

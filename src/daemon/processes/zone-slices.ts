@@ -1,9 +1,12 @@
 import type { ZoneConfig } from '../../config/schema.js'
 
-/** A zone; or the place of an unchanged zone in the configuration before, so that a reload sends only what it changes. */
+/**
+ * A zone, or the place of an unchanged zone in the configuration before. So a reload sends only the zones that it
+ * changes.
+ */
 export type SentZone = ZoneConfig | number
 
-/** Zones of one turn of the event loop. The first slice replaces what an earlier attempt has sent. */
+/** Zones of one turn of the event loop. The first slice replaces the zones that an earlier attempt has sent. */
 export interface ZoneSlice {
   readonly isFirst: boolean
   readonly zones: readonly SentZone[]

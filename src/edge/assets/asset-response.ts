@@ -1,15 +1,15 @@
 import type { AssetFile } from '../../workers/assets/files.js'
 import type { AssetDecision, AssetSite } from '../../workers/assets/site.js'
-import type { ResponseSink } from '../response.js'
-import type { Exchange } from '../exchange.js'
-import { CLIENT_LEFT } from '../origin-exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
+import type { Exchange } from '../exchange/exchange.js'
+import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
 import { headerOf, headerValues } from '../../http/headers.js'
-import { NotRunnable } from '../worker-sites.js'
+import { NotRunnable } from '../exchange/worker-sites.js'
 import type { BlobCache, Lent } from './blob-cache.js'
 import { rangeOf, type Range } from './range.js'
 
 const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
-/** Bytes per write; the next write waits until the client has read it. */
+/** Bytes per write. The next write waits until the client has read them. */
 const SLICE = 65_536
 
 /** The response to one request from static assets. */
@@ -181,19 +181,19 @@ export class AssetResponse {
   }
 }
 
-/** RFC 9110, 13.1.2: weak comparison. */
+/** Weak comparison (RFC 9110, 13.1.2). */
 function unchanged(headers: readonly string[], etag: string): boolean {
   const asked = headerOf(headers, 'if-none-match')
   return asked !== undefined && lists(headerValues(headers, 'if-none-match').join(','), etag, true)
 }
 
-/** RFC 9110, 13.1.1: strong comparison. */
+/** Strong comparison (RFC 9110, 13.1.1). */
 function fails(headers: readonly string[], etag: string): boolean {
   const asked = headerOf(headers, 'if-match')
   return asked !== undefined && !lists(headerValues(headers, 'if-match').join(','), etag, false)
 }
 
-/** RFC 9110, 13.1.5: the part is wanted only of this version. */
+/** The part is wanted only of this version (RFC 9110, 13.1.5). */
 function current(headers: readonly string[], etag: string): boolean {
   const state = headerOf(headers, 'if-range')
   return state === undefined || state.trim() === etag

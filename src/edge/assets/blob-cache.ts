@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Overloaded } from '../../http/origin-errors.js'
 import type { AssetFile } from '../../workers/assets/files.js'
-import { MemoryBudget } from '../../core/memory-budget.js'
+import { MemoryBudget } from '../../core/memory/memory-budget.js'
 
 /** A file larger than this share of the cache is read each time. */
 const MAX_SHARE = 1 / 8
@@ -29,7 +29,7 @@ const NOTHING = (): void => undefined
 
 /**
  * Bytes of files, recently requested ones from memory. Requests for the same file share one read and the same bytes.
- * The bytes being sent to slow clients are bounded: beyond that, files that are not already in use are rejected.
+ * The bytes being sent to slow clients are bounded. Beyond the bound, files that are not already in use are rejected.
  */
 export class BlobCache {
   readonly #read: (blob: string) => Promise<Buffer | undefined>

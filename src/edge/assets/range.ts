@@ -5,8 +5,8 @@ export interface Range {
 }
 
 /**
- * Returns the range of a Range field (RFC 9110, 14.2); `unsatisfiable` if it is outside. Undefined if the whole file
- * must be sent: several ranges, another unit, or an invalid range.
+ * Returns the range of a Range field (RFC 9110, 14.2), or `unsatisfiable` if it is outside of the file. Returns
+ * undefined if the whole file must be sent, because of several ranges, another unit, or an invalid range.
  */
 export function rangeOf(field: string | undefined, size: number): Range | 'unsatisfiable' | undefined {
   const [, from, to] = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(field ?? '') ?? []

@@ -1,22 +1,22 @@
 import type { CacheConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
-import type { Metrics } from '../../core/metrics.js'
-import type { TurnQueue } from '../../core/turn-queue.js'
-import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
-import type { ResponseSink } from '../response.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
 import type { DiskOwnerPort, DiskStart } from './files/owner.js'
 import { DiskTier } from './files/tier.js'
-import { isStatic } from './extensions.js'
-import { cacheKey, purgeUrl, storedUrls, type KeyFacts } from './key.js'
+import { isStatic } from './entries/extensions.js'
+import { cacheKey, storedUrls, type KeyFacts } from './key.js'
 import { Lookup } from './lookup.js'
-import { InvalidatingSink, type Invalidated } from './invalidation.js'
-import { MemoryStore } from './memory.js'
+import { InvalidatingSink, namedTargets, type Invalidated } from './invalidation.js'
+import { MemoryStore } from './entries/memory.js'
 import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
-import { Purges, type Purge } from './purge.js'
-import { CacheRequest } from './request.js'
+import { Purges, type Purge } from './entries/purge.js'
+import { CacheRequest } from './delivery/request.js'
 import { Fetches, Marks, type CacheShared, type SendToOrigin } from './shared.js'
-import type { CacheStatus } from './types.js'
+import type { CacheStatus } from './entries/types.js'
 
 export interface CacheDeps {
   readonly facts: KeyFacts
@@ -25,8 +25,8 @@ export interface CacheDeps {
   /** Undefined without `cache.disk`. */
   readonly disk?: CacheDisk | undefined
   /**
-   * Makes other processes and machines remove the same. Resolves when all processes of this machine have done so;
-   * undefined: nobody has to wait. Never rejects.
+   * Makes other processes and machines remove the same. Resolves when all processes of this machine have done so.
+   * Returns undefined if nobody has to wait. Never rejects.
    */
   readonly spread?: ((invalidated: Invalidated) => Promise<void> | undefined) | undefined
 }
@@ -34,21 +34,21 @@ export interface CacheDeps {
 interface ServeOptions {
   /** The request has a body or asks for another protocol. */
   readonly hasBody: boolean
-  /** Called once before the request is sent; true: it has been responded to. */
+  /** Called once before the request is sent. Returns true if a response has been sent already. */
   readonly isLimited: () => boolean
   readonly origin: string
   readonly turns: TurnQueue
 }
 
-/** The disk tier: its files as they are at the start, and who counts them. */
+/** The disk tier with its files as they are at the start, and the owner that counts them. */
 export interface CacheDisk {
   readonly start: DiskStart
   readonly owner: DiskOwnerPort
-  /** What metrics show; undefined in processes that do not own the files. */
+  /** What metrics show. Undefined in processes that do not own the files. */
   readonly counts?: DiskCounts
 }
 
-/** Purges that are compared with entries before a sweep removes what they cover. */
+/** Maximum number of purges that entries are compared with before a sweep removes the purged entries. */
 const MAX_PENDING_PURGES = 10_000
 /** Entries that a sweep visits between two turns of the event loop. */
 const SWEEP_BATCH = 1000
@@ -128,8 +128,8 @@ export class ResponseCache {
   }
 
   /**
-   * Removes responses of a zone. No request gets one of them after this returns. `version`: of the record of the purge in
-   * the store.
+   * Removes responses of a zone. No request gets a removed response after this returns. `version` is the version of the
+   * purge record in the store.
    */
   purge(zone: string, purge: Purge, { kind, version }: { kind: PurgeKind; version: number }): void {
     this.metrics.purged(kind)
@@ -139,7 +139,10 @@ export class ResponseCache {
     void this.#sweep()
   }
 
-  /** Removes responses that changed at the origin. Resolves when their files are removed; undefined without files. */
+  /**
+   * Removes responses that changed at the origin. Resolves when their files are removed. Returns undefined without
+   * files.
+   */
   invalidate({ zone, urls }: Invalidated): Promise<void> | undefined {
     const { purges, disk } = this.#shared
     purges.add(zone, { urls })
@@ -152,7 +155,7 @@ export class ResponseCache {
     await this.#shared.disk?.close()
   }
 
-  /** Applies a purge that was stored before this cache existed: only files on disk can be older. */
+  /** Applies a purge that was stored before this cache existed. Only files on disk can be older than the purge. */
   missed(zone: string, purge: Purge, version: number): void {
     this.#shared.disk?.purge(zone, purge, version)
   }
@@ -169,22 +172,12 @@ export class ResponseCache {
     return developmentUntil > 0 && developmentUntil > this.#shared.clock.now() ? 'BYPASS' : undefined
   }
 
-  /** An unsafe request succeeded: what is stored for its URLs is not valid any more (RFC 9111, 4.4). */
+  /** Invalidates the stored responses for the URLs of an unsafe request that succeeded (RFC 9111, 4.4). */
   #observe(exchange: Exchange, status: number, headers: RawHeaders): Promise<unknown> | undefined {
     if (status < 200 || status >= 400) return undefined
-    const host = (headerOf(exchange.headers, 'host') ?? '').toLowerCase()
-    const targets = [exchange.target]
-    const urls = storedUrls(purgeUrl(host, exchange.target))
-    for (const name of ['location', 'content-location'])
-      for (const value of headerValues(headers, name)) {
-        const base = `${exchange.scheme}://${host}`
-        if (!URL.canParse(value, base + exchange.target)) continue
-        const url = new URL(value, base + exchange.target)
-        if (url.host !== new URL(base).host) continue
-        targets.push(url.pathname + url.search)
-        urls.push(...storedUrls(purgeUrl(url.host, url.pathname + url.search)))
-      }
-    const { zone, run } = exchange
+    const { zone, run, host } = exchange
+    const targets = [exchange.target, ...namedTargets(exchange, headers)]
+    const urls = targets.flatMap((target) => storedUrls(host + target))
     const removal = this.invalidate({ zone: zone.id, urls })
     // Without rules only these can be stored anywhere.
     const mayBeStored = run !== undefined || zone.cache.mode === 'everything' || targets.some(isStatic)

@@ -1,12 +1,12 @@
 import type { OriginPeer } from '../../http/origin-connection.js'
 import { withHeader, type RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
-import type { OriginExchange } from '../origin-exchange.js'
-import type { Entry } from './entry.js'
-import { unconditional } from './request.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { OriginExchange } from '../exchange/origin-exchange.js'
+import type { Entry } from './entries/entry.js'
+import { unconditional } from './delivery/request.js'
 import { normalizedFields } from './vary.js'
 
-/** The request of one fetch: the one of the exchange that began it, without conditions and ranges. */
+/** The request of one fetch. It is the request of the exchange that began the fetch, without conditions and ranges. */
 export class FetchRequest implements OriginExchange {
   readonly method = 'GET'
   readonly target: string

@@ -1,11 +1,11 @@
 import { headerOf, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
-import type { ResponseSink } from '../response.js'
+import type { ResponseSink } from '../exchange/response.js'
 import { runCacheRules } from '../rules/cache-rules.js'
-import { Body } from './body.js'
-import { Entry } from './entry.js'
+import { Body } from './entries/body.js'
+import { Entry } from './entries/entry.js'
 import { FetchRequest } from './fetch-request.js'
 import { storedFields, updatedFields } from './fields.js'
-import { judge, type OriginResponse, type Refusal, type Verdict } from './policy.js'
+import { judge, type OriginResponse, type Refusal, type Verdict } from './entries/policy.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
 import { tagsOf } from './tags.js'
 import { varyKey, varyNames } from './vary.js'
@@ -26,9 +26,9 @@ const SMALL_BODY = 65_536
 export class Fetch implements ResponseSink, SharedFetch {
   readonly copies = true
   readonly key: string
-  /** Key in the list of fetches; undefined: others do not share it. */
+  /** Key in the list of fetches. Undefined if others do not share the fetch. */
   readonly sharedAs: string | undefined
-  /** The response that is being received; undefined before its head, or if it is not stored. */
+  /** The response that is being received. Undefined before its head, or if it is not stored. */
   entry: Entry | undefined
   /** The zone of a fetch in the background. */
   readonly updates: string | undefined
@@ -282,7 +282,10 @@ export class Fetch implements ResponseSink, SharedFetch {
     }
   }
 
-  /** Fields for the client that began: also those that are not for others, except cookies that a rule removes. */
+  /**
+   * Returns the fields for the client that began the fetch. They include fields that are not for others, except cookies
+   * that a rule removes.
+   */
   #ownFields(headers: RawHeaders, omitted: ReadonlySet<string>): RawHeaders {
     const { cache } = this.#leader.exchange
     const dropsCookies =
@@ -291,7 +294,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     return dropsCookies ? withoutHeader(fields, 'set-cookie') : fields
   }
 
-  /** Sends a response that is not stored to the client that began; the other clients send requests of their own. */
+  /** Sends a response that is not stored to the client that began the fetch. The other clients send separate requests. */
   #pass(response: OriginResponse, reason: Refusal): void {
     const { metrics, marks, store, disk } = this.#shared
     metrics.refused(reason)
@@ -318,7 +321,7 @@ export class Fetch implements ResponseSink, SharedFetch {
   #unchanged(stale: Entry, received: RawHeaders): void {
     const { metrics, store, disk } = this.#shared
     const tag = headerOf(received, 'etag')
-    // RFC 9111, 4.3.4: a strong validator must be the one of the stored response.
+    // A strong validator must be the one of the stored response (RFC 9111, 4.3.4).
     if (tag !== undefined && stale.etag !== undefined && weakly(tag) !== weakly(stale.etag)) {
       store.remove(stale, 'invalid')
       disk?.remove(stale)
@@ -354,7 +357,10 @@ export class Fetch implements ResponseSink, SharedFetch {
     for (const lookup of waiters) lookup.respond(stale, 'STALE', { originStatus: this.#request.originStatus })
   }
 
-  /** Memory ran out, or the body is larger than allowed: those who read it still get it, and nobody else. */
+  /**
+   * Stops storing because memory ran out or the body is larger than allowed. Clients that already read the body still
+   * get it.
+   */
   #stopStoring(rest: Buffer): void {
     this.#shared.metrics.refused(
       this.entry!.body.length + rest.length > this.#shared.maxObject ? 'too_large' : 'no_memory',
@@ -370,7 +376,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     if (!this.entry!.body.isHeard) this.#cancel()
   }
 
-  /** Passes the rest on when every client has read what was before. Returns false if one has not. */
+  /** Passes the rest on when every client has read the bytes before it. Returns false if a client has not. */
   #flow(): boolean {
     const body = this.entry?.body
     if (!body || this.#state !== 'relaying') return true
@@ -445,7 +451,7 @@ export class Fetch implements ResponseSink, SharedFetch {
   }
 }
 
-/** Reasons for which a response is reported as BYPASS: it forbids that it is stored. */
+/** Reasons for which a response is reported as BYPASS, because the response forbids storing. */
 const FORBIDDEN: ReadonlySet<Refusal> = new Set([
   'no_store',
   'private',

@@ -1,8 +1,8 @@
 import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
 import type { CacheSettings } from '../../rules/decisions.js'
-import { cacheControl, seconds } from './directives.js'
-import { httpDate } from './http-date.js'
-import type { CacheStatus } from './types.js'
+import { cacheControl, seconds } from './entries/directives.js'
+import { httpDate } from './entries/http-date.js'
+import type { CacheStatus } from './entries/types.js'
 
 /** Name of this cache in Cache-Status (RFC 9211). */
 const NAME = 'edged'
@@ -11,15 +11,15 @@ const NAME = 'edged'
 const EDGE_FIELD = 'cloudflare-cdn-cache-control'
 /** The field with the tags by which a stored response can be purged. */
 const TAGS_FIELD = 'cache-tag'
-/** Fields that are not stored with a response: they are created for each one, or they are for this cache alone. */
+/** Fields that are not stored with a response, because they are created for each response or are for this cache alone. */
 const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', TAGS_FIELD, EDGE_FIELD])
 
 /**
- * Returns the fields that clients get. `Cache-Tag` reaches them with responses that the cache does not handle (`DYNAMIC`):
- * a cache in front of this proxy can use it.
+ * Returns the fields that clients get. `Cache-Tag` reaches them with responses that the cache does not handle
+ * (`DYNAMIC`), so that a cache in front of this proxy can use it.
  */
 export function withoutEdgeFields(headers: RawHeaders, status: CacheStatus): RawHeaders {
-  // Responses from the cache do not have these fields: see `storedFields`.
+  // Responses from the cache do not have these fields (see `storedFields`).
   if (status === 'HIT') return headers
   let fields = headers
   if (headerOf(fields, EDGE_FIELD) !== undefined) fields = withoutHeader(fields, EDGE_FIELD)
@@ -41,10 +41,10 @@ export function storedFields(headers: RawHeaders, omitted: ReadonlySet<string>, 
   return fields
 }
 
-/** Fields of a 304 that do not replace stored ones: they describe a body, and the stored body stays. */
+/** Fields of a 304 that do not replace stored ones, because they describe a body and the stored body stays. */
 const OF_THE_BODY = new Set(['content-length', 'content-encoding', 'content-range', 'content-type', 'set-cookie'])
 
-/** Returns stored fields with those of a 304 in place of the ones with the same name (RFC 9111, 3.2). */
+/** Returns the stored fields, with each field that a 304 response also has replaced by the new one (RFC 9111, 3.2). */
 export function updatedFields(stored: RawHeaders, fresh: RawHeaders): string[] {
   const names = new Set<string>()
   const added: string[] = []
@@ -63,7 +63,7 @@ export function updatedFields(stored: RawHeaders, fresh: RawHeaders): string[] {
 /** Facts for the field Cache-Status. */
 export interface StatusFacts {
   readonly status: CacheStatus
-  /** Seconds until the response is stale; below 0 after that. */
+  /** Seconds until the response is stale. Negative after that. */
   readonly ttl?: number | undefined
   readonly isStored?: boolean
   readonly isCollapsed?: boolean

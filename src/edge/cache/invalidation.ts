@@ -1,5 +1,7 @@
-import type { RawHeaders } from '../../http/headers.js'
-import type { ResponseSink } from '../response.js'
+import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
+import type { Exchange } from '../exchange/exchange.js'
+import { normalHostField } from '../../http/host-field.js'
+import type { ResponseSink } from '../exchange/response.js'
 
 /** URLs of a zone, from `storedUrls`, whose stored responses are not valid any more. */
 export interface Invalidated {
@@ -8,8 +10,26 @@ export interface Invalidated {
 }
 
 /**
- * The response to an unsafe request. If it succeeded, what is stored for its URLs is removed, and the client gets the
- * response after that: a request that it sends then cannot get an old response from another process.
+ * Returns the targets that Location and Content-Location name on the same host (RFC 9111, 4.4). The origin can name the
+ * requested host, or the host that a rule sent to it.
+ */
+export function namedTargets({ scheme, headers, rawHeaders, target }: Exchange, response: RawHeaders): string[] {
+  const requested = `${scheme}://${normalHostField(headerOf(rawHeaders, 'host') ?? '', scheme)}`
+  const sent = `${scheme}://${headerOf(headers, 'host') ?? ''}`
+  const targets: string[] = []
+  for (const name of ['location', 'content-location'])
+    for (const value of headerValues(response, name)) {
+      if (!URL.canParse(value, sent + target)) continue
+      const { host, pathname, search } = new URL(value, sent + target)
+      if ([requested, sent].some((base) => URL.canParse(base) && new URL(base).host === host))
+        targets.push(pathname + search)
+    }
+  return targets
+}
+
+/**
+ * The response to an unsafe request. If the request succeeded, the stored responses for its URLs are removed before the
+ * client gets the response. So a later request of this client cannot get an old response from another process.
  */
 export class InvalidatingSink implements ResponseSink {
   readonly copies: boolean
@@ -20,7 +40,7 @@ export class InvalidatingSink implements ResponseSink {
   #end: { readonly trailers: RawHeaders | undefined } | undefined
   #drained: (() => void) | undefined
 
-  /** `observe` removes the responses; undefined: that is complete. It never rejects. */
+  /** `observe` removes the responses. It returns undefined if that is complete, and never rejects. */
   constructor(next: ResponseSink, observe: (status: number, headers: RawHeaders) => Promise<unknown> | undefined) {
     this.copies = next.copies === true
     this.#next = next

@@ -1,22 +1,20 @@
 import type { CacheKeySettings } from '../../rules/decisions.js'
 import { members } from '../../http/accept.js'
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
-import type { CacheRequest } from './request.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { CacheRequest } from './delivery/request.js'
 
 /** Facts about a client that keys can contain. */
 export interface KeyFacts {
-  /** Country of an address in two letters; undefined if it is not known. */
+  /** Country of an address in two letters. Undefined if it is not known. */
   country(address: string): string | undefined
 }
 
-/** The key of a request, and its URL as purges name it. */
+/** The key of a request, and its URL as purges name it. The URL is the requested host without port, and the target. */
 export interface CacheKey {
   readonly key: string
   readonly url: string
 }
-
-const DEFAULT_PORT = /:(?:80|443)$/
 
 /**
  * Returns the key: zone, scheme, host and target as the origin receives them, its route, and the fields that origins use
@@ -26,7 +24,7 @@ export function cacheKey(exchange: Exchange, request: CacheRequest, origin: stri
   const { zone, scheme, cache } = exchange
   const settings = cache?.cache_key
   const custom = settings?.custom_key
-  const host = (headerOf(exchange.headers, 'host') ?? '').toLowerCase().replace(DEFAULT_PORT, '')
+  const host = headerOf(exchange.headers, 'host') ?? ''
   const named = custom?.host?.resolved ? (exchange.route?.origin?.host ?? host) : host
   let target = exchange.target
   const sorted = settings?.ignore_query_strings_order ?? zone.cache.sortQuery
@@ -35,24 +33,22 @@ export function cacheKey(exchange: Exchange, request: CacheRequest, origin: stri
   if (query || sorted || none) target = keyTarget(target, query, { sorted, none })
   let key = `${zone.id} ${scheme}://${named}${target} ${origin}`
   if (request.origin !== undefined && !custom?.header?.exclude_origin) key += `\norigin=${request.origin}`
+  // A rule changed the Host field, and the origin can read in another field which host was requested.
+  if (request.forwardedHost !== host) key += `\nfor=${request.forwardedHost}`
+  // A purge names one requested host, so hosts for which a rule sets one Host field do not share responses.
+  if (exchange.route?.host_header !== undefined && !custom?.host?.resolved) key += `\nhost=${exchange.host}`
   if (request.inputs !== '') key += `\n${request.inputs}`
   if (custom || settings?.cache_by_device_type) key += customPart(exchange, settings, facts)
   const isPartial = none || query?.exclude !== undefined || query?.include?.list !== undefined
-  return { key, url: purgeUrl(host, isPartial ? pathOf(target) + ANY_QUERY : target) }
+  return { key, url: exchange.host + (isPartial ? pathOf(target) + ANY_QUERY : target) }
 }
 
 /** Ends the URL of responses that requests with different queries share. */
 const ANY_QUERY = '?*'
 
-/** Returns the URL that purges compare: host without port, and target. */
-export const purgeUrl = (host: string, target: string): string => {
-  const colon = host.indexOf(':')
-  return colon < 0 || host.startsWith('[') ? host + target : host.slice(0, colon) + target
-}
-
 /**
- * Returns the URLs under which responses to requests for a URL can be stored: a key may ignore the query, a part of it or
- * its order. `url`: from {@link purgeUrl}.
+ * Returns the URLs under which responses to requests for a URL can be stored. A key may ignore the query, some of its
+ * parameters, or their order. `url` is the requested host without port, and the target.
  */
 export function storedUrls(url: string): string[] {
   const urls = [url, pathOf(url) + ANY_QUERY]
@@ -81,7 +77,7 @@ function keyTarget(target: string, rule: QueryString, { sorted, none }: { sorted
     const names = new Set(exclude.list)
     parameters = parameters.filter((parameter) => !names.has(nameOf(parameter)))
   }
-  // Sorting is stable: the order of a repeated name and value says something to the origin.
+  // Sorting is stable, because the order of a repeated name and value can matter to the origin.
   if (sorted) parameters.sort((a, b) => (nameOf(a) === nameOf(b) ? compare(a, b) : compare(nameOf(a), nameOf(b))))
   return parameters.length > 0 ? `${path}?${parameters.join('&')}` : path
 }
@@ -103,7 +99,7 @@ function customPart(exchange: Exchange, settings: CacheKeySettings | undefined, 
   const { headers } = exchange
   const custom = settings?.custom_key
   let part = ''
-  // JSON: a value cannot imitate another part.
+  // JSON is used so that a value cannot imitate another part.
   const add = (kind: string, name: string, value: unknown) => (part += `\n${JSON.stringify([kind, name, value])}`)
   for (const name of custom?.header?.include ?? []) add('header', name, values(headers, name))
   for (const name of custom?.header?.check_presence ?? [])

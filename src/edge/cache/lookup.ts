@@ -1,21 +1,21 @@
-import type { TurnQueue } from '../../core/turn-queue.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
-import { CLIENT_LEFT } from '../origin-exchange.js'
-import type { ResponseSink } from '../response.js'
-import { select, type Span } from './conditions.js'
-import { Delivery, type Piece } from './delivery.js'
+import type { Exchange } from '../exchange/exchange.js'
+import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
+import { select, type Span } from './delivery/conditions.js'
+import { Delivery, type Piece } from './delivery/delivery.js'
 import { FileDelivery } from './files/file-delivery.js'
 import type { OpenFile } from './files/open-files.js'
-import type { Entry, Variant } from './entry.js'
+import type { Entry, Variant } from './entries/entry.js'
 import { Fetch } from './fetch.js'
 import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
-import { multipart, rangeText } from './multipart-ranges.js'
-import type { OriginResponse } from './policy.js'
-import type { CacheRequest } from './request.js'
+import { multipart, rangeText } from './delivery/multipart-ranges.js'
+import type { OriginResponse } from './entries/policy.js'
+import type { CacheRequest } from './delivery/request.js'
 import type { CacheShared, SendToOrigin, SharedFetch, Waiter } from './shared.js'
-import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './types.js'
-import { derive, MemoryRecorder } from './variants.js'
+import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './entries/types.js'
+import { derive, MemoryRecorder } from './delivery/variants.js'
 import { varyKey } from './vary.js'
 
 /** One request for a response that can be in the cache. */
@@ -29,13 +29,13 @@ export class Lookup implements CachedResponse, Waiter {
   form = ''
   body: CachedResponse['body'] = 'send'
   readonly #shared: CacheShared
-  /** Called before the request is sent to the origin; true: a rate limit ends it, and it has been responded to. */
+  /** Called before the request is sent to the origin. Returns true if a rate limit has ended it with a response. */
   readonly #isLimited: () => boolean
   readonly #sink: ResponseSink
   readonly #turns: TurnQueue
   #fetch: SharedFetch | undefined
   #delivery: Delivery | FileDelivery | undefined
-  /** The body of a response that is on disk only; open until it is sent. */
+  /** The body of a response that is on disk only. It is open until it is sent. */
   #file: OpenFile | undefined
   #hasTriedDisk = false
   #isCancelled = false
@@ -91,7 +91,7 @@ export class Lookup implements CachedResponse, Waiter {
     this.#proceed(present)
   }
 
-  /** Looks for the response on disk. Undefined: it is not there, or it is being received. */
+  /** Looks for the response on disk. Returns undefined if it is not there, or if it is being received. */
   #fromDisk(): Promise<Entry | undefined> | undefined {
     const { disk, fetches } = this.#shared
     if (!disk || fetches.find(this.#sharedKey())) return undefined
@@ -100,7 +100,7 @@ export class Lookup implements CachedResponse, Waiter {
     return disk.find({ zone: exchange.zone.id, url, key, varyKey: varyKeyOf })
   }
 
-  /** Responds from what was found, or fetches the response. */
+  /** Responds from the entry, or fetches the response. */
   #proceed(entry: Entry | undefined): void {
     const { clock, store } = this.#shared
     const { request, exchange } = this
@@ -133,7 +133,7 @@ export class Lookup implements CachedResponse, Waiter {
     else this.#miss(entry)
   }
 
-  /** Starts again: the response of a fetch fits another request only. */
+  /** Starts again, because the response of a fetch fits another request only. */
   restart(): void {
     this.#fetch = undefined
     if (this.#restarts++ > 0) this.pass('MISS')
@@ -148,7 +148,7 @@ export class Lookup implements CachedResponse, Waiter {
     )
   }
 
-  /** Responds from a response that is being received. `fields`: what the client that began the fetch gets. */
+  /** Responds from a response that is being received. `fields` are the fields that the client that began the fetch gets. */
   receive(fetch: SharedFetch, entry: Entry, status: CacheStatus, fields?: RawHeaders): void {
     this.#fetch = fetch
     this.isFirst = fields !== undefined
@@ -286,7 +286,7 @@ export class Lookup implements CachedResponse, Waiter {
     return undefined
   }
 
-  /** Computed once for the representations of one response: a client chooses how long the values are. */
+  /** Computed once for the representations of one response, because a client chooses how long the values are. */
   #varyKey({ vary }: Entry): string {
     const { headers, cache } = this.exchange
     const known = this.#varied
@@ -296,7 +296,7 @@ export class Lookup implements CachedResponse, Waiter {
     return key
   }
 
-  /** Key under which requests share a fetch: with the selecting fields, if they are known. */
+  /** Returns the key under which requests share a fetch. It has the selecting fields, if they are known. */
   #sharedKey(): string {
     const names = this.#shared.store.find(this.key)?.at(-1)?.vary ?? this.#shared.varying.get(this.key)
     if (!names || names.length === 0) return this.key
@@ -322,7 +322,8 @@ export class Lookup implements CachedResponse, Waiter {
       return
     }
     const isMarked = marks.has(this.key)
-    // What was not stored before probably is not now: conditions and ranges are for the origin then.
+    // A response that was not stored before will probably not be stored now. So conditions and ranges are left to the
+    // origin.
     if (present || (isMarked && (this.request.conditional || this.exchange.method === 'HEAD'))) {
       this.pass(isMarked ? 'BYPASS' : 'MISS')
       return
@@ -334,7 +335,7 @@ export class Lookup implements CachedResponse, Waiter {
     fetch.start()
   }
 
-  /** Returns a fetch that this request may share: none that began before a purge of its URL. */
+  /** Returns a fetch that this request may share. A fetch that began before a purge of its URL is not returned. */
   #current(fetch: SharedFetch | undefined): SharedFetch | undefined {
     if (!fetch) return undefined
     const { born, entry } = fetch

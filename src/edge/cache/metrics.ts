@@ -1,8 +1,8 @@
-import { byLabel, collectedMetrics } from '../../core/collected-metrics.js'
-import type { Metrics } from '../../core/metrics.js'
-import type { MemoryStore, Removal } from './memory.js'
-import { REFUSALS, type Refusal } from './policy.js'
-import { CACHE_STATUSES, type CacheStatus } from './types.js'
+import { byLabel, collectedMetrics } from '../../core/metrics/collected-metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import type { MemoryStore, Removal } from './entries/memory.js'
+import { REFUSALS, type Refusal } from './entries/policy.js'
+import { CACHE_STATUSES, type CacheStatus } from './entries/types.js'
 import { ZoneMetrics } from './zone-metrics.js'
 
 const REMOVALS: readonly Removal[] = ['capacity', 'purge', 'replaced', 'invalid']
@@ -18,7 +18,10 @@ export interface DiskCounts {
   readonly errors: ReadonlyMap<string, number>
 }
 
-/** Counts events of the cache. Plain numbers while requests run; converted when the registry is read. */
+/**
+ * Counts events of the cache. The counts are plain numbers while requests run, and are converted when the registry is
+ * read.
+ */
 export class CacheMetrics {
   stored = 0
   coalesced = 0

@@ -1,31 +1,31 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
 import type { DiskTier } from './files/tier.js'
-import type { Entry } from './entry.js'
-import type { MemoryStore } from './memory.js'
+import type { Entry } from './entries/entry.js'
+import type { MemoryStore } from './entries/memory.js'
 import type { CacheMetrics } from './metrics.js'
-import type { Purges } from './purge.js'
+import type { Purges } from './entries/purge.js'
 import type { RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
-import type { OriginExchange } from '../origin-exchange.js'
-import type { ResponseSink } from '../response.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { OriginExchange } from '../exchange/origin-exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
 import type { StatusFacts } from './fields.js'
-import type { OriginResponse } from './policy.js'
-import type { CacheRequest } from './request.js'
-import type { CacheOptions, CacheStatus } from './types.js'
+import type { OriginResponse } from './entries/policy.js'
+import type { CacheRequest } from './delivery/request.js'
+import type { CacheOptions, CacheStatus } from './entries/types.js'
 
 /** Sends a request to the origin of an exchange, and the response to a sink. Returns how to cancel that. */
 export type SendToOrigin = (request: OriginExchange, sink: ResponseSink) => () => void
 
 /** A fetch, for the requests that share it. */
 export interface SharedFetch {
-  /** Key in the list of fetches; undefined: others do not share it. */
+  /** Key in the list of fetches. Undefined if others do not share the fetch. */
   readonly sharedAs: string | undefined
   /** The zone of a fetch in the background. */
   readonly updates: string | undefined
   /** Number of the last purge when it began. */
   readonly born: number
-  /** The response that is being received; undefined before its head, or if it is not stored. */
+  /** The response that is being received. Undefined before its head, or if it is not stored. */
   readonly entry: Entry | undefined
   readonly isWaiting: boolean
   /** Whether another request can wait for the response. */
@@ -45,11 +45,11 @@ export interface Waiter {
   readonly key: string
   readonly url: string
   readonly send: SendToOrigin
-  /** Starts again: the response of a fetch fits another request only. */
+  /** Starts again, because the response of a fetch fits another request only. */
   restart(): void
   /** Whether a response that is being received answers this request. */
   fits(entry: Entry): boolean
-  /** Responds from a response that is being received. `fields`: what the client that began the fetch gets. */
+  /** Responds from a response that is being received. `fields` are the fields that the client that began the fetch gets. */
   receive(fetch: SharedFetch, entry: Entry, status: CacheStatus, fields?: RawHeaders): void
   /** Responds from a stored response. */
   respond(entry: Entry, status: CacheStatus, facts?: Partial<StatusFacts>): void
@@ -131,13 +131,13 @@ export class Fetches {
 
 const MARK_MS = 120_000
 const MAX_MARKS = 10_000
-/** Longer keys are represented by their hash: clients choose how long they are. */
+/** Longer keys are represented by their hash, because clients choose how long keys are. */
 const MAX_MARKED_KEY = 128
 
 const markOf = (key: string): string =>
   key.length <= MAX_MARKED_KEY ? key : createHash('sha256').update(key, 'latin1').digest('base64')
 
-/** Keys whose last response was not stored: requests for them do not wait for each other. */
+/** Keys whose last response was not stored. Requests for these keys do not wait for each other. */
 export class Marks {
   readonly #until = new Map<string, number>()
   readonly #clock: Clock

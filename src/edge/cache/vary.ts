@@ -8,8 +8,8 @@ const CODINGS = ['br', 'deflate', 'gzip', 'zstd']
 type VarySettings = NonNullable<CacheSettings['vary']>
 
 /**
- * Returns the lower-case names in Vary, sorted; undefined if the response must not be stored: `*`, or a rule excludes
- * one of them.
+ * Returns the lower-case names in Vary, sorted. Returns undefined if the response must not be stored, because Vary is
+ * `*` or a rule excludes one of the names.
  */
 export function varyNames(headers: RawHeaders, settings: VarySettings | undefined): readonly string[] | undefined {
   const names = new Set<string>()
@@ -23,10 +23,10 @@ export function varyNames(headers: RawHeaders, settings: VarySettings | undefine
 const NONE: readonly string[] = []
 
 const actionFor = (name: string, settings: VarySettings): 'bypass' | 'passthrough' | 'normalize' =>
-  // Accept-Encoding is always reduced to the codings, so that no spelling of it gets an entry of its own.
+  // Accept-Encoding is always reduced to the codings, so that different spellings share an entry.
   name === 'accept-encoding' ? 'normalize' : (settings.headers?.[name] ?? settings.default).action
 
-/** Returns the values of these request fields as one text: equal texts select the same stored response. */
+/** Returns the values of these request fields as one text. Equal texts select the same stored response. */
 export function varyKey(names: readonly string[], headers: RawHeaders, settings: VarySettings | undefined): string {
   let key = ''
   for (const name of names) {
@@ -39,7 +39,7 @@ export function varyKey(names: readonly string[], headers: RawHeaders, settings:
 /** Fields whose normalized value is also sent to the origin. */
 const NORMALIZED = ['accept', 'accept-language']
 
-/** Returns the request fields as the origin gets them: a rule can normalize Accept and Accept-Language. */
+/** Returns the request fields as the origin gets them. A rule can normalize Accept and Accept-Language. */
 export function normalizedFields(headers: RawHeaders, settings: VarySettings): RawHeaders {
   let fields = headers
   for (const name of NORMALIZED) {
@@ -52,7 +52,7 @@ export function normalizedFields(headers: RawHeaders, settings: VarySettings): R
   return fields
 }
 
-/** Returns members of descending quality as a field. The qualities show the order only: equal keys get equal fields. */
+/** Returns members of descending quality as a field. The qualities show the order only, so equal keys get equal fields. */
 const fieldOf = (ranks: readonly Rank[]): string =>
   ranks
     .flatMap(({ names, isRefused }, i) => {

@@ -1,8 +1,8 @@
-import { collectedMetrics, type LabelledValue } from '../../core/collected-metrics.js'
-import type { Metrics } from '../../core/metrics.js'
-import { CACHE_STATUSES, type CacheStatus } from './types.js'
+import { collectedMetrics, type LabelledValue } from '../../core/metrics/collected-metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import { CACHE_STATUSES, type CacheStatus } from './entries/types.js'
 
-/** Maximum zones with metrics of their own; the others are counted together. */
+/** Maximum zones with separate metrics. Further zones are counted together. */
 const MAX_ZONES = 200
 const OTHER = 'other'
 
@@ -80,7 +80,7 @@ export class ZoneMetrics {
     counts.age += age
   }
 
-  /** Counts a change of what a zone has in memory. */
+  /** Counts a change of the bytes and entries that a zone has in memory. */
   changed(zone: string, bytes: number, entries: number): void {
     const counts = this.#of(zone)
     counts.bytes += bytes

@@ -1,4 +1,4 @@
-/** Remembers strings, the latest `max` of them. */
+/** The latest `max` of the added strings. */
 export class BoundedSet {
   readonly #known = new Set<string>()
   readonly #max: number

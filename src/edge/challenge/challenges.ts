@@ -7,7 +7,7 @@ import { challengePage, PAGE_POLICY, SOLUTION_PATH } from './page.js'
 import { provesWork } from './proof.js'
 import { Tickets, type Ticket } from './tickets.js'
 
-/** How clients are challenged; see `proxy.challenge` of the configuration. */
+/** Options of challenges (see `proxy.challenge` of the configuration). */
 export interface ChallengeOptions {
   /** Zero bits at the beginning of a valid proof of work. */
   readonly difficulty: number
@@ -22,7 +22,7 @@ export const COOKIE = 'cf_clearance'
 const TASK_MS = 10 * 60_000
 /** Solved tasks that are remembered, so that none is accepted twice. */
 const MAX_REMEMBERED = 100_000
-/** Maximum number of cookies of our name that are read; more are an attack. */
+/** Maximum number of cookies with this name that are read. More cookies are an attack. */
 const MAX_COOKIES = 4
 /** Maximum length of a path that a client is redirected to. */
 const MAX_PATH = 8192
@@ -53,7 +53,7 @@ export class Challenges {
   readonly #solved = new BoundedSet(MAX_REMEMBERED)
   readonly #redeemed = new BoundedSet(MAX_REMEMBERED)
 
-  /** The first key signs; each is valid. */
+  /** The first key signs. Each key is valid. */
   constructor(keys: () => readonly Buffer[], clock: Clock, options: ChallengeOptions) {
     this.options = options
     this.#clock = clock
@@ -61,7 +61,7 @@ export class Challenges {
     this.#clearances = new Tickets('clearance', keys)
   }
 
-  /** Returns the content of the client's cookie; undefined if it has no valid one. */
+  /** Returns the content of the client's cookie, or undefined if it has no valid one. */
   clearance(exchange: RuleExchange): Ticket | undefined {
     const now = this.#clock.now()
     const bound = boundTo(exchange, exchange.zone.id)
@@ -78,7 +78,7 @@ export class Challenges {
   }
 
   /**
-   * Returns the page with a new task; undefined if the client is not a navigating browser and could not use the page.
+   * Returns the page with a new task, or undefined if the client is not a navigating browser and could not use the page.
    */
   page(
     exchange: RuleExchange,
@@ -99,9 +99,7 @@ export class Challenges {
     }
   }
 
-  /**
-   * Returns whether a request posts a solution, which is handled here; its path and query are as the client sent them.
-   */
+  /** Returns whether a request posts a solution, which is handled here. Its path and query are as the client sent them. */
   takes({ method, target }: Pick<RuleExchange, 'method' | 'target'>): boolean {
     return method === 'POST' && target === SOLUTION_PATH
   }
@@ -152,7 +150,7 @@ function takesHtml(accept: string | undefined): boolean {
 }
 
 /**
- * Returns a path on this host as a Location, `/` if it is not one: a second slash or a backslash would begin another
+ * Returns a path on this host as a Location, or `/` if it is not one. A second slash or a backslash would begin another
  * host's name, and browsers drop white space and control characters before they parse.
  */
 const ownPath = (to: string): string => (/^\/(?![/\\])[!-~]*$/.test(to) && to.length <= MAX_PATH ? to : '/')

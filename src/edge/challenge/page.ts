@@ -29,8 +29,8 @@ export const PAGE_POLICY = [
 ].join('; ')
 
 /**
- * Returns the page that makes a browser prove work and post the proof. Self-contained; contains nothing of the request.
- * `ticket` and `rayId` consist of characters without a meaning in HTML.
+ * Returns the page that makes a browser prove work and post the proof. The page is self-contained and has no data of
+ * the request. `ticket` and `rayId` consist of characters without a meaning in HTML.
  */
 export function challengePage({ ticket, bits, rayId }: { ticket: string; bits: number; rayId: string }): string {
   return `<!doctype html>

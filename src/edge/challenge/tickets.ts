@@ -16,13 +16,13 @@ const FORM = /^1\.([0-9a-z]{1,11})\.([\w-]{22})\.([\w-]{43})$/
  *     1.mi7g3zk0.R9cK4b4q0k3o7u0mJ8m3Vw.<signature in base64url>
  *       ^ expiry  ^ id
  *
- * The signature also covers what a ticket is bound to, which is not in it.
+ * The signature also covers the value that a ticket is bound to. The ticket does not contain this value.
  */
 export class Tickets {
   readonly #purpose: string
   readonly #keys: () => readonly Buffer[]
 
-  /** The first key signs; each is valid. */
+  /** The first key signs. Each key is valid. */
   constructor(purpose: string, keys: () => readonly Buffer[]) {
     this.#purpose = purpose
     this.#keys = keys
@@ -35,7 +35,7 @@ export class Tickets {
     return `1.${until}.${id}.${this.#signature(this.#keys()[0]!, until, id, boundTo).toString('base64url')}`
   }
 
-  /** Returns the content of a ticket; undefined if it is not ours, bound to something else, or expired at `now`. */
+  /** Returns the content of a ticket, or undefined if it is not ours, bound to something else, or expired at `now`. */
   read(text: string, now: number, boundTo: readonly string[]): Ticket | undefined {
     const [, until = '', id = '', signature = ''] = FORM.exec(text) ?? []
     if (id === '') return undefined

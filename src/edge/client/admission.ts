@@ -6,7 +6,7 @@ interface AdmissionLimits {
   readonly connections_per_address: number
 }
 
-/** Counts what clients hold open, in total and by address: connections, or requests of HTTP/2. */
+/** Counts the connections, or requests of HTTP/2, that clients hold open, in total and by address. */
 export class Admission {
   #total = 0
   readonly #byAddress = new Map<string, number>()
@@ -15,7 +15,7 @@ export class Admission {
     return this.#total
   }
 
-  /** Counts one. Returns false, and counts nothing, if a limit is reached; addresses of trusted proxies have none. */
+  /** Counts one. Returns false, and counts nothing, if a limit is reached. Addresses of trusted proxies have no limit. */
   take(
     address: string,
     trusted: Trust,

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
-import type { ErrorFacts } from '../error-page.js'
+import type { ErrorFacts } from '../exchange/error-page.js'
 import type { FramingLimits, HttpParseError, RequestHead } from './framing.js'
 import type { MessageWriter } from './message-writer.js'
 
 /*
- * What the exchange needs of a client, the same for both protocols: a connection of HTTP/1.1, which carries requests
- * sequentially, or one stream of HTTP/2.
+ * The interface of a client that the exchange needs. It is the same for both protocols: a connection of HTTP/1.1, which
+ * carries requests sequentially, or one stream of HTTP/2.
  */
 
 /** The source of a body, as far as it can be paused. */
@@ -22,7 +22,7 @@ export interface BodySource {
 export interface BodyReader {
   receive(chunk: Buffer): void
   finish(): void
-  /** The body is cut short: no more of it will arrive. */
+  /** The body is cut short and no more bytes will arrive. */
   lost(): void
   /** Discards the body, unless it is being read. */
   abandon(): void
@@ -39,7 +39,7 @@ export interface Responding {
   check(now: number): void
   /** The client sent invalid data. */
   faulted(issue: HttpParseError): void
-  /** The response has been sent to the client; `last`: it is the connection's last. */
+  /** The response has been sent to the client. `last` is true if it is the connection's last response. */
   delivered(last: boolean): void
   /** The connection is closed. */
   left(): void
@@ -56,11 +56,11 @@ export interface Refusal extends Pick<ErrorFacts, 'rayId' | 'at' | 'zone'> {
 export interface ClientStream extends BodySource {
   /** The client's socket. HTTP/2 streams share it. */
   readonly socket: Socket
-  /** Those of the socket, or the ones that a load balancer reports (PROXY protocol). */
+  /** Addresses of the socket, or the addresses that a load balancer reports (PROXY protocol). */
   readonly ends: ConnectionEnds
-  /** TLS facts of the connection; undefined if it is not encrypted. */
+  /** TLS facts of the connection. Undefined if it is not encrypted. */
   readonly secure: SecureConnection | undefined
-  /** The remote address of {@link ends}; empty if the peer left before it was read. */
+  /** The remote address of {@link ends}. Empty if the peer left before it was read. */
   readonly address: string
   readonly writer: MessageWriter
   /** The request has a body. Known after its head. */
@@ -70,7 +70,7 @@ export interface ClientStream extends BodySource {
   /** An ordinary response is possible now: it does not end the connection of other requests. */
   readonly reusable: boolean
   responding: Responding | undefined
-  /** Receives the body of the current request; without it the body is discarded. */
+  /** Receives the body of the current request. Without a reader the body is discarded. */
   body: BodyReader | undefined
   /** Bytes of responses that the client has not read, as far as they are known. */
   readonly unsentBytes: number
@@ -80,21 +80,21 @@ export interface ClientStream extends BodySource {
   onDrain(listener: () => void): void
   /** Sends an interim response (RFC 9110, 15.2). Must be called before the response has begun. */
   interim(status: number, fields: RawHeaders): void
-  /** Continues with the next request: the current one is complete. */
+  /** Continues with the next request. The current one must be complete. */
   next(): void
   /** Ends the connection after its last response. */
   end(): void
   /** Stops reading from the client. */
   finish(): void
-  /** Ends the response immediately, so that the client cannot mistake a part of it for the whole. */
+  /** Ends the response immediately, so that the client cannot mistake the beginning for the whole response. */
   cut(): void
-  /** Responds with an error page and ends the request, of which no more is read. Returns the bytes that `writer` did not count. */
+  /** Responds with an error page, stops reading the request and ends it. Returns the bytes that `writer` did not count. */
   reject(issue: HttpParseError, refusal: Refusal): number
-  /** Passes all bytes from now on to `receive`. Undefined: the protocol cannot switch to another one. */
+  /** Passes all bytes from now on to `receive`. Undefined if the protocol cannot switch to another one. */
   tunnel?(receive: (chunk: Buffer) => void): void
 }
 
-/** Limits of a connection; times in milliseconds, 0: no limit. */
+/** Limits of a connection. Times are in milliseconds. The value 0 means no limit. */
 export interface ConnectionLimits extends FramingLimits {
   readonly header_timeout: number
   readonly request_timeout: number

@@ -2,12 +2,12 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ResponseWriter } from './response-writer.js'
 import { plainAddress } from '../../expr/index.js'
-import type { BeginningQueue } from '../../core/beginning-queue.js'
-import { LARGE_READ_BYTES, type TurnQueue } from '../../core/turn-queue.js'
+import type { BeginningQueue } from '../../core/schedule/beginning-queue.js'
+import { LARGE_READ_BYTES, type TurnQueue } from '../../core/schedule/turn-queue.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
-import { fieldLines } from '../response-fields.js'
+import { fieldLines } from '../exchange/response-fields.js'
 import type {
   BodyReader,
   ClientStream,
@@ -24,7 +24,7 @@ import { takenBytes } from './write-clock.js'
 /** Maximum bytes of waiting requests that are read ahead, so that a client that leaves is noticed in the meantime. */
 const READ_AHEAD = 16_384
 
-/** A client's connection: reads requests sequentially. Pipelined requests are delayed. */
+/** A client's connection. It reads requests sequentially. Pipelined requests are delayed. */
 export class ClientConnection implements ClientStream, OpenConnection {
   readonly socket: Socket
   readonly ends: ConnectionEnds
@@ -86,7 +86,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     this.#since = monotonic()
     socket.on('data', (chunk: Buffer) => this.#arrived(chunk))
     socket.on('end', () => this.#ended())
-    // An error is followed by the end of the connection; nothing else follows from it.
+    // The connection ends after an error, so nothing else needs to be done.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       turns.delete(this.#turn)
@@ -154,11 +154,11 @@ export class ClientConnection implements ClientStream, OpenConnection {
     this.#served = true
     if (this.#held.length === 0) return
     if (!this.#beginnings.take()) this.#wait()
-    // Deferred: calls for requests of a few bytes would otherwise nest as deep as their number.
+    // The call is deferred, because calls for requests of a few bytes would otherwise nest as deep as their number.
     else process.nextTick(() => this.#scanHeld())
   }
 
-  /** Reads a request, of which bytes are held, in a later turn of the event loop. */
+  /** Reads a request whose bytes are buffered, in a later turn of the event loop. */
   #wait(): void {
     this.#waits = true
     this.#beginnings.add(this.#begin)
@@ -230,8 +230,8 @@ export class ClientConnection implements ClientStream, OpenConnection {
   }
 
   /**
-   * Closes the connection if no request is being read or processed. Bytes in transit are read: closing with unread
-   * bytes sends a reset, and a client that has just sent a request would not know whether it may send it again.
+   * Closes the connection if no request is being read or processed. Bytes in transit are read first. Closing with
+   * unread bytes sends a reset, and a client that has just sent a request would not know whether it may send it again.
    */
   endIdle(): void {
     if (!this.idle) return

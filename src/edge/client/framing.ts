@@ -1,10 +1,10 @@
 import { METHODS } from 'node:http'
 import { CR, IN_TARGET, IN_TOKEN, KINDS, LF, SPACE } from '../../core/bytes.js'
 import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../../http/message-reader.js'
-import type { WorkerErrorName } from '../worker-sites.js'
+import type { WorkerErrorName } from '../exchange/worker-sites.js'
 import type { ErrorPageReason, HttpVersion } from '../../rules/types.js'
 
-/** Why a request is rejected: the status of the response, and a sentence for it. */
+/** The reason for the rejection of a request, with the status of the response and a sentence for it. */
 export interface HttpParseError {
   readonly status: number
   readonly detail?: string
@@ -24,7 +24,7 @@ export interface RequestHead {
   readonly method: string
   readonly target: string
   readonly httpVersion: HttpVersion
-  /** Name, value, name, value; values without surrounding white space. */
+  /** Name, value, name, value. Values have no surrounding white space. */
   readonly rawHeaders: string[]
 }
 
@@ -100,7 +100,7 @@ export class Framing extends MessageReader {
           const begin = i
           while (i < end && KINDS[chunk[i]!]! & IN_TARGET) i++
           this.at += i - begin
-          // RFC 9112, 3: a target that alone exceeds the limit.
+          // A target that alone exceeds the limit (RFC 9112, 3).
           if (this.at >= this.limits.header_bytes) return this.reject('the target is too long', 414)
           if (i === end) continue
           if (chunk[i] !== SPACE || this.at === 0) return this.reject('the request line has no proper target')

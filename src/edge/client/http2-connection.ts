@@ -1,6 +1,6 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { TurnQueue } from '../../core/turn-queue.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import { plainAddress } from '../../expr/index.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
@@ -43,7 +43,7 @@ export interface Http2Deps {
   release(address: string): void
   /** Counts a request that the client has cancelled. Returns true if the client cancels too many. */
   cancelled(address: string): boolean
-  /** The connection is ended because of what the client does. */
+  /** The connection is ended because of the client's behavior. */
   abused(address: string, reason: string): void
 }
 
@@ -105,9 +105,10 @@ export class Http2Connection implements OpenConnection, StreamOwner {
     )
     this.#session.on('ping', () => this.#controlled())
     this.#session.on('remoteSettings', () => this.#controlled())
-    // A client that ends its side gets nothing more: the listener allows half-open connections for HTTP/1.1.
+    // A client that ends its side gets nothing more. This is needed because the listener allows half-open connections
+    // for HTTP/1.1.
     this.socket.once('end', () => this.cut())
-    // An error is followed by the end of the session; nothing else follows from it.
+    // The session ends after an error, so nothing else needs to be done.
     this.#session.on('error', () => undefined)
   }
 
@@ -155,8 +156,8 @@ export class Http2Connection implements OpenConnection, StreamOwner {
   }
 
   /**
-   * Ends the session outside of its events: inside one, nghttp2 before 1.68.1 can end the whole process. All calls of
-   * `close` and `destroy` of a session must pass here.
+   * Ends the session outside of its events. Inside an event, nghttp2 before 1.68.1 can end the whole process. All calls
+   * of `close` and `destroy` of a session must pass here.
    */
   #later(end: () => void): void {
     setImmediate(() => {
@@ -205,7 +206,7 @@ export class Http2Connection implements OpenConnection, StreamOwner {
 
   #request(stream: ServerHttp2Stream, raw: readonly string[]): void {
     if (!this.#deps.admit(this.address)) {
-      // RFC 9113, 8.7: the client can send such a request again.
+      // The client can send such a request again (RFC 9113, 8.7).
       stream.close(constants.NGHTTP2_REFUSED_STREAM)
       return
     }

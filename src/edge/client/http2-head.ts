@@ -2,6 +2,7 @@ import { METHODS } from 'node:http'
 import { IN_TARGET, KINDS, trimmed } from '../../core/bytes.js'
 import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
 import { NameTable } from '../../http/name-table.js'
+import { normalHostField } from '../../http/host-field.js'
 import type { FramingLimits, HttpParseError, RequestHead } from './framing.js'
 
 /** A request head, and the bytes of the field section that it was read from. */
@@ -12,12 +13,16 @@ export interface Http2Head {
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 const PSEUDO = 58
-/** Bytes between the name and the value of a field, and after it, in HTTP/1.1: limits mean the same in both versions. */
+/**
+ * Bytes between the name and the value of a field, and after it, in HTTP/1.1. With them limits mean the same in both
+ * versions.
+ */
 const SEPARATORS = 4
 
 /**
  * Converts the field section of a request (RFC 9113, 8.3.1) to the head of the same request in HTTP/1.1. The bytes of
- * every part are checked again: the origin receives them as text, in which a line feed would begin another request.
+ * every part are checked again, because the origin receives them as text, in which a line feed would begin another
+ * request.
  */
 export function readHttp2Head(
   raw: readonly string[],
@@ -76,7 +81,7 @@ export function readHttp2Head(
   if (UNSAFE_VALUE.test(values)) return malformed('a header value has a control character')
   if (!KNOWN_METHODS.has(method)) return { status: 501, detail: 'the method is not known' }
   if (!isTarget(path) && method !== 'CONNECT') return malformed('the path has a character that no path has')
-  if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase())
+  if (authority !== undefined && host !== undefined && !isSameHost(authority, host))
     return malformed(':authority and the Host field name different hosts')
   if (length !== undefined && !/^\d{1,15}$/.test(length)) return malformed('the Content-Length is not a number')
   if (body_bytes > 0 && Number(length ?? 0) > body_bytes)
@@ -92,10 +97,14 @@ export function readHttp2Head(
 const KINDS_OF_FIELDS = new NameTable((name) => {
   if (name === 'host' || name === 'cookie' || name === 'te') return name
   if (name === 'content-length') return 'length'
-  // RFC 9113, 8.2.2: fields about a connection make a request malformed.
+  // Fields about a connection make a request malformed (RFC 9113, 8.2.2).
   if (framingKind(name) === 'connection' || name === 'upgrade' || name === 'proxy-connection') return 'forbidden'
   return name === '' || UNSAFE_NAME.test(name) || /[A-Z]/.test(name) ? 'unsafe' : 'other'
 })
+
+/** Compares by value, because one host can be spelt in several ways (RFC 9113, 8.3.1, and RFC 9110, 4.2.3). */
+const isSameHost = (authority: string, host: string): boolean =>
+  authority === host || normalHostField(authority, 'https') === normalHostField(host, 'https')
 
 const noField = (name: string): string => `HTTP/2 has no field ${name}`
 

@@ -4,12 +4,12 @@ import { messageOf } from '../../core/errors.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
-import { errorPage } from '../error-page.js'
+import { errorPage } from '../exchange/error-page.js'
 import type { BodyReader, ClientStream, ConnectionLimits, Refusal, Responding } from './client-stream.js'
 import type { HttpParseError } from './framing.js'
 import { Http2Writer, responseHeaders } from './http2-writer.js'
 
-/** The reason of a stream that is reset; the client gets INTERNAL_ERROR. */
+/** The reason of a stream that is reset. The client gets INTERNAL_ERROR. */
 const BROKEN_OFF = new Error('the response breaks off')
 
 /** The connection of a stream. */
@@ -19,9 +19,12 @@ export interface StreamOwner {
   readonly secure: SecureConnection
   readonly address: string
   readonly limits: ConnectionLimits
-  /** Rejects a request of which a part has arrived. */
+  /** Rejects a request that has arrived partly. */
   refused(stream: Http2ClientStream, issue: HttpParseError): void
-  /** The stream is closed; `reset`: by the client, or because of it, before its response was complete. */
+  /**
+   * The stream is closed. `reset` is true if the client reset it, or was the cause of the reset, before the response
+   * was complete.
+   */
   closed(stream: Http2ClientStream, reset: boolean): void
 }
 
@@ -29,7 +32,7 @@ export interface StreamOwner {
 export class Http2ClientStream implements ClientStream {
   readonly writer: Http2Writer
   readonly hasBody: boolean
-  /** A response may end before its request: the rest of the request is discarded with the stream. */
+  /** A response may end before its request. The rest of the request is then discarded with the stream. */
   readonly reusable = true
   receivedBytes: number
   responding: Responding | undefined
@@ -43,7 +46,7 @@ export class Http2ClientStream implements ClientStream {
   #received: boolean
   /** No more of the body is wanted. */
   #done = false
-  /** This side ended the stream, after its response or instead of it. */
+  /** This side ended the stream, after its response or without one. */
   #ended = false
 
   constructor(owner: StreamOwner, stream: ServerHttp2Stream, { headBytes, now }: { headBytes: number; now: number }) {
@@ -102,7 +105,7 @@ export class Http2ClientStream implements ClientStream {
   next(): void {
     this.#ended = true
     this.finish()
-    // RFC 9113, 8.1: the response is complete, so that the client need not send the rest.
+    // The response is complete, so that the client need not send the rest (RFC 9113, 8.1).
     if (!this.#received && !this.#stream.closed) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 

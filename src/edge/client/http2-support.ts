@@ -1,12 +1,12 @@
 /** The first nghttp2 without CVE-2026-27135, in which the end of a session can end the process. */
 const SAFE_VERSION = [1, 68, 1]
 
-/** Returns whether HTTP/2 is offered. `auto`: only if the library of this Node.js has no known crash. */
+/** Returns whether HTTP/2 is offered. With `auto`, it is offered only if the library of this Node.js has no known crash. */
 export function http2IsOn(option: 'auto' | 'on' | 'off', version = process.versions['nghttp2'] ?? ''): boolean {
   return option === 'auto' ? isSafe(version) : option === 'on'
 }
 
-/** Compares numbers: as text, 1.9.0 would be newer than 1.68.1. */
+/** Compares numbers. As text, 1.9.0 would be newer than 1.68.1. */
 function isSafe(version: string): boolean {
   const parts = version.split('.').map(Number)
   for (const [index, wanted] of SAFE_VERSION.entries()) {

@@ -1,5 +1,5 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
-import { BlockPool } from '../../core/block-pool.js'
+import { BlockPool } from '../../core/memory/block-pool.js'
 import { UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { NameTable } from '../../http/name-table.js'
@@ -19,9 +19,9 @@ const CONNECTION_FIELDS = new Set([
   'upgrade',
 ])
 
-/** Memory for last chunks of responses, of which most are small; at most one megabyte is retained. */
+/** Memory for the last chunks of responses. Most last chunks are small. At most one megabyte is retained. */
 const BLOCKS = new BlockPool(16_384, 64)
-/** Smaller chunks do not take a block: clients that do not read could make the proxy hold many of them. */
+/** Smaller chunks do not take a block, because clients that do not read could make the proxy retain many blocks. */
 const MIN_BLOCK_USE = 4096
 
 const TRAILERS_FOLLOW = { waitForTrailers: true }
@@ -34,7 +34,7 @@ export class Http2Writer implements MessageWriter {
   bare = false
   readonly #stream: ServerHttp2Stream
   readonly #delivered: () => void
-  /** Bytes of the body that the length announced and that have not arrived; undefined: no length is announced. */
+  /** Bytes of the body that the length announced and that have not arrived. Undefined if no length is announced. */
   #remaining: number | undefined
 
   /** Memory of the last chunk until it was sent. */
@@ -147,7 +147,7 @@ export function responseHeaders(
     const present = headers[name]
     if (present === undefined) headers[name] = name === 'set-cookie' ? [value] : value
     else if (Array.isArray(present)) present.push(value)
-    // RFC 9110, 5.3: other fields may be combined; Node rejects some of them twice.
+    // Other fields may be combined (RFC 9110, 5.3), and Node rejects some fields that occur twice.
     else headers[name] = `${String(present)}, ${value}`
   }
   if (UNSAFE_VALUE.test(values)) throw unsafeField()
@@ -156,7 +156,7 @@ export function responseHeaders(
 
 const unsafeField = (): TypeError => new TypeError('a field of the response is not safe')
 
-/** Names of fields in lower case; empty: HTTP/2 does not have the field. */
+/** Names of fields in lower case. A name is empty if HTTP/2 does not have the field. */
 const NAMES = new NameTable((name) => {
   if (UNSAFE_NAME.test(name)) throw unsafeField()
   const lower = name.toLowerCase()

@@ -21,13 +21,13 @@ export interface HeadExtras {
 
 /** Writes responses to a client. */
 export interface MessageWriter {
-  /** A part of the response has been written: another response is no longer possible. */
+  /** A part of the response has been written, so that another response is no longer possible. */
   readonly begun: boolean
   /** The response is written, though not necessarily sent. */
   readonly ended: boolean
-  /** Bytes of the response so far: head and body, with the framing of chunks. */
+  /** Bytes of the response so far. They include head, body and the framing of chunks. */
   readonly bytes: number
-  /** The response has no body: one that the origin sends nevertheless is discarded. */
+  /** The response has no body. A body that the origin sends nevertheless is discarded. */
   readonly bare: boolean
   /** Begins a response. Throws if a field could split it. The writer itself sets the fields about the connection. */
   head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void
@@ -36,8 +36,8 @@ export interface MessageWriter {
   /** Writes a chunk of the body, which may change afterwards. Returns false if the client does not keep up. */
   data(chunk: Buffer): boolean
   /**
-   * Ends the response, with fields after a body of unknown length. Returns false if it is shorter than announced; the
-   * response must be cut then.
+   * Ends the response, with fields after a body of unknown length. Returns false if the response is shorter than
+   * announced. It must be cut then.
    */
   end(trailers?: RawHeaders): boolean
   /** Resets the state, so that the next response can be written. */

@@ -6,7 +6,7 @@ export type ProxyHeaderFailure = 'timeout' | 'invalid' | 'closed'
 
 interface Reading {
   readonly timeoutMs: number
-  /** The header is complete; the bytes after it are put back. */
+  /** The header is complete, and the bytes after it are put back. */
   readonly read: (ends: ConnectionEnds | undefined) => void
   /** The socket is destroyed afterwards. */
   readonly failed: (failure: ProxyHeaderFailure) => void
@@ -16,7 +16,7 @@ interface Reading {
 export class ProxyHeaderReader {
   readonly #pending = new Set<Socket>()
 
-  /** Reads the header of a connection; it may arrive in parts. Nothing is reported after {@link close}. */
+  /** Reads the header of a connection, which may arrive in parts. Nothing is reported after {@link close}. */
   accept(socket: Socket, { timeoutMs, read, failed }: Reading): void {
     this.#pending.add(socket)
     const timer = timeoutMs > 0 ? setTimeout(() => fail('timeout'), timeoutMs) : undefined

@@ -1,17 +1,17 @@
-import type { ResponseSink } from '../response.js'
-import { HeldBytes, type MemoryBudget } from '../../core/memory-budget.js'
+import type { ResponseSink } from '../exchange/response.js'
+import { HeldBytes, type MemoryBudget } from '../../core/memory/memory-budget.js'
 
 /** Maximum bytes of a response that are read ahead. */
 export const READ_AHEAD_BYTES = 256 * 1024
 
 /**
- * The rest of a response, read from the origin while the client is slow: the connection to the origin is released
+ * The rest of a response, read from the origin while the client is slow. So the connection to the origin is released
  * before the client has everything.
  */
 export class ReadAhead {
   readonly #sink: ResponseSink
   readonly #bytes: HeldBytes
-  /** Data that did not fit into the memory: at most one read from the origin. */
+  /** Data that did not fit into the memory. This is at most one read from the origin. */
   readonly #rest: Buffer[] = []
   #ended = false
 
@@ -27,7 +27,7 @@ export class ReadAhead {
     return false
   }
 
-  /** Marks the end: nothing follows the buffered data. */
+  /** Marks the end. Nothing follows the buffered data. */
   end(): void {
     this.#ended = true
   }

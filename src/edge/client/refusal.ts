@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { errorPage } from '../error-page.js'
+import { errorPage } from '../exchange/error-page.js'
 import type { Refusal } from './client-stream.js'
 import type { HttpParseError } from './framing.js'
 
@@ -8,8 +8,9 @@ import type { HttpParseError } from './framing.js'
 const LINGER_MS = 2000
 
 /**
- * Responds to a request that is not served and ends the connection: bytes after such a request may be part of it, so
- * none are parsed. Must be called only if no response has begun. Returns the length of the response in bytes.
+ * Responds to a request that is not served and ends the connection. Bytes after such a request may belong to the
+ * request, so none are parsed. Must be called only if no response has begun. Returns the length of the response in
+ * bytes.
  */
 export function reject(socket: Socket, issue: HttpParseError, { accept, head = false, ...facts }: Refusal): number {
   let bytes = 0

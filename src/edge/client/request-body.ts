@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { BodyReader, BodySource } from './client-stream.js'
-import { HeldBytes, type MemoryBudget } from '../../core/memory-budget.js'
+import { HeldBytes, type MemoryBudget } from '../../core/memory/memory-budget.js'
 
 /** The buffered beginning of a body. */
 export interface Beginning {
@@ -17,9 +17,12 @@ interface Gate {
   /** Bytes to wait for. */
   readonly limit: number
   readonly memory: MemoryBudget
-  /** The bytes are read as one text, so all of them are copied into one buffer. */
+  /** The bytes are read as one text, so the whole body is copied into one buffer. */
   readonly asText: boolean
-  /** If the body arrives in small parts, do not wait for all of it: a part is sent before the next one arrives. */
+  /**
+   * If the body arrives in small parts, does not wait for the whole body. Each part is sent before the next one
+   * arrives.
+   */
   readonly inParts: boolean
   readonly ready: () => void
 }
@@ -30,8 +33,8 @@ const PARTS_MS = 5000
 const RATE_MS = 10_000
 
 /**
- * The body of a request, on its way to the origin. A reader may destroy it; the client's connection, on which a
- * response still has to be written, remains open.
+ * The body of a request, on its way to the origin. A reader may destroy it. The client's connection remains open then,
+ * because a response still has to be written on it.
  */
 export class RequestBody extends Readable implements BodyReader {
   readonly #source: BodySource
@@ -42,7 +45,7 @@ export class RequestBody extends Readable implements BodyReader {
   /** Buffered bytes are read before those that arrive now: first `#held`, then `#waiting`. */
   #stored = false
   #held: HeldBytes | undefined
-  /** Data that arrived before it was wanted, or after `#held`: at most one or two reads from the socket. */
+  /** Data that arrived before it was wanted, or after `#held`. This is at most one or two reads from the socket. */
   #waiting: Buffer[] = []
   #ended = false
   #paused = false
@@ -50,12 +53,13 @@ export class RequestBody extends Readable implements BodyReader {
   #arrived = 0
   #since: number | undefined
 
-  /** `begun` is called when the first byte is wanted; `arrived`: one has already arrived. */
+  /** `begun` is called when the first byte is wanted. `arrived` is true if a byte has already arrived. */
   constructor(source: BodySource, begun: (arrived: boolean) => void) {
     super({ highWaterMark: 65_536, emitClose: false })
     this.#source = source
     this.#begun = begun
-    // The sender of the body listens too, but stops after the origin's response; an error would then end the process.
+    // The sender of the body listens too, but stops after the origin's response. Without this listener a later error
+    // would end the process.
     this.on('error', () => undefined)
   }
 
@@ -101,7 +105,7 @@ export class RequestBody extends Readable implements BodyReader {
     }
   }
 
-  /** Ignores trailers: they are not forwarded. */
+  /** Ignores trailers, which are not forwarded. */
   finish(): void {
     if (this.destroyed) return
     this.#ended = true

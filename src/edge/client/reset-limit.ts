@@ -16,14 +16,14 @@ interface Bucket {
 }
 
 /**
- * Counts requests that clients of HTTP/2 cancel, by address: one that cancels as fast as it sends would make the proxy
- * and its origins work at no cost for the client.
+ * Counts requests that clients of HTTP/2 cancel, by address. A client that cancels as fast as it sends would make the
+ * proxy and its origins work at no cost for the client.
  */
 export class ResetLimit {
   readonly #buckets = new Map<string, Bucket>()
   readonly #now: () => number
 
-  /** `now`: milliseconds. */
+  /** `now` returns milliseconds. */
   constructor(now: () => number) {
     this.#now = now
   }

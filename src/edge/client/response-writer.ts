@@ -12,7 +12,7 @@ const LENGTH = 1
 const CHUNKED = 2
 const CLOSE = 3
 
-/** RFC 9110, 15.3.6: never with a body, though recipients do not know that from the status alone. */
+/** Never with a body, though recipients do not know that from the status alone (RFC 9110, 15.3.6). */
 const RESET_CONTENT = 205
 
 const CRLF_BYTES = 2
@@ -30,7 +30,10 @@ export class ResponseWriter implements MessageWriter {
   #left = 0
   #last = false
 
-  /** `delivered` is called when the system has accepted the whole response; `last`: no other may follow. */
+  /**
+   * `delivered` is called when the system has accepted the whole response. `last` is true if no other response may
+   * follow.
+   */
   constructor(socket: Socket, delivered: (last: boolean) => void) {
     this.#socketWriter = new SocketWriter(socket)
     this.#delivered = delivered
@@ -109,7 +112,7 @@ export class ResponseWriter implements MessageWriter {
   }
 }
 
-/** The lines of fields, and what the framing needs of them. */
+/** The lines of fields, and the properties that the framing needs. */
 interface Lines {
   readonly text: string
   readonly isDated: boolean
@@ -118,7 +121,7 @@ interface Lines {
 
 const rendered = new WeakMap<RawHeaders, Lines>()
 
-/** Returns the lines of fields; those of an array that cannot change, as hits of the cache have it, are rendered once. */
+/** Returns the lines of fields. An array that cannot change, as hits of the cache have it, is rendered once. */
 function linesOf(fields: RawHeaders): Lines {
   const known = rendered.get(fields)
   if (known) return known

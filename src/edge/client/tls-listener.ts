@@ -3,7 +3,7 @@ import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import type { Bind } from '../../http/listen.js'
-import type { Zone } from '../zones.js'
+import type { Zone } from '../exchange/zones.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
 import type { Certificate, TlsVersion } from '../../tls/certificates.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
@@ -22,19 +22,19 @@ export interface TlsListenerDeps {
   readonly issued?: Pick<IssuedCertificates, 'find' | 'challenge'> | undefined
   /** Makes a server listen on an address. */
   readonly bind: Bind
-  /** 48 bytes for session tickets; the same on all machines of an installation, replaced daily. */
+  /** Returns 48 bytes for session tickets. They are the same on all machines of an installation and are replaced daily. */
   ticketKeys(): Buffer
   /** Milliseconds. */
   handshakeTimeout(): number
   /** Calls `handshake` when the TLS handshake of a new connection may begin. */
   accept(transport: Socket, handshake: () => void): void
   secured(connection: SecureConnection): void
-  /** Returns the zone of a server name; undefined if no zone has it. */
+  /** Returns the zone of a server name, or undefined if no zone has it. */
   zone(serverName: string): Pick<Zone, 'https' | 'clientAuthority'> | undefined
   handshakeFailed(): void
 }
 
-/** The HTTPS listener: terminates TLS and passes on connections after their handshake. */
+/** The HTTPS listener. It terminates TLS and passes on connections after their handshake. */
 export class TlsListener {
   #bound = { address: '', port: 0 }
   #config: TlsConfig
@@ -125,7 +125,10 @@ export class TlsListener {
     this.#certificates.close()
   }
 
-  /** A certificate of a file goes before one that was issued by ACME; without either, the first file's. */
+  /**
+   * A certificate of a file takes precedence over a certificate issued by ACME. Without either, the first file's is
+   * used.
+   */
   #certificate(name: string | undefined): Certificate | undefined {
     const { table } = this.#certificates
     if (name === undefined || table.covers(name)) return table.find(name)

@@ -51,8 +51,8 @@ export class WriteClock {
 }
 
 /**
- * Returns the bytes that the system has accepted, including those of unfinished writes. Node reads the same members for
- * its timeouts.
+ * Returns the bytes that the system has accepted, including the accepted bytes of unfinished writes. Node reads the
+ * same members for its timeouts.
  */
 export function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { _handle: { bytesWritten: number; writeQueueSize: number } | null }

@@ -1,15 +1,15 @@
 import { members } from '../../http/accept.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import { codingsToUndo } from '../content-coding.js'
-import { withoutFiles } from './link-field.js'
+import { codingsToUndo } from '../exchange/content-coding.js'
+import { withoutFiles } from '../exchange/link-field.js'
 
 /** An HTML page as its header fields describe it. */
 export interface Page {
   readonly contentType: string
   readonly xhtml: boolean
-  /** In decoding order; empty: the bytes are the page itself. */
+  /** Codings in decoding order. Empty if the bytes are the page itself. */
   readonly codings: readonly string[]
-  /** Length of the received bytes, codings included; undefined if it is known only at the end. */
+  /** Length of the received bytes, codings included. Undefined if it is known only at the end. */
   readonly length: number | undefined
 }
 
@@ -31,7 +31,7 @@ export function pageOf(status: number, headers: RawHeaders, xml = false): Page |
   return { contentType: contentType[0]!, xhtml, codings, length: length === undefined ? undefined : Number(length) }
 }
 
-/** Returns whether a media type is XHTML; undefined if it is not HTML. */
+/** Returns whether a media type is XHTML, or undefined if it is not HTML. */
 function isXhtml(contentType: string, xml = false): boolean | undefined {
   if (contentType === 'text/html') return false
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
@@ -83,8 +83,8 @@ const BYTES_PER_TOKEN = 4
 const DEFAULT_SIGNAL = 'ai-train=yes, search=yes, ai-input=yes'
 
 /**
- * Returns the header fields of a converted response, created from those of the HTML. `bytes` is the length of the
- * Markdown if it is known.
+ * Returns the header fields of a converted response, created from the header fields of the HTML response. `bytes` is
+ * the length of the Markdown if it is known.
  */
 export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
   const kept: string[] = []
@@ -103,7 +103,10 @@ export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
   return variesByAccept(kept)
 }
 
-/** Returns the value that a field of the HTML has for the Markdown; undefined: none. */
+/**
+ * Returns the value that a field of the HTML has for the Markdown, or undefined if the Markdown does not have the
+ * field.
+ */
 function corrected(name: string, value: string): string | undefined {
   if (name === 'content-disposition') return markdownDisposition(value)
   return name === 'link' ? withoutFiles(value) : value
@@ -112,7 +115,7 @@ function corrected(name: string, value: string): string | undefined {
 const DISPOSITION = /^\s*(?:inline|attachment)\s*(?:;\s*filename\*?\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"]+)\s*)*$/i
 
 /**
- * Returns a Content-Disposition whose file names end in `.md` instead of `.html`; undefined if the value is not valid.
+ * Returns a Content-Disposition whose file names end in `.md` instead of `.html`, or undefined if the value is not valid.
  */
 const markdownDisposition = (value: string): string | undefined =>
   DISPOSITION.test(value) ? value.replaceAll(/\.x?html?(?="|\s*(?:;|$))/gi, '.md') : undefined
@@ -133,7 +136,7 @@ export function variesByAccept(headers: RawHeaders): string[] {
 /** Returns whether a response to an ordinary request is the HTML variant of a page that also has a Markdown one. */
 export function isHtmlVariant(status: number, headers: RawHeaders): boolean {
   const contentType = headerOf(headers, 'content-type')
-  // RFC 9110, 15.4.5: a 304 carries the Vary of the response that it represents, and rarely a content type.
+  // A 304 carries the Vary of the response that it represents, and rarely a content type (RFC 9110, 15.4.5).
   return contentType === undefined ? status === 304 : isXhtml(contentType) !== undefined
 }
 

@@ -1,8 +1,8 @@
 import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
-import { NotConvertible } from '../../../pipelines/markdown/not-convertible.js'
-import { Decoders } from '../content-coding.js'
+import { NotConvertible } from '../../../pipelines/markdown/text/not-convertible.js'
+import { Decoders } from '../exchange/content-coding.js'
 import { markdownHeaders, variesByAccept, type Page } from './headers.js'
-import { HeldBytes } from '../../core/memory-budget.js'
+import { HeldBytes } from '../../core/memory/memory-budget.js'
 import type { Outcome, PageContext, PageConverter, PageSink } from './page-sink.js'
 
 /**
@@ -19,7 +19,7 @@ export class HeldPage implements PageSink {
   #htmlBytes = 0
   /** The one of the two buffers that is sent first. */
   #held: HeldBytes
-  /** Sent after it: chunks that arrived in the meantime. */
+  /** Chunks that arrived in the meantime. They are sent after `#held`. */
   readonly #tail: Buffer[] = []
   /** Decoded chunks, converted when there is time. */
   #undone: Uint8Array | undefined
@@ -77,7 +77,7 @@ export class HeldPage implements PageSink {
     return this.#state === 'holding'
   }
 
-  /** Accepts decoded data outside of calls of this sink: many pages may be decoded concurrently. */
+  /** Accepts decoded data outside of calls of this sink, because many pages may be decoded concurrently. */
   #decoded(html: Uint8Array): boolean {
     const { turns } = this.#context
     if (!this.#holding) return false

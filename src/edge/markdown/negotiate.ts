@@ -1,6 +1,6 @@
 import { mediaRanges, members } from '../../http/accept.js'
 import { CONDITIONAL_FIELDS } from '../../http/headers.js'
-import { CODINGS } from '../content-coding.js'
+import { CODINGS } from '../exchange/content-coding.js'
 
 /** `listed`: Markdown if it is listed. `preferred`: only if HTML does not have a higher quality. */
 export type Negotiation = 'listed' | 'preferred'
@@ -24,9 +24,9 @@ export function wantsMarkdown(accept: string | undefined, mode: Negotiation = 'l
 const LEFT_OUT = new Set([...CONDITIONAL_FIELDS, 'accept', 'accept-encoding'])
 
 /**
- * Returns the request header fields (name, value, name, value) that request a page to convert from the origin: all of
- * it, in HTML, in a coding that the edge can decode and that the client accepts too, since a page that cannot be
- * converted is sent to the client unchanged.
+ * Returns the request header fields (name, value, name, value) that request a page to convert from the origin. They ask
+ * for the whole page, in HTML, in a coding that the edge can decode. The client must accept the coding too, because a
+ * page that cannot be converted is sent to the client unchanged.
  */
 export function askForHtml(headers: readonly string[]): string[] {
   const asked: string[] = []

@@ -1,8 +1,8 @@
-import type { ResponseSink } from '../response.js'
+import type { ResponseSink } from '../exchange/response.js'
 import type { RawHeaders } from '../../http/headers.js'
-import type { MemoryBudget } from '../../core/memory-budget.js'
+import type { MemoryBudget } from '../../core/memory/memory-budget.js'
 
-import type { TurnQueue } from '../../core/turn-queue.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 
 /** Converts one page to Markdown, chunk by chunk. */
 export interface PageConverter {
@@ -29,7 +29,7 @@ export type Outcome = (typeof OUTCOMES)[number]
 
 export const SENT_AS_MARKDOWN: ReadonlySet<Outcome> = new Set(['converted', 'streamed', 'cached'])
 
-/** Records the outcome of a page. `bytes`: length of the Markdown if it is known. */
+/** Records the outcome of a page. `bytes` is the length of the Markdown if it is known. */
 export type ReportOutcome = (outcome: Outcome, bytes?: number) => void
 
 /** Dependencies of a page in conversion. */
@@ -45,7 +45,7 @@ export interface PageContext {
   readonly turns: TurnQueue
   /** Reports a bug of the conversion. */
   readonly reportBug: (error: unknown) => void
-  /** Called when more data is accepted after `data` returned false; harmless at other times. */
+  /** Called when more data is accepted after `data` returned false. Harmless at other times. */
   readonly resume: () => void
   /** Called once, when the outcome of the page is known, before the head of the response. */
   readonly reportOutcome: ReportOutcome
@@ -56,7 +56,7 @@ export interface PageSink {
   /** Returns false if no more data may be sent until `resume` is called. */
   data(chunk: Buffer): boolean
   end(): void
-  /** Continues: the next sink accepts data again. */
+  /** Continues, because the next sink accepts data again. */
   drained(): void
   /** Releases all resources. Sends nothing afterwards. */
   release(): void

@@ -2,19 +2,19 @@ import { Counter, Gauge } from 'prom-client'
 import { Converter, type Content } from '../../../pipelines/markdown/convert.js'
 import { MAX_BUFFERED } from '../../../pipelines/markdown/main/main-writer.js'
 import { LlmsTxt } from '../../../pipelines/markdown/llms-txt.js'
-import { letHeapGrow } from '../../core/heap-size.js'
+import { letHeapGrow } from '../../core/memory/heap-size.js'
 import type { Log } from '../../core/log.js'
-import type { Metrics } from '../../core/metrics.js'
-import type { Exchange } from '../exchange.js'
-import { requestIds } from '../request-ids.js'
-import { acceptsTrailers, type ResponseSink, type Stage } from '../response.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import type { Exchange } from '../exchange/exchange.js'
+import { requestIds } from '../exchange/request-ids.js'
+import { acceptsTrailers, type ResponseSink, type Stage } from '../exchange/response.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import { markdownAddress } from './addresses.js'
+import { markdownAddress } from '../exchange/markdown-addresses.js'
 import { HeldPage } from './held-page.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
 import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
-import type { MemoryBudget } from '../../core/memory-budget.js'
-import { CompressedResponse } from '../compressed-response.js'
+import type { MemoryBudget } from '../../core/memory/memory-budget.js'
+import { CompressedResponse } from '../serve/compressed-response.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
 import {
   OUTCOMES,
@@ -25,7 +25,7 @@ import {
   type PageSink,
   type ReportOutcome,
 } from './page-sink.js'
-import { CONVERSIONS, TurnQueue, type Arrivals } from '../../core/turn-queue.js'
+import { CONVERSIONS, TurnQueue, type Arrivals } from '../../core/schedule/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
 import { StreamedPage } from './streamed-page.js'
 
@@ -58,8 +58,11 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
     const sink = alias ? new AliasResponse(client, alias, headerOf(exchange.headers, 'host')) : client
     const isList = alias?.type === 'llms_txt'
-    // The origin's coding is that of the HTML. A compression rule decides first.
-    const compress = () => void (exchange.compression ??= ['default'])
+    // A compression rule decides first. Without a rule Markdown has no coding, because the origin chose its coding for
+    // the HTML.
+    const compress = () => {
+      if (zone.compressesMarkdown === true) exchange.compression ??= ['default']
+    }
     if (method === 'HEAD') return new MarkdownHead(sink, { isList, compress })
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
@@ -147,7 +150,7 @@ interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'reportBug
 class MarkdownResponse implements ResponseSink {
   readonly #next: ResponseSink
   readonly #context: StageContext
-  /** Undefined: the body passes unchanged. */
+  /** Undefined if the body passes unchanged. */
   #page: PageSink | undefined
   /** Data that is not processed yet, and whether the end follows it. */
   #rest: Buffer | undefined
@@ -276,7 +279,7 @@ class MarkdownResponse implements ResponseSink {
     this.#context.turns.spend(performance.now() - started)
   }
 
-  /** Continues: the page, or the client, accepts more. */
+  /** Continues, because the page or the client accepts more. */
   readonly #resume = (): void => {
     if (this.#over || this.#working) return
     const page = this.#page

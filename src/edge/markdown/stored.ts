@@ -1,9 +1,9 @@
 import type { RawHeaders } from '../../http/headers.js'
-import { BytesSource } from '../bytes-source.js'
-import type { Variant } from '../cache/entry.js'
-import type { CachedResponse, VariantRecorder } from '../cache/types.js'
-import type { Exchange } from '../exchange.js'
-import type { ResponseSink } from '../response.js'
+import { BytesSource } from '../exchange/bytes-source.js'
+import type { Variant } from '../cache/entries/entry.js'
+import type { CachedResponse, VariantRecorder } from '../cache/entries/types.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
 import { markdownHeaders, pageOf, variesByAccept } from './headers.js'
 import type { Outcome, ReportOutcome } from './page-sink.js'
 import { mayFit } from './variants.js'
@@ -32,7 +32,7 @@ export class StoredMarkdown implements ResponseSink {
   readonly #next: ResponseSink
   readonly #exchange: Exchange
   readonly #options: StoredOptions
-  /** Receives the stored page; undefined while its Markdown is awaited or sent. */
+  /** Receives the stored page. Undefined while its Markdown is awaited or sent. */
   #target: ResponseSink | undefined
   #source: BytesSource | undefined
   #listener: (() => void) | undefined

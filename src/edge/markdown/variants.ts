@@ -1,8 +1,8 @@
 import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
 import type { RawHeaders } from '../../http/headers.js'
-import { MAX_ENCODED_BYTES } from '../content-coding.js'
-import type { ResponseSink } from '../response.js'
-import { aliasHeaders, linkTo, type Alias } from './addresses.js'
+import { MAX_ENCODED_BYTES } from '../exchange/content-coding.js'
+import type { ResponseSink } from '../exchange/response.js'
+import { aliasHeaders, linkTo, type Alias } from '../exchange/markdown-addresses.js'
 import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
 
 /** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
@@ -11,7 +11,7 @@ export class HtmlVariant implements ResponseSink {
   protected readonly next: ResponseSink
   readonly #address: string | undefined
 
-  /** `address` is that of the Markdown of the page, if it has one. */
+  /** `address` is the address of the Markdown of the page, if it has one. */
   constructor(next: ResponseSink, address?: string) {
     this.copies = next.copies === true
     this.next = next

@@ -10,10 +10,10 @@ import { requestText } from '../../http/request-text.js'
 import { messageOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
-import { LARGE_READS, TurnQueue } from '../../core/turn-queue.js'
-import type { Zone, Zones } from '../zones.js'
-import type { HealthOptions } from './balancer.js'
-import type { Peer } from './peer.js'
+import { LARGE_READS, TurnQueue } from '../../core/schedule/turn-queue.js'
+import type { Zone, Zones } from '../exchange/zones.js'
+import type { HealthOptions } from '../balancing/balancer.js'
+import type { Peer } from '../balancing/peer.js'
 
 /** How often due checks are started. */
 const TICK_MS = 200

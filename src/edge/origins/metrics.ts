@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/clock.js'
-import { collectedMetrics } from '../../core/collected-metrics.js'
-import type { Metrics } from '../../core/metrics.js'
-import type { Zones } from '../zones.js'
-import type { Peer } from './peer.js'
+import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import type { Zones } from '../exchange/zones.js'
+import type { Peer } from '../balancing/peer.js'
 
 export const ORIGIN_UP = 'edged_origin_up'
+export const ORIGIN_ASKED = 'edged_origin_asked'
 export const ORIGIN_IN_FLIGHT = 'edged_origin_requests_in_flight'
 
 /** Registers the metrics of the configured origins, by zone and URL. Read from their counts when scraped. */
@@ -41,9 +42,16 @@ export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): vo
   )
   gauges(
     ORIGIN_UP,
-    '1 if the origin gets requests; 0 after failures.',
+    '1 if the origin gets requests, also before the first one; 0 after failures.',
     ['zone', 'origin'],
     read((peer) => (peer.isUp(clock.monotonic()) ? 1 : 0)),
     'min',
+  )
+  gauges(
+    ORIGIN_ASKED,
+    '1 after the first result of a request to the origin or of a health check; 0 before.',
+    ['zone', 'origin'],
+    read((peer) => (peer.isAsked ? 1 : 0)),
+    'max',
   )
 }

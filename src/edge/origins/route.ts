@@ -6,26 +6,35 @@ import {
   TooSlow,
   WaitedTooLong,
 } from '../../http/origin-errors.js'
-import { messageOf } from '../../core/errors.js'
+import { machineFault, messageOf } from '../../core/errors.js'
 import type { Origin } from '../../http/origin.js'
 import { proxyHeader } from '../../http/proxy-protocol.js'
 import { plainAddress } from '../../expr/index.js'
-import type { Exchange } from '../exchange.js'
-import type { ProxyContext } from '../proxy-context.js'
-import { originTarget } from '../rules/origin-target.js'
-import type { Peer, PeerChange } from './peer.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { Clock } from '../../core/clock.js'
+import type { Log } from '../../core/log.js'
+import type { Origins } from '../../http/origins.js'
+import { originTarget } from './origin-target.js'
+import type { Peer, PeerChange } from '../balancing/peer.js'
+
+/** Dependencies of {@link OriginRoute}. */
+export interface RouteDeps {
+  readonly origins: Origins
+  readonly clock: Clock
+  readonly log: Log
+}
 
 /** The way of one request to the origins of its zone: the one in use, and those that failed. */
 export class OriginRoute {
   readonly #exchange: Exchange
-  readonly #context: ProxyContext
+  readonly #deps: RouteDeps
   #tried: Peer[] | undefined
   /** Undefined after the request is over, and if a rule named another host. */
   #peer: Peer | undefined
 
-  constructor(exchange: Exchange, context: ProxyContext) {
+  constructor(exchange: Exchange, deps: RouteDeps) {
     this.#exchange = exchange
-    this.#context = context
+    this.#deps = deps
   }
 
   /** The PROXY header of the request. Hosts that a rule names get none. */
@@ -48,7 +57,7 @@ export class OriginRoute {
     return this.#assign(zone.balancer.pick(this.#exchange, this.#now()))
   }
 
-  /** Returns the connections to another origin after a failure; undefined if there is none to try. */
+  /** Returns the connections to another origin after a failure, or undefined if there is none to try. */
   next(): Origin | undefined {
     const failed = this.#peer
     if (!failed) return undefined
@@ -89,24 +98,25 @@ export class OriginRoute {
     const target = originTarget(this.#exchange, peer.url)
     this.#exchange.originUrl = target.url
     const { connections } = peer.options
-    return this.#context.origins.get(zone.id, connections === undefined ? target : { ...target, connections })
+    return this.#deps.origins.get(zone.id, connections === undefined ? target : { ...target, connections })
   }
 
   #report({ url }: Peer, change: PeerChange, error?: Error): void {
     if (!change) return
     const { zone } = this.#exchange
     const facts = { event: `origin_${change}`, zone: zone.id, name: zone.name, origin: url }
-    if (change === 'up') this.#context.log.info(facts)
-    else this.#context.log.warn({ ...facts, reason: error && messageOf(error) })
+    if (change === 'up') this.#deps.log.info(facts)
+    else this.#deps.log.warn({ ...facts, reason: error && messageOf(error) })
   }
 
   #now(): number {
-    return this.#context.clock.monotonic()
+    return this.#deps.clock.monotonic()
   }
 }
 
 /** Whether a failure is the origin's: it refused, was too slow, or broke off before a response. */
 function blames(error: Error): boolean {
+  if (machineFault(error) !== undefined) return false
   if (error instanceof Overloaded || error instanceof WaitedTooLong || error instanceof TargetDenied) return false
   if (error instanceof ConnectionLost) return !error.stale
   if (error instanceof TooSlow || error instanceof InvalidResponse) return true

@@ -1,6 +1,6 @@
 import { toText } from '../../expr/index.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
+import type { Exchange } from '../exchange/exchange.js'
 
 /** The facts about one request that an access log shows. Strings are latin1, as they were received. */
 export interface AccessEntry {
@@ -29,7 +29,7 @@ interface Served {
   readonly zone: string
   readonly host: string
   readonly scheme: string
-  /** URL of the origin that responded; undefined if none did. */
+  /** URL of the origin that responded. Undefined if none did. */
   readonly origin: string | undefined
   readonly originStatus: number
   readonly originMs: number | undefined
@@ -121,7 +121,7 @@ const SLOTS = 256
 /** Maximum length of a part that is retained. */
 const MAX_STORED = 1024
 
-/** A part of lines with the values that it was made of. Requests of one connection have most of them in common. */
+/** A part of lines with the values that it was made from. Requests of one connection share most values. */
 interface Place {
   readonly zone: string
   readonly client: string

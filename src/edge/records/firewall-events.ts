@@ -1,5 +1,5 @@
 import type { LogRecord } from '../../core/emit.js'
-import type { Exchange } from '../exchange.js'
+import type { Exchange } from '../exchange/exchange.js'
 import type { RequestSummary } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 

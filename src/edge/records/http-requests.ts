@@ -2,7 +2,7 @@ import type { LogRecord } from '../../core/emit.js'
 import { toText } from '../../expr/index.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { LogFields } from '../../rules/decisions.js'
-import type { Exchange } from '../exchange.js'
+import type { Exchange } from '../exchange/exchange.js'
 import type { RequestSummary } from './request-summary.js'
 import type { SecurityMatch } from './security.js'
 
@@ -10,7 +10,7 @@ import type { SecurityMatch } from './security.js'
 export interface ExchangeTimes {
   /** Bytes of the request that were read. */
   readonly received: number
-  /** Port of the client; undefined if another proxy is in front. */
+  /** Port of the client. Undefined if another proxy is in front. */
   readonly port: number | undefined
   /** On the clock's `monotonic` scale. */
   readonly endedMonotonic: number

@@ -3,20 +3,25 @@ import type { Emitter } from '../../core/emit.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import { account, zone } from '../../core/scope.js'
-import type { ClientStream } from '../client/client-stream.js'
-import type { Exchange } from '../exchange.js'
-import type { Geo } from '../geo.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { Geo } from '../exchange/geo.js'
 import { requestSummary } from './request-summary.js'
 import { firewallEvents } from './firewall-events.js'
 import { httpRequest } from './http-requests.js'
 import { securityMatches } from './security.js'
-import { requestIds } from '../request-ids.js'
+import { requestIds } from '../exchange/request-ids.js'
 
 export interface RecorderParts {
   readonly emitter: Emitter
   readonly geo: Geo
   readonly clock: Clock
   readonly log: Log
+}
+
+/** What records say of a client's connection. */
+export interface ClientBytes {
+  /** Bytes of the request, without chunk framing. */
+  readonly receivedBytes: number
 }
 
 /** Creates the log records of finished requests, if they are wanted. Never throws. */
@@ -28,7 +33,7 @@ export class Recorder {
   }
 
   /** Must be called once per request, before its connection reads the next one. */
-  finished(exchange: Exchange, connection: ClientStream): void {
+  finished(exchange: Exchange, connection: ClientBytes): void {
     try {
       this.#record(exchange, connection)
     } catch (error) {
@@ -36,7 +41,7 @@ export class Recorder {
     }
   }
 
-  #record(exchange: Exchange, connection: ClientStream): void {
+  #record(exchange: Exchange, connection: ClientBytes): void {
     const { emitter, geo, clock } = this.#parts
     const ofZone = zone(exchange.zone.id)
     const wanted = emitter.wants('http_requests', ofZone)

@@ -1,11 +1,11 @@
 import { toText } from '../../expr/index.js'
-import type { Exchange } from '../exchange.js'
+import type { Exchange } from '../exchange/exchange.js'
 import type { GeoLocation } from '../../rules/types.js'
 
 /** The request fields that all records of one request share. */
 export interface RequestSummary {
   readonly clientIp: string
-  /** Two letters in lower case, as in log records; undefined if it is not known. */
+  /** Two letters in lower case, as in log records. Undefined if it is not known. */
   readonly country: string | undefined
   readonly place: GeoLocation
   /** As the client requested it: path and query, and each alone. The query begins with its question mark. */

@@ -1,6 +1,6 @@
 import { headerOf } from '../../http/headers.js'
-import type { Exchange } from '../exchange.js'
-import type { MemoryBudget } from '../../core/memory-budget.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { MemoryBudget } from '../../core/memory/memory-budget.js'
 import type { BodyHead } from '../../rules/types.js'
 import type { RequestBody } from '../client/request-body.js'
 

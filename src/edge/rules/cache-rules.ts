@@ -1,4 +1,4 @@
-import type { Exchange } from '../exchange.js'
+import type { Exchange } from '../exchange/exchange.js'
 import { withoutHeader } from '../../http/headers.js'
 import type { Run } from '../../rules/engine/run.js'
 

@@ -4,6 +4,7 @@ import type { Uses } from '../../expr/index.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { needsBody } from '../../rules/fields/index.js'
 import { CredentialCheck } from '../../rules/limits/exposed-credentials.js'
+import { conditionsInForce } from '../../rules/limits/in-force.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
 import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
@@ -23,8 +24,9 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
       (isRelaxed(run) && (scored || kind === 'managed_challenge')) || passed(run) ? undefined : challenged(run),
     condition(rule, context) {
       const conditions: Condition[] = []
-      if (rule.exposed_credential_check) conditions.push(credentials(rule.id, rule.exposed_credential_check, context))
-      if (rule.ratelimit) conditions.push(rateLimit(rule as LimitedRule, context))
+      const { ratelimit, exposed_credential_check: check } = conditionsInForce(rule, context.place.phase)
+      if (check) conditions.push(credentials(rule.id, check, context))
+      if (ratelimit) conditions.push(rateLimit({ ...rule, ratelimit }, context))
       return conditions.length < 2 ? conditions[0] : both(conditions)
     },
   }
@@ -94,7 +96,7 @@ const isRelaxed = ({ exchange: { settings } }: RuleRun): boolean =>
 
 const readsBody = (uses: readonly Uses[]): boolean => uses.some(needsBody)
 
-/** Combines several conditions; each of them is evaluated. */
+/** Combines several conditions into one that evaluates them all. */
 const both = (conditions: readonly Condition[]): Condition => ({
   always: conditions.some(({ always }) => always),
   readsBody: conditions.some((condition) => condition.readsBody),

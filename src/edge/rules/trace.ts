@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.js'
 import { toBytes } from '../../expr/index.js'
-import { Exchange } from '../exchange.js'
+import { Exchange } from '../exchange/exchange.js'
 import { fieldContext } from '../../rules/fields/index.js'
 import type { FieldDeps } from '../../rules/fields/source.js'
 import type { PhaseName } from '../../rules/phases.js'
-import type { Zones } from '../zones.js'
+import type { Zones } from '../exchange/zones.js'
 import type { TraceObserver } from '../../rules/engine/run.js'
 import type { Execution, TraceRequest, TraceResult, TraceStep } from '../../rules/types.js'
 

@@ -1,4 +1,4 @@
-import { parseType, type Type } from '../types.js'
+import { parseType, type Type } from '../language/types.js'
 
 /** A field of the language as documented. */
 export interface FieldInfo {
@@ -17,13 +17,13 @@ export interface FieldInfo {
     | 'ratelimit_only'
     | 'constant'
   readonly description: string
-  /** Phases that have the field, as `phase` or `phase(member)`; undefined: all. */
+  /** Phases that have the field, as `phase` or `phase(member)`. Undefined if all phases have it. */
   readonly phases?: readonly string[]
-  /** True if rules can change the source of the field: it is read again between phases. */
+  /** True if rules can change the source of the field, which is then read again between phases. */
   readonly mutable?: boolean
   readonly aliasOf?: string
   readonly deprecated?: boolean
-  /** The field of which this is the originally received value. */
+  /** The field whose originally received value this is. */
   readonly rawOf?: string
 }
 

@@ -1,11 +1,11 @@
-import { UNLIMITED, type Budget } from '../budget.js'
+import { UNLIMITED, type Budget } from '../language/budget.js'
 import { TRANSFORM_PHASES } from '../fields/info.js'
-import type { Callee, FunctionDef } from '../scheme.js'
-import { arrayOf, BOOL, BYTES, type Type } from '../types.js'
-import type { Value } from '../value.js'
+import type { Callee, FunctionDef } from '../language/scheme.js'
+import { arrayOf, BOOL, BYTES, type Type } from '../language/types.js'
+import type { Value } from '../language/value.js'
 import { bytes, int, of, oneOf } from './params.js'
 
-/** Splits at separators into at most `limit` parts: the last one contains the rest. */
+/** Splits at separators into at most `limit` parts. The last part contains the rest. */
 export const split: FunctionDef = {
   name: 'split',
   params: [
@@ -14,7 +14,7 @@ export const split: FunctionDef = {
     int('literal', 1, 128),
   ],
   optional: [],
-  // The reference names the first two; an expression of set_cache_tags has no other source for its list.
+  // The reference names the first two. An expression of set_cache_tags has no other source for its list.
   phases: ['http_response_headers_transform', 'http_custom_errors', 'http_response_cache_settings'],
   returns: () => arrayOf(BYTES),
   prepare: () => (text, separator, limit) => {
@@ -42,7 +42,7 @@ export const join: FunctionDef = {
   prepareWithin: () => joining,
 }
 
-/** Charges each byte of the result: the separator is in it once per item. */
+/** Charges each byte of the result, which contains the separator once per item. */
 const joining =
   (budget: Budget): Callee =>
   (items, separator) => {

@@ -1,14 +1,15 @@
-import type { FunctionDef } from '../scheme.js'
+import { tableOf } from '../../core/extension/tables.js'
+import type { FunctionDef } from '../language/scheme.js'
 import { hasKey, hasValue, join, split } from './collections.js'
 import { decodeBase64, encodeBase64, sha256, urlDecode, uuidv4 } from './encoding.js'
 import { lookupJsonInteger, lookupJsonString } from './json.js'
 import { bitSlice, cidr, cidr6 } from './network.js'
+import { pluginFunction } from './plugin.js'
 import { regexReplace, removeQueryArgs, wildcardReplace } from './replace.js'
 import { concat, endsWith, len, lower, removeBytes, startsWith, substring, toStringFunction, upper } from './text.js'
 import { isJwtPresent, isJwtValid, isTimedHmacValidV0 } from './tokens.js'
 
-/** All functions of the language; `any` and `all` are operators of the grammar. */
-export const FUNCTIONS: readonly FunctionDef[] = [
+const OWN: readonly FunctionDef[] = [
   bitSlice,
   cidr,
   cidr6,
@@ -39,3 +40,10 @@ export const FUNCTIONS: readonly FunctionDef[] = [
   uuidv4,
   wildcardReplace,
 ]
+
+/** All functions of the language; `any` and `all` are operators of the grammar. */
+export const FUNCTIONS: readonly FunctionDef[] = tableOf('function', {
+  own: OWN,
+  key: ({ name }) => name,
+  complete: pluginFunction,
+})

@@ -1,7 +1,7 @@
-import { UNLIMITED, type Budget } from '../budget.js'
-import type { Callee, FunctionDef } from '../scheme.js'
-import { BYTES, INT } from '../types.js'
-import { toBytes, toText, type Bytes, type Value } from '../value.js'
+import { UNLIMITED, type Budget } from '../language/budget.js'
+import type { Callee, FunctionDef } from '../language/scheme.js'
+import { BYTES, INT } from '../language/types.js'
+import { toBytes, toText, type Bytes, type Value } from '../language/value.js'
 import { bytes, oneOf } from './params.js'
 
 const key = oneOf('Bytes or Int', (type) => type === BYTES || type === INT, 'any')
@@ -9,14 +9,14 @@ const key = oneOf('Bytes or Int', (type) => type === BYTES || type === INT, 'any
 /** Strings, so that digits inside of them are not changed, and numbers. Only applied to valid JSON. */
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g
 
-/** Cost of parsing, in steps of the budget per byte. Numbers are searched besides. */
+/** Cost of parsing, in steps of the budget per byte. Includes the search for numbers. */
 const PARSE_STEPS = 3
 const PARSE_INTEGERS_STEPS = 8
 
 type Parse = (document: Bytes, budget: Budget) => unknown
 
 /**
- * Caches the last parsed document. Rules read the same document, the body of a request, repeatedly: parsing it each
+ * Caches the last parsed document. Rules read the same document, the body of a request, repeatedly. Parsing it each
  * time would block the process for seconds with a few hundred rules.
  */
 function remembered(parse: (text: string) => unknown, steps: number): Parse {

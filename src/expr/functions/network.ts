@@ -1,12 +1,12 @@
-import { network } from '../ip.js'
-import type { Callee, FunctionDef } from '../scheme.js'
-import { INT, IP } from '../types.js'
-import type { Ip } from '../value.js'
+import { network } from '../language/ip.js'
+import type { Callee, FunctionDef } from '../language/scheme.js'
+import { INT, IP } from '../language/types.js'
+import type { Ip } from '../language/value.js'
 import { bytes, int, of } from './params.js'
 
 const PHASES = ['http_request_firewall_custom', 'http_ratelimit']
 
-/** Returns the network of an address: its first `ipv4_bits` or `ipv6_bits` bits, the rest zero. */
+/** Returns the network of an address, which is its first `ipv4_bits` or `ipv6_bits` bits, followed by zeros. */
 export const cidr: FunctionDef = {
   name: 'cidr',
   params: [of(IP), int('any', 1, 32), int('any', 1, 128)],

@@ -1,5 +1,5 @@
-import type { ArgInfo, Param } from '../scheme.js'
-import { BYTES, INT, type Type } from '../types.js'
+import type { ArgInfo, Param } from '../language/scheme.js'
+import { BYTES, INT, type Type } from '../language/types.js'
 
 type Kind = Param['kind']
 type Check = (arg: ArgInfo) => string | undefined
@@ -46,8 +46,9 @@ export const replacement = (): Param =>
   })
 
 /**
- * Returns `template` with `${n}` replaced by group n ("" if it does not exist) and `$$` by `$`. Undefined if it has more
- * references than are allowed: a client can send the template, and each reference repeats a text of the client.
+ * Returns `template` with `${n}` replaced by group n ("" if it does not exist) and `$$` by `$`. Undefined if it has
+ * more references than are allowed, because a client can send the template, and each reference repeats a text of the
+ * client.
  */
 export function expand(template: string, group: (index: number) => string): string | undefined {
   if (!template.includes('$')) return template

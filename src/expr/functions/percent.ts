@@ -1,5 +1,5 @@
 import { hexDigit } from '../../core/bytes.js'
-import type { Bytes } from '../value.js'
+import type { Bytes } from '../language/value.js'
 
 const PERCENT = 0x25
 const PLUS = 0x2b
@@ -8,7 +8,7 @@ const LETTER_U = 0x75
 
 // Both functions decode in place, because a result is never longer than its escape. Time is a few ns per byte.
 
-/** Decodes each escape once; the result is not decoded again. Invalid escapes are unchanged. */
+/** Decodes each escape once. The result is not decoded again. Invalid escapes are unchanged. */
 export function decodeOnce(text: Bytes, unicode: boolean): Bytes {
   if (!text.includes('%') && !text.includes('+')) return text
   const bytes = Buffer.from(text, 'latin1')
@@ -38,8 +38,8 @@ export function decodeOnce(text: Bytes, unicode: boolean): Bytes {
 }
 
 /**
- * Decodes until nothing is left to decode. Escapes never overlap, so their order does not matter: each byte is pushed
- * on a stack, and a complete escape on top of it is replaced immediately. So the time is linear, while repeated passes
+ * Decodes until nothing is left to decode. Escapes never overlap, so their order does not matter. Each byte is pushed
+ * on a stack, and a complete escape on top of it is replaced immediately. The time is linear, while repeated passes
  * over `%2525...` would be quadratic.
  */
 export function decodeFully(text: Bytes, unicode: boolean): Bytes {
@@ -66,7 +66,7 @@ export function decodeFully(text: Bytes, unicode: boolean): Bytes {
   return stack.toString('latin1', 0, top)
 }
 
-/** Returns the number that `digits` hexadecimal digits are; negative if they are not digits. */
+/** Returns the number in `digits` hexadecimal digits. Negative if the bytes are not digits. */
 function number(bytes: Buffer, from: number, digits: 2 | 4): number {
   let value = 0
   for (let at = from; at < from + digits; at++) {
@@ -77,14 +77,14 @@ function number(bytes: Buffer, from: number, digits: 2 | 4): number {
   return value
 }
 
-/** Returns the UTF-16 unit of `%uXXXX`; negative for anything else. */
+/** Returns the UTF-16 unit of `%uXXXX`. Negative for anything else. */
 const unitAt = (bytes: Buffer, at: number): number =>
   bytes[at] === PERCENT && bytes[at + 1] === LETTER_U ? number(bytes, at + 2, 4) : -1
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
 
-/** Writes a UTF-16 unit as UTF-8 and returns the position after it; a low surrogate joins the high one before it. */
+/** Writes a UTF-16 unit as UTF-8 and returns the position after it. A low surrogate joins the high one before it. */
 function putUnit(stack: Buffer, top: number, unit: number): number {
   const second = stack[top - 2] ?? 0
   if (isLow(unit) && stack[top - 3] === 0xed && second >= 0xa0 && second <= 0xaf) {

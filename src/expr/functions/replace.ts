@@ -1,9 +1,9 @@
-import { UNLIMITED, type Budget } from '../budget.js'
+import { UNLIMITED, type Budget } from '../language/budget.js'
 import { TRANSFORM_PHASES } from '../fields/info.js'
 import { parseRegex, RegexSyntaxError, type Regex } from '../regex/index.js'
-import type { ArgInfo, Callee, FunctionDef } from '../scheme.js'
-import { BYTES } from '../types.js'
-import { parseWildcard } from '../wildcard.js'
+import type { ArgInfo, Callee, FunctionDef } from '../language/scheme.js'
+import { BYTES } from '../language/types.js'
+import { parseWildcard } from '../language/wildcard.js'
 import { bytes, expand, flags, replacement } from './params.js'
 
 /** Returns the pattern, or why it is invalid. */
@@ -71,14 +71,17 @@ export const wildcardReplace: FunctionDef = {
   valueOnly: true,
   once: true,
   returns: () => BYTES,
-  prepare: ([, pattern, , options]) => {
-    const wildcard = parseWildcard(String(pattern?.literal), options !== undefined && options.literal === 's')
-    return (text, _, template) => {
-      if (typeof text !== 'string' || typeof template !== 'string' || typeof wildcard === 'string') return undefined
-      const stars = wildcard.exec(text)
-      return stars === undefined ? text : expand(template, (index) => stars[index - 1] ?? '')
-    }
-  },
+  prepare: (args) => replacingStars(args)(UNLIMITED),
+  prepareWithin: replacingStars,
+}
+
+function replacingStars([, pattern, , options]: readonly ArgInfo[]): (budget: Budget) => Callee {
+  const wildcard = parseWildcard(String(pattern?.literal), options !== undefined && options.literal === 's')
+  return (budget) => (text, _, template) => {
+    if (typeof text !== 'string' || typeof template !== 'string' || typeof wildcard === 'string') return undefined
+    const stars = wildcard.exec(text, budget)
+    return stars === undefined ? text : expand(template, (index) => stars[index - 1] ?? '')
+  }
 }
 
 const QUERIES = ['http.request.uri.query', 'raw.http.request.uri.query']

@@ -1,23 +1,26 @@
-import { formatIp } from '../ip.js'
+import { BUFFER_STEPS } from '../language/budget.js'
+import { formatIp } from '../language/ip.js'
 import { TRANSFORM_PHASES } from '../fields/info.js'
-import type { FunctionDef } from '../scheme.js'
-import { BOOL, BYTES, INT, IP } from '../types.js'
-import type { Value } from '../value.js'
-import { lowerAscii, upperAscii } from '../wildcard.js'
+import type { FunctionDef } from '../language/scheme.js'
+import { BOOL, BYTES, INT, IP } from '../language/types.js'
+import type { Value } from '../language/value.js'
+import { lowerAscii, upperAscii } from '../language/wildcard.js'
 import { bytes, int, oneOf } from './params.js'
 
-/** Converts A-Z to a-z; other bytes are unchanged. */
+/** Converts A-Z to a-z. Other bytes are unchanged. */
 export const lower: FunctionDef = {
   name: 'lower',
+  callSteps: BUFFER_STEPS,
   params: [bytes()],
   optional: [],
   returns: () => BYTES,
   prepare: () => (text) => (typeof text === 'string' ? lowerAscii(text) : undefined),
 }
 
-/** Converts a-z to A-Z; other bytes are unchanged. */
+/** Converts a-z to A-Z. Other bytes are unchanged. */
 export const upper: FunctionDef = {
   name: 'upper',
+  callSteps: BUFFER_STEPS,
   params: [bytes()],
   optional: [],
   returns: () => BYTES,
@@ -54,7 +57,7 @@ export const endsWith: FunctionDef = {
   prepare: () => (text, end) => (typeof text === 'string' && typeof end === 'string' ? text.endsWith(end) : undefined),
 }
 
-/** Returns the bytes from `start` to before `end`; negative numbers count from the end of the text. */
+/** Returns the bytes from `start` to before `end`. Negative numbers count from the end of the text. */
 export const substring: FunctionDef = {
   name: 'substring',
   params: [bytes(), int()],
@@ -67,9 +70,10 @@ export const substring: FunctionDef = {
   },
 }
 
-/** Joins texts or arrays. Missing ones are omitted; missing if all are. */
+/** Joins texts or arrays. Missing ones are omitted. The result is missing if all are missing. */
 export const concat: FunctionDef = {
   name: 'concat',
+  callSteps: 48,
   params: [
     oneOf('Bytes or Array<_>', (type) => type === BYTES || type.kind === 'Array', 'any'),
     oneOf('the type of the first argument', (type, first) => type === first, 'any'),
@@ -91,6 +95,7 @@ export const concat: FunctionDef = {
 /** Removes all of the listed bytes. */
 export const removeBytes: FunctionDef = {
   name: 'remove_bytes',
+  callSteps: BUFFER_STEPS,
   params: [bytes(), bytes('any')],
   optional: [],
   returns: () => BYTES,

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { FunctionDef } from '../scheme.js'
-import { BOOL, INT } from '../types.js'
+import type { FunctionDef } from '../language/scheme.js'
+import { BOOL, INT } from '../language/types.js'
 import { bytes, flags, int, of } from './params.js'
 import { decodeOnce } from './percent.js'
 
@@ -38,7 +38,7 @@ function dissect(text: string, separatorLength: number, safe: boolean) {
   const timestamp = text.slice(dash - 10, dash)
   const encoded = text.slice(dash + 1)
   if (!/^[0-9]{10}$/.test(timestamp)) return undefined
-  // A plus sign in a query is literal here: it is a character of Base64.
+  // A plus sign in a query is literal here, because it is a character of Base64.
   const mac = safe ? encoded : decodeOnce(encoded.replace(/\+/g, '%2B'), false)
   if (!(safe ? /^[A-Za-z0-9_-]{43}$/ : /^[A-Za-z0-9+/]{43}=$/).test(mac)) return undefined
   return {
@@ -51,7 +51,7 @@ function dissect(text: string, separatorLength: number, safe: boolean) {
 
 /**
  * Returns whether the request has a valid token of a token configuration. The source of the field
- * `http.request.jwt.claims` reads the tokens; the field contains the claims of valid ones by configuration.
+ * `http.request.jwt.claims` reads the tokens. The field contains the claims of valid ones by configuration.
  */
 export const isJwtValid: FunctionDef = {
   name: 'is_jwt_valid',
@@ -63,9 +63,7 @@ export const isJwtValid: FunctionDef = {
     claims instanceof Map && configuration !== undefined ? claims.has(configuration) : false,
 }
 
-/**
- * Returns whether the request has a token of a token configuration: an invalid one is found by its names field alone.
- */
+/** Returns whether the request has a token of a token configuration. The names field alone shows an invalid token. */
 export const isJwtPresent: FunctionDef = {
   name: 'is_jwt_present',
   params: [bytes('literal')],

@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.js'
+import type { Budget } from '../language/budget.js'
 import { stepHolds } from './look.js'
 import { CLASS, LOOK, MATCH, SAVE, SPLIT, type LookStep, type Program } from './program.js'
 
@@ -19,8 +19,8 @@ export class Captures {
   }
 
   /**
-   * Returns the leftmost match, the first by the pattern's own order: for group n the byte offsets at 2n and 2n+1, -1
-   * if the group did not take part.
+   * Returns the leftmost match. Of several, the first by the pattern's own order. Group n has the byte offsets at 2n
+   * and 2n+1, which are -1 if the group did not take part.
    */
   exec(text: string, budget: Budget): number[] | undefined {
     const { kinds, next: nexts, other, accepts, start, anchored } = this.#program

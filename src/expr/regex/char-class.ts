@@ -22,7 +22,7 @@ const POSIX: Readonly<Record<string, Ranges>> = {
 const MAX_NESTING = 250
 
 /**
- * Reads a class; the cursor is after its `[`.
+ * Reads a class. The cursor is after its `[`.
  *
  *     a[^b-d&&[:alpha:]]+
  *       ^

@@ -1,9 +1,12 @@
-import type { Budget } from '../budget.js'
+import type { Budget } from '../language/budget.js'
 import { holds } from './look.js'
 import { CLASS, MATCH as MATCHED, SAVE, SPLIT, type LookStep, type Program } from './program.js'
 import type { Simulation } from './simulate.js'
 
-/** Limits of the cache: table entries and steps in states, about 200 KiB together. A full cache is emptied. */
+/**
+ * Limits of the cache, for table entries and steps in states. They need about 200 KiB together. A full cache is
+ * emptied.
+ */
 const MAX_ENTRIES = 32_768
 const MAX_MEMBERS = 16_384
 /** Within one text, this many new states in a row are examined, and must have served this many bytes each. */
@@ -19,9 +22,9 @@ const DEAD = 1
 const MATCH = 2
 
 /**
- * A deterministic automaton built on demand: each state is the set of steps that the program could be at, and a known
- * transition is one table access per byte. Conditions such as `$` are evaluated one byte late, when both of their sides
- * are known. If states do not repeat, the simulation is used instead.
+ * A deterministic automaton built on demand. Each state is the set of steps that the program could be at, and a known
+ * transition is one table access per byte. Conditions such as `$` are evaluated one byte late, when the bytes on both
+ * sides are known. If states do not repeat, the simulation is used instead.
  */
 export class LazyDfa {
   readonly #program: Program
@@ -44,14 +47,14 @@ export class LazyDfa {
     this.#reset()
   }
 
-  /** The engine that keeps no states. */
+  /** Returns the engine that stores no states. */
   get fallback(): Simulation {
     return this.#simulation()
   }
 
   /** Returns whether the pattern is found in the text. */
   test(text: string, budget: Budget): boolean {
-    budget.spend(1 + (text.length >> 1))
+    budget.spend(4 + ((text.length * 5) >> 3))
     const { classes } = this.#program
     const width = this.#width
     let table = this.#table
@@ -142,7 +145,7 @@ export class LazyDfa {
     if (end) return this.#note(from, byteClass, DEAD)
     const kernel = new Kernel(this.#program)
     for (const member of settled) {
-      // Only steps of classes are left: conditions are settled above.
+      // Only steps of classes are left, because conditions are resolved above.
       if (accepts[other[member] as number]?.[byte] === 1) kernel.add(next[member] as number, undefined)
     }
     if (!anchored) kernel.add(start, undefined)
@@ -166,7 +169,7 @@ interface State {
 
 const NO_STATE: State = { members: [], before: 0 }
 
-/** Returns the first byte of the same type: line feed, carriage return, word, other. */
+/** Returns the first byte of the same type. The types are line feed, carriage return, word and other. */
 function kindOf(byte: number): number {
   if (byte === 10 || byte === 13) return byte
   return holds('wordStartHalf', byte, -1) ? 0x20 : 0x61

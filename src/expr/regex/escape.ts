@@ -15,7 +15,7 @@ const DIGIT: Ranges = [0x30, 0x39]
 const SPACE: Ranges = [0x09, 0x0d, 0x20, 0x20]
 const NOT_ALLOWED = 'Unicode not allowed here'
 
-/** Returns the maximum member of a set: a byte, or a code point with `u` on. */
+/** Returns the maximum member of a set, which is a byte, or a code point if `u` is on. */
 export const maxOf = (flags: Flags): number => (flags.u ? 0x10ffff : 0xff)
 
 const CONTROLS: Readonly<Record<string, number>> = { a: 7, f: 12, t: 9, n: 10, r: 13, v: 11 }
@@ -27,7 +27,7 @@ const BRACED_LOOKS: Readonly<Record<string, Look>> = {
   'end-half': 'wordEndHalf',
 }
 
-/** Reads an escape; the cursor is after the backslash. */
+/** Reads an escape. The cursor is after the backslash. */
 export function readEscape(cursor: Cursor, flags: Flags): Escape {
   const start = cursor.at - 1
   const char = cursor.next('incomplete escape sequence, reached end of pattern prematurely')

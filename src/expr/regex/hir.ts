@@ -15,7 +15,7 @@ export type Look =
   | 'wordStartHalf'
   | 'wordEndHalf'
 
-/** A pattern over bytes; flags and Unicode are already applied. */
+/** A pattern over bytes. Flags and Unicode are already applied. */
 export type Hir =
   | { readonly kind: 'empty' }
   | { readonly kind: 'class'; readonly set: Ranges }
@@ -46,7 +46,7 @@ export const alt = (items: readonly Hir[]): Hir => (items.length === 1 ? (items[
 
 const isLetter = (byte: number): boolean => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a)
 
-// Patterns are mostly plain bytes: each byte has one node, shared by all patterns.
+// Patterns are mostly plain bytes. Each byte has one node, shared by all patterns.
 const BYTES = Array.from({ length: 256 }, (_, byte): Hir => ({ kind: 'class', set: [byte, byte] }))
 const CASELESS = BYTES.map((node, byte): Hir => {
   const [upper, lower] = [byte & ~32, byte | 32]

@@ -1,4 +1,4 @@
-import { UNLIMITED, type Budget } from '../budget.js'
+import { UNLIMITED, type Budget } from '../language/budget.js'
 import { Captures } from './captures.js'
 import { LazyDfa } from './dfa.js'
 import { RegexSyntaxError } from './syntax-error.js'
@@ -8,7 +8,7 @@ import { parse, type ParsedRegex } from './parse.js'
 import { checkSize, compileProgram } from './program.js'
 import { unicodeLooks } from './look.js'
 import { Simulation } from './simulate.js'
-import type { Bytes } from '../value.js'
+import type { Bytes } from '../language/value.js'
 
 /**
  * A regular expression in the syntax of the Rust crate `regex`, for byte strings. For any pattern and text, a search
@@ -17,18 +17,23 @@ import type { Bytes } from '../value.js'
 export interface Regex {
   readonly pattern: Bytes
   /**
-   * `backtracking`: JavaScript's own engine, if it is certain to be linear; `simulation`: for text that is not ASCII.
+   * `backtracking` is JavaScript's own engine, used if it is certain to be linear. `simulation` is for text that is not
+   * ASCII.
    */
   readonly engine: 'backtracking' | 'automaton' | 'simulation'
   /** Number of capture groups. */
   readonly groups: number
-  /** Texts (ASCII letters in lower case) of which every match contains one, in any case; undefined: none known. */
+  /**
+   * Texts (ASCII letters in lower case). Every match contains one, in any case. Undefined if none are known.
+   */
   readonly required: readonly string[] | undefined
-  /** Builds the engine, which is slow; otherwise the first search builds it. */
+  /** Builds the engine, which is slow. Otherwise the first search builds it. */
   build(): void
   /** Returns whether the pattern is found anywhere in `text`. Throws if the budget is used up. */
   test(text: Bytes, budget?: Budget): boolean
-  /** Returns the leftmost match: for group n its offsets at 2n and 2n+1, -1 for a group that did not take part. */
+  /**
+   * Returns the leftmost match. Group n has its offsets at 2n and 2n+1, which are -1 if the group did not take part.
+   */
   exec(text: Bytes, budget?: Budget): number[] | undefined
 }
 
@@ -41,7 +46,9 @@ export function parseRegex(pattern: Bytes): Regex {
   return source === undefined ? own : backtracking(own, source)
 }
 
-/** Maximum number of backtracking steps for one text. Beyond it the automaton is used: it takes one step per byte. */
+/**
+ * Maximum number of backtracking steps for one text. Beyond it the automaton is used, which takes one step per byte.
+ */
 const MAX_BACKTRACKED = 65_536
 
 function backtracking(own: Regex, { source, perText, perByte }: LinearSource): Regex {
@@ -67,7 +74,7 @@ const utf8Of = (pattern: Bytes): string => Buffer.from(pattern, 'latin1').toStri
 
 /**
  * Our own engines. They are built late, because many rules are checked but never run. The pattern is parsed again for
- * that: a parsed expression is kept in memory, and Unicode classes are large.
+ * that, because a parsed expression stays in memory and Unicode classes are large.
  */
 function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
   let automaton: LazyDfa | undefined
@@ -78,7 +85,7 @@ function ownEngine(pattern: Bytes, { hir, groups }: ParsedRegex): Regex {
     // Few texts need the simulation.
     return new LazyDfa(program, () => (simulation ??= new Simulation(program)))
   }
-  // The automaton knows one byte on each side of a position: only enough for word edges in ASCII.
+  // The automaton knows one byte on each side of a position, which is only enough for word edges in ASCII.
   const ascii = unicodeLooks(hir)
   return {
     pattern,

@@ -3,11 +3,12 @@ import { isAnchored } from './program.js'
 import { intersect, type Ranges } from './ranges.js'
 
 /**
- * Maximum number of ways through a part without unbounded repeats, and its maximum length; others use the automaton.
+ * Maximum number of ways through a part without unbounded repeats, and its maximum length. Beyond it, the automaton is
+ * used.
  */
 const MAX_WAYS = 64
 const MAX_LENGTH = 512
-/** Maximum number of bytes read at one position before a mismatch is certain: each way may read its length. */
+/** Maximum number of bytes read at one position before a mismatch is certain. Each way may read its length. */
 const MAX_TRIED = 512
 
 /** A pattern as JavaScript source, with the maximum number of steps of a search. */
@@ -21,13 +22,14 @@ export interface LinearSource {
  * Returns the pattern as JavaScript source if a backtracking engine is certain to run it in linear time, else
  * undefined.
  *
- * It is certain in two cases: no repeat without an upper bound except at the very end, and few ways through the rest;
- * or, anchored at the start of the text, unbounded repeats of one class each, every one except the last followed by
- * something that the class cannot contain (so that giving back bytes fails immediately).
+ * It is certain in two cases. In the first, no repeat lacks an upper bound except at the very end, and there are few
+ * ways through the rest. In the second, the pattern is anchored at the start of the text, and each unbounded repeat is
+ * of one class. Every such repeat except the last is followed by something that the class cannot contain, so that
+ * giving back bytes fails immediately.
  */
 export function linearSource(hir: Hir): LinearSource | undefined {
   const items = flat(hir)
-  // Only the existence of a match matters: a repeat at the end matches with its minimum count.
+  // Only the existence of a match matters. A repeat at the end matches with its minimum count.
   const last = items.at(-1)
   if (last?.kind === 'repeat' && last.max === Infinity) items[items.length - 1] = { ...last, max: last.min }
 
@@ -77,7 +79,7 @@ function separated(items: readonly Hir[]): boolean {
 
 const classOf = (hir: Hir): Ranges => (hir.kind === 'group' ? classOf(hir.item) : hir.kind === 'class' ? hir.set : [])
 
-/** Returns the possible first bytes of a part; undefined if it may be empty or they are unknown. */
+/** Returns the possible first bytes of a part. Undefined if the part may be empty or the bytes are unknown. */
 function firstBytes(hir: Hir | undefined): Ranges | undefined {
   if (hir === undefined) return undefined
   if (hir.kind === 'class') return hir.set
@@ -86,7 +88,7 @@ function firstBytes(hir: Hir | undefined): Ranges | undefined {
   return hir.kind === 'concat' ? firstBytes(hir.items[0]) : undefined
 }
 
-/** Returns the number of ways through a part and its maximum text length; undefined if either has no small bound. */
+/** Returns the number of ways through a part and its maximum text length. Undefined if either has no small bound. */
 function bounded(hir: Hir): { ways: number; length: number } | undefined {
   switch (hir.kind) {
     case 'empty':

@@ -5,8 +5,8 @@ const MAX_TEXTS = 32
 const MIN_LENGTH = 3
 
 /**
- * Returns texts of which every match contains at least one, ASCII letters in lower case on both sides; undefined if no
- * useful set is known. The set with the longest shortest text is chosen.
+ * Returns texts such that every match contains at least one, with ASCII letters in lower case on both sides. Undefined
+ * if no useful set is known. Chooses the set with the longest shortest text.
  */
 export function requiredTexts(hir: Hir): readonly string[] | undefined {
   const best = required(hir)
@@ -62,7 +62,7 @@ function sequence(items: readonly Hir[]): readonly string[] | undefined {
   return best
 }
 
-/** Returns the one text of a part, its letters in lower case; undefined if there are several. */
+/** Returns the one text of a part, its letters in lower case. Undefined if the part has several texts. */
 function exact(hir: Hir): string | undefined {
   if (hir.kind === 'group') return exact(hir.item)
   if (hir.kind !== 'class') return undefined

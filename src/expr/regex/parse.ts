@@ -6,7 +6,7 @@ import { MAX_STEPS, stepCount, tooManySteps } from './program.js'
 import { negate } from './ranges.js'
 import { encode, utf8 } from './utf8.js'
 
-/** A parsed pattern: its tree, and the name, if any, of each capture group from 1. */
+/** A parsed pattern with its tree and the name, if any, of each capture group from 1. */
 export interface ParsedRegex {
   readonly hir: Hir
   readonly groups: readonly (string | undefined)[]
@@ -154,7 +154,7 @@ class Reader {
     }
     const { hir } = this.#alternatives(inner, depth + 1, open)
     cursor.at++
-    // A wrapper keeps a non-capturing group together, so that a repeat applies to all of it.
+    // A wrapper keeps a non-capturing group together, so that a repeat applies to the whole group.
     return { hir: index === undefined ? { kind: 'concat', items: [hir] } : { kind: 'group', item: hir, index } }
   }
 
@@ -222,7 +222,7 @@ class Reader {
   }
 }
 
-/** Removes the wrapper of a non-capturing group; the branch is complete. */
+/** Removes the wrapper of a non-capturing group. The branch is complete. */
 const kept = (item: Hir): Hir => (item.kind === 'concat' && item.items.length === 1 ? (item.items[0] ?? EMPTY) : item)
 
 const look = (which: Look, flags: Flags): Hir => ({ kind: 'look', look: which, unicode: flags.u })

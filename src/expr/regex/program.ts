@@ -16,16 +16,16 @@ export interface LookStep {
 }
 
 /**
- * A pattern as numbered steps, without any state: a nondeterministic automaton. Unicode classes have thousands of
- * steps, so a step is one entry of each array and no object.
+ * A pattern as numbered steps, without any state, that is, a nondeterministic automaton. Unicode classes have thousands
+ * of steps, so a step is one entry of each array and not an object.
  */
 export interface Program {
   readonly kinds: Uint8Array
   /** The step after each step. */
   readonly next: Int32Array
-  /** By kind, SPLIT: the second choice; CLASS: index in `accepts`; LOOK: index in `looks`; SAVE: the slot. */
+  /** Second choice of SPLIT, index in `accepts` of CLASS, index in `looks` of LOOK, slot of SAVE. */
   readonly other: Int32Array
-  /** For each set of bytes: one byte per byte value, 1 if it is in the set. */
+  /** For each set of bytes, one byte per byte value. It is 1 if the value is in the set. */
   readonly accepts: readonly Uint8Array[]
   readonly looks: readonly LookStep[]
   readonly start: number
@@ -36,14 +36,14 @@ export interface Program {
   readonly classCount: number
 }
 
-/** Maximum size of a compiled pattern, as in the reference; a step counts with its size there. */
+/** Maximum size of a compiled pattern, as in the reference. A step counts with its size there. */
 const MAX_BYTES = 10 * 1024 * 1024
 const STEP_BYTES = 32
 
-/** Maximum nesting of parts: groups up to their maximum, and repeats of repeats. */
+/** Maximum nesting of parts, for groups up to their maximum, and repeats of repeats. */
 const MAX_DEPTH = 1000
 
-/** Maximum number of steps: with more, one pattern could use the budget of a whole request on a short text. */
+/** Maximum number of steps. With more, one pattern could use the budget of a whole request on a short text. */
 export const MAX_STEPS = 20_000
 
 /** Counts of parts that occur in several places, such as Unicode classes. */
@@ -181,7 +181,7 @@ export function compileProgram(hir: Hir, captures: boolean): Program {
   const match = add(MATCH, 0)
   const start = emit(hir, match)
   return {
-    // Copies: groups without captures need fewer steps than counted.
+    // Copies, because groups without captures need fewer steps than counted.
     kinds: kinds.slice(0, size),
     next: nexts.slice(0, size),
     other: others.slice(0, size),
@@ -223,7 +223,7 @@ function byteClasses(sets: Iterable<Ranges>, looks: readonly LookStep[]): { clas
   return { classes, classCount: count + 1 }
 }
 
-/** Tables of sets; copies of one part of a pattern, and the same parts of several patterns, have the same set. */
+/** Tables of sets. Copies of one part of a pattern, and the same parts of several patterns, have the same set. */
 const tables = new WeakMap<Ranges, Uint8Array>()
 
 function acceptTable(set: Ranges): Uint8Array {

@@ -1,4 +1,6 @@
-/** A set of bytes or code points: alternating first and last of each range, ascending, with gaps between ranges. */
+/**
+ * A set of bytes or code points, as the alternating first and last of each range, ascending, with gaps between ranges.
+ */
 export type Ranges = readonly number[]
 
 /** Returns the set of all `first, last` pairs of `pairs`, in any order and overlapping or not. */

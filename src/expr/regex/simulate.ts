@@ -1,10 +1,10 @@
-import type { Budget } from '../budget.js'
+import type { Budget } from '../language/budget.js'
 import { stepHolds } from './look.js'
 import { CLASS, LOOK, MATCH, SPLIT, type LookStep, type Program } from './program.js'
 
 /**
- * Returns whether a pattern is found, following all ways together without a cache: time is text length times program
- * size, memory that of the program. Used if the automaton's states do not repeat.
+ * Returns whether a pattern is found, following all ways together without a cache. The time is the text length times
+ * the program size, and the memory is the size of the program. Used if the automaton's states do not repeat.
  */
 export class Simulation {
   readonly #program: Program
@@ -17,7 +17,7 @@ export class Simulation {
     const { kinds, next: nexts, other: others, accepts, looks, start, anchored } = this.#program
     const size = kinds.length
     budget.spend(1 + (size >> 3))
-    // Steps to be at, in any order; a step may add to its own list, or to that of the next byte.
+    // Steps to be at, in any order. A step may add to its own list, or to the list of the next byte.
     let now = new Int32Array(size)
     let then = new Int32Array(size)
     let count = 0
@@ -30,7 +30,8 @@ export class Simulation {
       if (count === 0) return false
       const byte = at < text.length ? text.charCodeAt(at) : -1
       let later = 0
-      // First all steps without a byte, marked as seen at this position; then the bytes, marked for the next one.
+      // Handles first all steps without a byte, marked as seen at this position, then the bytes, marked for the next
+      // one.
       for (let i = 0; i < count; i++) {
         const id = now[i] as number
         const kind = kinds[id]

@@ -2,7 +2,7 @@ import { contains, ranges, type Ranges } from './ranges.js'
 import { hasUtf8, utf8 } from './utf8.js'
 
 /**
- * Unicode sets from the engine's own tables: a pattern is run once over all code points. Names that JavaScript does not
+ * Unicode sets from the engine's own tables. A pattern is run once over all code points. Names that JavaScript does not
  * know are not supported here either.
  */
 const CATEGORIES = `Other C Control Cc Format Cf Unassigned Cn PrivateUse Co Surrogate Cs Letter L CasedLetter LC
@@ -97,10 +97,16 @@ export const unicodeWord = (): Ranges => named(WORD)
 export const unicodeDigit = (): Ranges => named(DIGIT)
 export const unicodeSpace = (): Ranges => named(SPACE)
 
-/** Returns whether a plane is uniform, except for its last two code points: unassigned and private ones. */
+/**
+ * Returns whether a plane is uniform, except for its last two code points. Such planes have only unassigned or private
+ * code points.
+ */
 const isUniform = (plane: number): boolean => (plane > 3 && plane !== 14) || plane > 14
 
-/** More than all code units of the samples: four planes that are not uniform outside of the first, of pairs. */
+/**
+ * More than all code units of the samples. Four planes outside of the first are not uniform, and their code points are
+ * pairs.
+ */
 const UNITS = 0x10000 * 10
 
 let sampled: string | undefined
@@ -130,7 +136,7 @@ function named(body: string): Ranges {
   const known = cache.get(body)
   if (known !== undefined) return known
   const found: number[] = []
-  // One pass over a text: testing each of a million code points takes a tenth of a second for each name.
+  // One pass over a text, because testing each of a million code points takes a tenth of a second for each name.
   for (const [run] of samples().matchAll(new RegExp(`[${body}]+`, 'gu'))) {
     const last = run.slice(/[\udc00-\udfff]$/.test(run) ? -2 : -1).codePointAt(0) as number
     const end = (last & 0xffff) === 0 && isUniform(last >> 16) ? last + 0xfffd : last
@@ -144,11 +150,14 @@ let folds: Map<number, readonly number[]> | undefined
 /** All code points that a case mapping changes. */
 const CASED = '\\p{Changes_When_Casemapped}'
 
-/** Returns for each code point with another case: all that are equal if case is ignored (simple folding). */
+/**
+ * Returns all code points that are equal if case is ignored (simple folding), for each code point with another case.
+ */
 function foldTable(): Map<number, readonly number[]> {
   if (folds !== undefined) return folds
   const table = new Map<number, number[]>()
-  // Case mappings contain more than folding does (for example the dotless i): pairs that `i` does not equate are omitted.
+  // Case mappings contain more than folding does, for example the dotless i. Pairs that `i` does not equate are
+  // omitted.
   for (const { 0: pair, 1: char = '' } of casePairs().matchAll(/^(.)\1$/gimsu)) {
     const point = char.codePointAt(0) as number
     const to = pair.codePointAt(char.length) as number
@@ -177,8 +186,8 @@ function casePairs(): string {
 const isSingle = (text: string): boolean => text.length === ((text.codePointAt(0) as number) > 0xffff ? 2 : 1)
 
 /**
- * Builds the tables that the patterns in a text need. Yields before each, and ends at once if all are there. A pattern
- * that needs several tables would otherwise build them in one long turn of the event loop.
+ * Builds the tables that the patterns in a text need. Yields before each, and ends immediately if all tables exist. A
+ * pattern that needs several tables would otherwise build them in one long turn of the event loop.
  */
 export function* unicodeTables(text: string): Generator<undefined, void> {
   if (!/\(\?[a-zA-Z]*u/.test(text)) return
@@ -215,7 +224,7 @@ const ESCAPES: readonly (readonly [RegExp, string])[] = [
 
 /** Code points with another case, ascending. */
 let folding: readonly number[] | undefined
-/** Folded sets: those of names are used repeatedly, and the cache retains no others for long. */
+/** Folded sets. The sets of names are used repeatedly, and the cache retains no others for long. */
 const folded = new WeakMap<Ranges, Ranges>()
 
 /** Returns the set with every other case of its code points. */

@@ -15,9 +15,9 @@ const LONGER: readonly (readonly [points: Ranges, mark: number, bits: number])[]
   [[0x10000, 0x10ffff], 0xf0, 18],
 ]
 
-/** Results for recent sets: the same few are used repeatedly. */
+/** Results for recent sets. The same few sets are used repeatedly. */
 const latest = new Map<string, Hir>()
-/** The same by identity: the sets of names are shared, and have hundreds of ranges. */
+/** The same by identity, because the sets of names are shared and have hundreds of ranges. */
 const shared = new WeakMap<Ranges, Hir>()
 const MAX_LATEST = 64
 

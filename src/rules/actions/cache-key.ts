@@ -47,7 +47,9 @@ const CustomKey = Type.Object(
 export const CacheKey = Type.Object(
   {
     cache_by_device_type: Flag('One answer for each kind of device.'),
-    cache_deception_armor: Flag('The ending of the URL must fit the content type.'),
+    cache_deception_armor: Flag(
+      'Responses without an explicit lifetime are stored only if the content type fits the ending of the URL. Default: true.',
+    ),
     custom_key: Type.Optional(CustomKey),
     ignore_query_strings_order: Flag('Parameters in another order are the same URL.'),
   },

@@ -5,23 +5,29 @@ import type { CompressionParams } from '../decisions.js'
 import { repeats } from './shared.js'
 
 const LAST = new Set(['none', 'auto', 'default'])
+/** Without parameters the client's preference decides. */
+const BY_CLIENT = [{ name: 'default' }] as const
 
 export const compressResponse = action({
   name: 'compress_response',
   summary: 'Compresses the response with the first of `algorithms` that the client accepts.',
   phases: ['http_response_compression'],
+  optional: true,
 
   params: Type.Object(
     {
-      algorithms: Type.Array(
-        Type.Object({ name: Type.Enum(['none', 'auto', 'default', 'gzip', 'brotli', 'zstd']) }, strict),
-        { minItems: 1, maxItems: 6, description: 'In order of preference; none, auto and default only at the end.' },
+      algorithms: Type.Optional(
+        Type.Array(Type.Object({ name: Type.Enum(['none', 'auto', 'default', 'gzip', 'brotli', 'zstd']) }, strict), {
+          minItems: 1,
+          maxItems: 6,
+          description: 'In order of preference; none, auto and default only at the end. Default: default.',
+        }),
       ),
     },
     strict,
   ),
 
-  check: ({ algorithms }) => [
+  check: ({ algorithms = [] }) => [
     ...repeats('/algorithms', algorithms, ({ name }: { name: string }) => name, 'name'),
     ...algorithms
       .slice(0, -1)
@@ -30,7 +36,7 @@ export const compressResponse = action({
       ),
   ],
 
-  prepare({ algorithms }) {
+  prepare({ algorithms = BY_CLIENT }) {
     const names: CompressionParams = algorithms.map(({ name }) => name)
     return (run) => {
       const { exchange } = run

@@ -30,7 +30,7 @@ const Overrides = NotEmpty({
   rules: Type.Optional(Type.Array(RuleOverride, { minItems: 1, maxItems: 1000 })),
 })
 
-/** Reports overrides that contain only their target: they change nothing. */
+/** Reports overrides that contain only their target, because they change nothing. */
 const idle = (at: string, items: readonly object[]) =>
   items.flatMap((item, index) =>
     Object.keys(item).length > 1
@@ -38,7 +38,7 @@ const idle = (at: string, items: readonly object[]) =>
       : [{ pointer: `${at}/${index}`, message: 'must change something: action, enabled or sensitivity_level' }],
   )
 
-/** `eoff` switches rules off; nothing here measures how sensitive a rule is. */
+/** `eoff` switches rules off. Nothing here measures how sensitive a rule is. */
 const isInertLevel = (level: string | undefined): boolean => level === 'low' || level === 'medium'
 
 export const execute = action({

@@ -19,7 +19,7 @@ const HOP_BY_HOP = new Set([
 /** The edge sends the client's identity in these. */
 const VISITOR = new Set(['forwarded', 'true-client-ip', 'x-forwarded-for', 'x-forwarded-proto', 'x-real-ip'])
 
-/** Returns why a rule must not change a header in this way; undefined if it may. */
+/** Returns why a rule must not change a header in this way. Undefined if it may. */
 export function headerRefusal(name: string, operation: 'add' | 'set' | 'remove', phase: PhaseName): string | undefined {
   const lower = name.toLowerCase()
   if (!TOKEN.test(name)) return 'is not a valid header name'

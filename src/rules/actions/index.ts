@@ -1,3 +1,4 @@
+import { tableOf } from '../../core/extension/tables.js'
 import type { RulesetKind } from '../../core/model/ruleset.js'
 import type { Action } from '../action.js'
 import type { PhaseName } from '../phases.js'
@@ -9,6 +10,7 @@ import { execute } from './execute.js'
 import { forceConnectionClose } from './force-connection-close.js'
 import { log } from './log.js'
 import { logCustomField } from './log-custom-field.js'
+import { pluginAction } from './plugin.js'
 import { redirect } from './redirect.js'
 import { rewrite } from './rewrite.js'
 import { route } from './route.js'
@@ -21,7 +23,7 @@ import { setConfig } from './set-config.js'
 import { skip } from './skip.js'
 import { transformResponseHtml } from './transform-response-html.js'
 
-const ALL: readonly Action[] = [
+const OWN: readonly Action[] = [
   block,
   ...CHALLENGES,
   compressResponse,
@@ -42,6 +44,8 @@ const ALL: readonly Action[] = [
   skip,
   transformResponseHtml,
 ]
+
+const ALL = tableOf('action', { own: OWN, key: ({ name }) => name, complete: pluginAction })
 
 /** All actions that a rule can name. */
 export const ACTIONS: ReadonlyMap<string, Action> = new Map(ALL.map((action) => [action.name, action]))

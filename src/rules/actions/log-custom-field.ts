@@ -126,7 +126,7 @@ function loggedFields(params: Static<typeof Params>, { rawHeaders, clientHeaders
   return fields
 }
 
-// Without a prototype: the names come from the rule and the client.
+// Has no prototype, because the names come from the rule and the client.
 const record = <T>(): Record<string, T> => Object.create(null) as Record<string, T>
 
 /** Returns the first value of each cookie. */

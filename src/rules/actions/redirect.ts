@@ -3,7 +3,7 @@ import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 import { action } from '../action.js'
 import type { Effect, TerminalAction, ActionContext } from '../types.js'
-import { asLocation, textFrom } from '../engine/text-values.js'
+import { asLocation, textFrom } from './text-values.js'
 import { Expression, Flag, oneOfTwo } from './shared.js'
 
 const FromValue = Type.Object(

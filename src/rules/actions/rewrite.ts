@@ -5,7 +5,7 @@ import { action } from '../action.js'
 import type { PhaseName } from '../phases.js'
 import { type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
 import type { ActionContext, Effect, RulePlace } from '../types.js'
-import { asPath, asQuery, headerValue, textFrom, type TextOf } from '../engine/text-values.js'
+import { asPath, asQuery, headerValue, textFrom, type TextOf } from './text-values.js'
 import { headerRefusal } from './header-names.js'
 import { Expression, HeaderValue, oneOfTwo } from './shared.js'
 
@@ -185,7 +185,7 @@ function rewriteUri({ path, query }: Static<typeof Uri>, { value }: ActionContex
   }
 }
 
-/** One change of a header, prepared; without a text it removes the header. */
+/** One change of a header, prepared. Without a text, it removes the header. */
 interface Change {
   readonly name: string
   readonly adds: boolean

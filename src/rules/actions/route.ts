@@ -22,7 +22,7 @@ const Params = NotEmpty({
   ),
   origin: Type.Optional(
     NotEmpty({
-      host: Type.Optional(HostName('Where to connect to.')),
+      host: Type.Optional(HostName('Origin to connect to.')),
       port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
     }),
   ),

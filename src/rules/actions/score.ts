@@ -7,11 +7,16 @@ import { Whole } from './shared.js'
 export const score = action({
   name: 'score',
   summary: 'Adds to the total that later rules of the request may read, and continues.',
+  optional: true,
   phases: ['http_request_firewall_custom', 'http_request_firewall_managed', 'http_response_firewall_managed'],
   managedPhases: MANAGED_REQUEST_PHASES,
-  params: Type.Object({ increment: Whole(-(2 ** 31), 'What is added; may be negative.') }, strict),
+  params: Type.Object(
+    { increment: Type.Optional(Whole(-(2 ** 31), 'The number to add. May be negative. Default: 0.')) },
+    strict,
+  ),
+  inert: ({ increment }) => (increment === undefined ? [''] : []),
   prepare:
-    ({ increment }) =>
+    ({ increment = 0 }) =>
     (run) =>
       run.addScore(increment),
   examples: [{ phase: 'http_request_firewall_managed', params: { increment: -5 } }],

@@ -32,12 +32,12 @@ export const serveError = action({
           minLength: 1,
           maxLength: 200,
           description:
-            'Name of a stored page of the same account or zone (`custom_pages/assets`). Without one the proxy sends its own page for the status.',
+            'Name of a stored page of the same account or zone (`custom_pages/assets`). The rule does not act if no page has this name.',
         }),
       ),
       content_type: Type.Optional(Type.Enum(['application/json', 'text/html', 'text/plain', 'text/xml'])),
       status_code: Type.Optional(
-        Type.Integer({ minimum: 400, maximum: 999, description: 'Default: that of the origin.' }),
+        Type.Integer({ minimum: 400, maximum: 999, description: 'Default: the status of the origin.' }),
       ),
     },
     strict,
@@ -55,8 +55,8 @@ export const serveError = action({
       const scope = place.level === 'zone' ? zone(own.id) : account(accountId)
       const page = name === undefined ? undefined : parts.errorAsset(scope, name)
       const template = inline ?? (page && templateOf(page))
-      // No page is stored under this name.
-      if (!template) return { kind: 'page', status }
+      // No page is stored under this name, so the response stays unchanged.
+      if (!template) return false
       const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, response.headers)
       const sent = page ? contentTypeOf(type ?? page.type) : (type ?? 'text/html')
       const body = template.render(valuesOf(run, country))

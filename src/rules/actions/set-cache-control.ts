@@ -129,7 +129,7 @@ export const setCacheControl = action({
 
 interface DirectiveChange {
   readonly name: string
-  /** Undefined: the directive is removed. */
+  /** Undefined if the directive is removed. */
   readonly text: string | undefined
 }
 

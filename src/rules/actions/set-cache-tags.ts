@@ -4,7 +4,7 @@ import { action } from '../action.js'
 import { toBytes, type Value } from '../../expr/index.js'
 import { members } from '../../http/accept.js'
 import { headerValues, withHeader, withoutHeader } from '../../http/headers.js'
-import { headerValue } from '../engine/text-values.js'
+import { headerValue } from './text-values.js'
 import { Expression, LIST_STEPS, listLength, oneOfTwo, Texts } from './shared.js'
 
 /** The header field that sends the tags to caches. */

@@ -15,7 +15,7 @@ const ConfigChanges = NotEmpty({
   content_converter_content: Type.Optional(
     Type.Enum(['page', 'main'], {
       description:
-        'What of a page is converted to Markdown: all but headers, footers and navigation, or the main content.',
+        'Parts of a page that are converted to Markdown: all but headers, footers and navigation, or the main content.',
     }),
   ),
   disable_apps: OffOnly('Deprecated.'),
@@ -73,8 +73,9 @@ export const setConfig = action({
         ...settings,
         ...params,
         ...(autominify && { autominify: { ...settings.autominify, ...autominify } }),
-        // The plan may have changed since the rule was stored.
-        content_converter: zone.plan !== 'free' && (content_converter ?? settings.content_converter),
+        // The plan may have changed since the rule was stored. Custom hostnames need no plan.
+        content_converter:
+          (zone.plan !== 'free' || exchange.custom !== undefined) && (content_converter ?? settings.content_converter),
       }
     })
     return undefined

@@ -7,7 +7,7 @@ import { headerValues, type RawHeaders } from '../../http/headers.js'
 export const HexId = (description: string) =>
   Type.String({ pattern: '^[0-9a-f]{32}$', description, 'x-message': 'must be 32 digits of 0-9 and a-f' })
 
-/** An expression of the rules language; its length and meaning are checked when its phase is known. */
+/** An expression of the rules language. Its length and meaning are checked when its phase is known. */
 export const Expression = (description: string) => Type.String({ minLength: 1, description })
 
 /** A whole number within 32 bits. */
@@ -24,7 +24,7 @@ export const NotEmpty = <P extends TProperties>(members: P) =>
 export const Texts = (description: string, maxItems = 1000) =>
   Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems, description })
 
-/** A value for a header field: no control characters (RFC 9110, 5.5). */
+/** A value for a header field, without control characters (RFC 9110, 5.5). */
 export const HeaderValue = (description: string) =>
   Type.String({
     minLength: 1,
@@ -44,7 +44,8 @@ export const listLength = (headers: RawHeaders = [], name: string): number =>
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * Reports unless exactly one of two members is present: a missing one at the first name, a surplus one at the second.
+ * Reports unless exactly one of two members is present. A missing member is reported at the first name, a surplus
+ * member at the second.
  */
 export function oneOfTwo(at: string, members: Members, first: string, second: string): Issue[] {
   const [hasFirst, hasSecond] = [members[first] !== undefined, members[second] !== undefined]
@@ -54,7 +55,7 @@ export function oneOfTwo(at: string, members: Members, first: string, second: st
     : [{ pointer: `${at}/${first}`, message: `is required, or ${second} instead` }]
 }
 
-/** Reports `others` that are present beside `name`. */
+/** Reports `others` that are present together with `name`. */
 export function excludes(members: Members, name: string, others: readonly string[]): Issue[] {
   if (members[name] === undefined) return []
   const met = others.filter((other) => members[other] !== undefined)

@@ -8,7 +8,7 @@ import { excludes, HexId, NotEmpty, repeats } from './shared.js'
 const HEX_ID = /^[0-9a-f]{32}$/
 const PRODUCTS = ['bic', 'hot', 'rateLimit', 'securityLevel', 'uaBlock', 'waf', 'zoneLockdown']
 
-/** Products implemented here: by phases, and by the security level. */
+/** Products implemented here, by phases, and by the security level. */
 const EFFECTIVE_PRODUCTS = new Set(['rateLimit', 'securityLevel', 'waf'])
 
 const Ids = (what: string) => Type.Array(HexId(what), { minItems: 1, maxItems: 1000 })

@@ -1,9 +1,10 @@
 import { NO_LISTS } from '../../expr/index.js'
+import { conditionsInForce } from '../limits/in-force.js'
 import type { RuleDeps } from '../types.js'
 
 /**
- * Rules without other parts: no lists, no stored pages, and a denial instead of a challenge. A rule with a condition beside its
- * expression is not loaded, because it would act on more requests than it should.
+ * Rules without other parts. There are no lists and no stored pages, and a denial replaces a challenge. A rule with a
+ * condition in addition to its expression is not loaded, because it would act on more requests than it should.
  */
 export const defaultRuleDeps: RuleDeps = {
   lists: () => NO_LISTS,
@@ -15,8 +16,9 @@ export const defaultRuleDeps: RuleDeps = {
     reason: 'challenge_required',
     headers: { 'cf-mitigated': 'challenge' },
   }),
-  condition({ ratelimit, exposed_credential_check }) {
-    if (ratelimit || exposed_credential_check) throw new TypeError('conditions of this kind are not in force')
+  condition(rule, { place }) {
+    if (Object.keys(conditionsInForce(rule, place.phase)).length > 0)
+      throw new TypeError('conditions of this kind are not in force')
     return undefined
   },
 }

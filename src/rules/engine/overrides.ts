@@ -20,7 +20,7 @@ export interface Overridden extends Changes {
 
 /**
  * Returns the effect of overrides on each rule of a ruleset, per setting. Overrides of the rule take precedence over
- * those of its categories (the last listed one wins), and those over overrides of the whole ruleset.
+ * overrides of its categories (the last listed one wins). Both take precedence over overrides of the whole ruleset.
  */
 export function overridden(rule: Rule, byRule: ReadonlyMap<string, Overridden>, overrides: Overrides): Overridden {
   const { categories = [], rules: _rules, ...all } = overrides

@@ -1,4 +1,4 @@
-import { letHeapGrow } from '../../core/heap-size.js'
+import { letHeapGrow } from '../../core/memory/heap-size.js'
 import type { Rule, Ruleset } from '../../core/model/ruleset.js'
 import { RuleIndex, unicodeTables } from '../../expr/index.js'
 import type { PreparedRule, PreparedRuleset } from '../types.js'
@@ -14,7 +14,7 @@ const MANY_RULES = 200
 
 /**
  * Compiles a ruleset. Rules that `previous` contains are reused. A rule that cannot be compiled never matches, which is
- * logged and counted: data of an older version must not prevent the others from running.
+ * logged and counted. Data of an older version must not prevent other rules from running.
  */
 export function prepareRuleset(ruleset: Ruleset, options: PrepareOptions): PreparedRuleset {
   const steps = preparation(ruleset, options)
@@ -25,8 +25,8 @@ export function prepareRuleset(ruleset: Ruleset, options: PrepareOptions): Prepa
 }
 
 /**
- * {@link prepareRuleset} in steps of one rule that has to be compiled, or of one table that it needs first; between
- * them other work can be done.
+ * {@link prepareRuleset} in steps of one rule that has to be compiled, or of one table that it needs first. Other work
+ * can be done between the steps.
  */
 export function* preparation(ruleset: Ruleset, options: PrepareOptions): Generator<undefined, PreparedRuleset> {
   const { id, name, description, version, kind, rules } = ruleset
@@ -65,8 +65,8 @@ export function* preparation(ruleset: Ruleset, options: PrepareOptions): Generat
 }
 
 /**
- * Returns the number of steps of {@link preparation}: rules that are not in the previous version, and tables. Counts to
- * `max` and not much further.
+ * Returns the number of steps of {@link preparation}, which are rules that are not in the previous version, and tables.
+ * Counts to `max` and not much further.
  */
 export function stepsToPrepare({ rules }: Ruleset, previous: PreparedRuleset | undefined, max: number): number {
   const known = rulesById(previous)
@@ -91,8 +91,8 @@ const isReady = (prepared: PreparedRule | undefined, rule: Rule): prepared is Pr
   prepared?.loaded === true && isSame(prepared.rule, rule)
 
 /**
- * Returns whether a rule has not changed. It is not identical after a read from the store, and a comparison of all
- * members would take longer than everything else; each change sets the time and increases the version.
+ * Returns whether a rule has not changed. It is not identical after a read from the store. A comparison of all members
+ * would take longer than everything else. Each change sets the time and increases the version.
  */
 const isSame = (old: Rule, rule: Rule): boolean =>
   old === rule ||

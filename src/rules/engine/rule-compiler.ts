@@ -4,12 +4,13 @@ import type { Rule, Ruleset } from '../../core/model/ruleset.js'
 import { compileValue, indexedRule, parse, type Filter, type IndexedRule, SCHEME, type Uses } from '../../expr/index.js'
 import { ACTIONS } from '../actions/index.js'
 import { hasScore, needsBody } from '../fields/index.js'
+import { conditionsInForce } from '../limits/in-force.js'
 import { parsedFilter, parsedValue } from '../parsed.js'
 import { phaseNamed, type Level, type Phase } from '../phases.js'
 import type { ActionContext, Condition, Effect, PreparedRule, RuleDeps } from '../types.js'
-import type { MatchCounters } from './match-counters.js'
+import type { MatchCounters } from '../match-counters.js'
 
-/** What the rules of a ruleset are compiled with. */
+/** Dependencies of the compilation of a ruleset's rules. */
 export interface CompileOptions {
   readonly level: Level
   readonly accountId: string
@@ -37,7 +38,7 @@ const BROKEN: Compiled = { effect: () => false, indexed: indexedRule(parse('fals
 export class RuleCompiler {
   readonly phase: Phase
   readonly lists: ReturnType<RuleDeps['lists']>
-  // Not the ruleset: it would retain rules whose compiled form an earlier version has.
+  // Not the ruleset, because it would retain rules whose compiled form an earlier version has.
   readonly #id: string
   readonly #version: string
   readonly #kind: Ruleset['kind']
@@ -57,7 +58,7 @@ export class RuleCompiler {
     this.#options = options
   }
 
-  /** Compiles a rule. One that cannot be compiled never matches; the failure is logged and counted. */
+  /** Compiles a rule. One that cannot be compiled never matches. The failure is logged and counted. */
   compile(rule: Rule): PreparedRule {
     const { counters, log } = this.#options
     const counter = counters.of({ phase: this.phase.name, ruleset: this.#id, rule: rule.id, action: rule.action })
@@ -81,14 +82,14 @@ export class RuleCompiler {
     }
   }
 
-  /** Returns what the action `name` does for a rule. Throws if its parameters are not valid. */
+  /** Returns the effect of the action `name` for a rule. Throws if its parameters are not valid. */
   effect(name: string, rule: Rule, params = NOTHING): Effect {
     const action = ACTIONS.get(name)
     if (!action) throw new TypeError(`unknown action ${name}`)
     return action.prepare(params, this.#contextOf(rule))
   }
 
-  // No spread before other members: each such object has its own hidden class.
+  // No spread before other members, because each such object has its own hidden class.
   #prepared(rule: Rule, counter: PreparedRule['counter'], compiled: Compiled): PreparedRule {
     const loaded = compiled !== BROKEN
     return {
@@ -121,11 +122,13 @@ export class RuleCompiler {
         this.#note(expression.uses)
         return compileValue(expression, this.lists)
       },
-      isScored: () => rule.ratelimit?.score_per_period !== undefined || hasScore(parsedFilter(rule.expression).uses),
+      isScored: () =>
+        conditionsInForce(rule, this.phase).ratelimit?.score_per_period !== undefined ||
+        hasScore(parsedFilter(rule.expression).uses),
     }
   }
 
-  /** Notes what an expression of the current rule reads. */
+  /** Records the fields and functions that an expression of the current rule uses. */
   #note(uses: Uses): void {
     this.#readsBody ||= needsBody(uses)
     this.#readsScore ||= SCORE !== undefined && uses.fields.has(SCORE)

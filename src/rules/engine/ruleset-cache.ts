@@ -1,14 +1,14 @@
 import { messageOf } from '../../core/errors.js'
-import { EventLoopYield } from '../../core/event-loop-yield.js'
+import { EventLoopYield } from '../../core/schedule/event-loop-yield.js'
 import type { Log } from '../../core/log.js'
-import type { Metrics } from '../../core/metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
 import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../core/model/ruleset.js'
 import { account, zone, type Scope } from '../../core/scope.js'
 import type { Change, StoreReader } from '../../core/store.js'
 import { forgetExpressions } from '../parsed.js'
 import type { Level } from '../phases.js'
 import { preparation, prepareRuleset, stepsToPrepare, type PrepareOptions } from './prepared.js'
-import { MatchCounters } from './match-counters.js'
+import { MatchCounters } from '../match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../types.js'
 import { ZoneRules } from './zone-rules.js'
 
@@ -25,10 +25,13 @@ export interface RulesetCacheOptions {
   readonly log: Log
 }
 
-/** Changes of fewer steps are compiled immediately; others with pauses, while the previous rules stay in force. */
+/**
+ * Changes of fewer steps are compiled immediately. Larger changes are compiled with pauses, while the previous rules
+ * stay in force.
+ */
 const MAX_IMMEDIATE_STEPS = 16
 
-/** The stored rulesets, compiled: each version of a ruleset once, for any number of zones. */
+/** The stored rulesets, compiled. Each version of a ruleset is compiled once for any number of zones. */
 export class RulesetCache {
   readonly #store: StoreReader
   readonly #parts: RuleDeps
@@ -39,7 +42,7 @@ export class RulesetCache {
   readonly #prepared = new Map<string, PreparedRuleset>()
   /** By zone id. */
   readonly #zones = new Map<string, ZoneRules | undefined>()
-  /** The account of each zone that was asked for. */
+  /** The account of each requested zone. */
   readonly #accounts = new Map<string, string>()
   /** Changed rulesets and entry points that are not in force yet. */
   #outdated: Pick<Change, 'kind' | 'scope' | 'id'>[] = []
@@ -52,12 +55,12 @@ export class RulesetCache {
     this.#counters = new MatchCounters(metrics)
   }
 
-  /** Resolves when all changes are in force; undefined if they are. */
+  /** Resolves when all changes are in force. Undefined if they are in force already. */
   get applied(): Promise<void> | undefined {
     return this.#applying
   }
 
-  /** Returns the current rules of a zone; undefined if there are none. */
+  /** Returns the current rules of a zone, or undefined if there are none. */
   rulesOf(site: Site): ZoneRules | undefined {
     const known = this.#zones.get(site.id)
     if (known || this.#zones.has(site.id)) return known
@@ -68,8 +71,8 @@ export class RulesetCache {
   }
 
   /**
-   * Processes changes of the store. Calls `refresh` if the rules of any zone may have changed: at once, or after many
-   * rules are compiled. It gets the scopes of these rules: zones or whole accounts.
+   * Processes changes of the store. Calls `refresh` if the rules of any zone may have changed, either immediately or
+   * after many rules are compiled. `refresh` gets the scopes of these rules, which are zones or whole accounts.
    */
   changed(changes: readonly Change[], refresh: (scopes: readonly Scope[]) => void): void {
     const relevant = changes.filter(({ kind }) => kind === RULESETS.name || kind === ENTRY_POINTS.name)
@@ -97,7 +100,7 @@ export class RulesetCache {
     }
   }
 
-  /** Compiles the changed rulesets, and those that change during that time. */
+  /** Compiles the changed rulesets, and the rulesets that change during the compilation. */
   async #build(): Promise<void> {
     for (let next = this.#unprepared()[0]; next !== undefined; next = this.#unprepared()[0]) {
       const { ruleset, level, accountId } = next

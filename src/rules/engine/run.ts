@@ -3,9 +3,9 @@ import type { Rule } from '../../core/model/ruleset.js'
 import { BUDGET_EXCEEDED, type Context } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
-import type { Exceeded } from '../limits/limiter.js'
+import type { Exceeded } from '../limit.js'
 import { AFTER_SETTINGS, type Level, type PhaseName } from '../phases.js'
-import { SkipSet, type SkipParams } from './skip-set.js'
+import { SkipSet, type SkipParams } from '../skip-set.js'
 import type {
   ChallengeKind,
   ExchangeObserver,
@@ -24,11 +24,13 @@ export interface TraceObserver {
   /** Rules with a challenge act as for a client that has passed it. */
   readonly skipsChallenges: boolean
   phase(name: PhaseName): void
-  /** The rules of a ruleset are about to be evaluated; `left` is called after them. */
+  /** Called before the rules of a ruleset are evaluated. `left` is called after them. */
   entered(execution: Execution): void
-  /** A rule of the ruleset entered last is about to act. `acted` follows. */
+  /** Called before a rule of the ruleset entered last acts. `acted` follows. */
   acting(at: number): void
-  /** `matched` is false if the rule does not match after all; `last`: no later rule of the ruleset is evaluated. */
+  /**
+   * `matched` is false if the rule does not match after all. With `last`, no later rule of the ruleset is evaluated.
+   */
   acted(matched: boolean, last: boolean): void
   left(): void
 }
@@ -51,7 +53,7 @@ const MAX_EXECUTED = 1000
 
 /** Cost of evaluating a rule, in addition to its expression, which costs 1 per 8 characters. */
 const RULE_WORK = 16
-/** Work of rules for one request, about 30 ms; ten times that of 10,000 ordinary rules. */
+/** Maximum work of rules for one request, about 30 ms. This is ten times the work of 10,000 ordinary rules. */
 const MAX_WORK = 4_000_000
 /** Minimum time between two log lines of a rule that is beyond the budget. */
 const OVER_BUDGET_LOG_MS = 60_000
@@ -90,7 +92,7 @@ export class Run implements RuleRun {
   #scored = 0
   /** Work of the rules that were evaluated, see {@link MAX_WORK}. */
   #work = 0
-  /** The limit that the request exceeds at the current rule; set by the rule's condition. */
+  /** The limit that the request exceeds at the current rule. Set by the rule's condition. */
   exceeded: Exceeded | undefined
 
   constructor(rules: RunRules, exchange: RuleExchange, context: Context, observer?: TraceObserver) {
@@ -114,7 +116,7 @@ export class Run implements RuleRun {
     return undefined
   }
 
-  /** Runs the rules whose limit the request exceeds if it is sent to the origin, until one of them ends it. */
+  /** Runs the rules whose limit the request exceeds if it is sent to the origin, until a rule ends the request. */
   beforeOriginIsAsked(): TerminalAction | undefined {
     const gates = this.#gates
     this.#gates = []
@@ -157,7 +159,7 @@ export class Run implements RuleRun {
       try {
         follower.responded(this.context, origin)
       } catch (error) {
-        // A count whose expression is beyond the budget is skipped; its rule has been reported if it was evaluated.
+        // A count whose expression is beyond the budget is skipped. Its rule has been reported if it was evaluated.
         if (error !== BUDGET_EXCEEDED) throw error
       }
     }
@@ -172,15 +174,15 @@ export class Run implements RuleRun {
     return this.exchange.mayBeCached
   }
 
-  /** For conditions: registers a check of the current rule. */
+  /** Registers a check for a condition of the current rule. */
   beforeOrigin(check: () => Exceeded | undefined): void {
     if (this.#asked) this.#gates.push({ check, phase: this.#phase, ...this.#asked })
   }
 
-  /** For effects: registers a change that is made at the end of the phase, in the order of the rules. */
+  /** Registers a change for an effect. The change is made at the end of the phase, in the order of the rules. */
   change(make: () => void, fields = 0): void {
     if (fields > 0) {
-      // Each change passes over all fields, and over those that the changes before it have added.
+      // Each change passes over all fields, and over the fields that earlier changes have added.
       this.#changedFields += fields
       const { headers, response } = this.exchange
       this.context.spend(fields * ((response?.headers ?? headers).length + 2 * this.#changedFields))
@@ -188,14 +190,14 @@ export class Run implements RuleRun {
     this.#changes.push(make)
   }
 
-  /** For effects: adds to the total of scores. Later rules of the same phase read it. */
+  /** Adds to the total of scores for an effect. Later rules of the same phase read the total. */
   addScore(increment: number): undefined {
     this.exchange.score = (this.exchange.score ?? 0) + increment
     this.context.forget(SCORE_SLOTS)
     this.#scored++
   }
 
-  /** For effects: skips what a skip rule names. */
+  /** Skips, for an effect, the parts that a skip rule names. */
   skip(params: SkipParams): void {
     if (params.ruleset) this.#leaving = 'ruleset'
     if (params.phase) this.#leaving = 'phase'
@@ -203,12 +205,14 @@ export class Run implements RuleRun {
     this.#skips.add(this.#level, params)
   }
 
-  /** For effects: ends the phase; no further rule of it runs. */
+  /** Ends the phase for an effect. No further rule of the phase runs. */
   leavePhase(): void {
     this.#leaving = 'phase'
   }
 
-  /** For effects: runs the ruleset that an execute rule names, found by its parameters. Throws if too many were run. */
+  /**
+   * Runs, for an effect, the ruleset that an execute rule names, found by its parameters. Throws if too many were run.
+   */
   execute(params: object): TerminalAction | undefined {
     const execution = this.#rules.linked(params)
     if (!execution) return undefined
@@ -302,7 +306,7 @@ export class Run implements RuleRun {
     return result
   }
 
-  /** Returns the rules that may match; all of them if the budget is too small for the index. */
+  /** Returns the rules that may match, or all rules if the budget is too small for the index. */
   #candidates({ index }: PreparedRuleset): readonly number[] {
     try {
       return index.candidates(this.context)
@@ -318,7 +322,7 @@ export class Run implements RuleRun {
     if (this.#work > MAX_WORK) throw BUDGET_EXCEEDED
   }
 
-  /** Rules with a condition never match here: evaluating the condition would count the request. */
+  /** Rules with a condition never match here, because evaluating the condition would count the request. */
   #tryOut(
     observer: TraceObserver,
     ruleset: PreparedRuleset,
@@ -335,7 +339,7 @@ export class Run implements RuleRun {
       observer.acting(at)
       result = prepared.effect(this)
     } catch {
-      // As for any other request: a rule that fails does not match.
+      // As for any other request, a rule that fails does not match.
     }
     const ending = result === false ? undefined : result
     if (entered) observer.acted(result !== false, ending !== undefined || this.#leaving !== undefined)
@@ -350,7 +354,7 @@ export class Run implements RuleRun {
   }
 
   #failed(ruleset: PreparedRuleset, { rule, counter }: PreparedRule, error: unknown): void {
-    // Other failures are logged once per rule: thousands of requests may cause the same one.
+    // Other failures are logged once per rule, because thousands of requests may cause the same one.
     const repeated = counter.failures++ > 0
     const { log } = this.#rules
     const entry = { ruleset: ruleset.id, rule: rule.id, reason: messageOf(error) }

@@ -12,7 +12,7 @@ export interface ExecuteParams {
   readonly overrides?: Overrides
 }
 
-/** Actions that an override does not replace: they do not judge a request. */
+/** Actions that an override does not replace, because they do not judge a request. */
 const KEPT_ACTIONS = new Set(['execute', 'skip'])
 
 /** Source of the rules of a zone. */
@@ -23,7 +23,7 @@ export interface RuleSources {
   target(level: 'account' | 'zone', id: string): PreparedRuleset | undefined
 }
 
-/** All rules for requests to a zone, connected with each other; immutable. */
+/** All rules for requests to a zone, connected with each other. Immutable. */
 export class ZoneRules implements RunRules {
   readonly request: readonly PhaseRules[]
   readonly response: readonly PhaseRules[]
@@ -49,7 +49,7 @@ export class ZoneRules implements RunRules {
     this.compresses = this.response.some(({ phase }) => phase === 'http_response_compression')
   }
 
-  /** Returns the rules of a zone; undefined if there are none. */
+  /** Returns the rules of a zone, or undefined if there are none. */
   static of(sources: RuleSources, log: Log): ZoneRules | undefined {
     const entries = PHASES.filter(({ layer }) => layer !== 'network').flatMap(({ name }) =>
       (['account', 'zone'] as const).flatMap((level) => sources.entry(level, name) ?? []),
@@ -63,7 +63,9 @@ export class ZoneRules implements RunRules {
     return new Run(this, exchange, context, observer)
   }
 
-  /** Returns the ruleset that an execute rule runs, found by its parameters; undefined if it does not exist. */
+  /**
+   * Returns the ruleset that an execute rule runs, found by its parameters. Undefined if the ruleset does not exist.
+   */
   linked(params: object): Execution | undefined {
     return this.#links.get(params)
   }
@@ -104,7 +106,7 @@ export class ZoneRules implements RunRules {
       const { action, enabled, sensitivity_level, score_threshold } = overridden(prepared.rule, byRule, overrides)
       const changed = {
         ...prepared,
-        // Essentially off: for managed rules with sensitivity levels; ours match or do not match.
+        // `eoff` (essentially off) is for managed rules with sensitivity levels. Rules here match or do not match.
         enabled: sensitivity_level !== 'eoff' && prepared.loaded && (enabled ?? prepared.enabled),
         leastScore: score_threshold,
       }

@@ -1,14 +1,14 @@
-import type { Bytes, Getter } from '../../expr/index.js'
+import type { Budget, Bytes, Getter } from '../../expr/index.js'
 import { mimeOf } from './mime.js'
 import type { Part } from './multipart.js'
 import type { FieldSource } from './source.js'
 
 const parts =
   (read: (part: Part) => Bytes | readonly Bytes[]): Getter<FieldSource> =>
-  ({ multipart }) =>
-    multipart?.map(read)
+  (source, budget) =>
+    source.multipart(budget)?.map(read)
 
-/** Fields of the body; missing if it was not read, and empty if it is of another type. */
+/** Fields of the body. Missing if the body was not read, and empty if it is of another type. */
 export const BODY_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'http.request.body.truncated': ({ exchange }) => exchange.body?.truncated,
   'http.request.body.mime': ({ body }) => body && mimeOf(body.bytes),
@@ -21,7 +21,8 @@ export const BODY_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'http.request.body.multipart.filenames': parts(({ filenames }) => filenames),
 }
 
-function byName({ multipart }: FieldSource): ReadonlyMap<Bytes, readonly Bytes[]> | undefined {
+function byName(source: FieldSource, budget: Budget): ReadonlyMap<Bytes, readonly Bytes[]> | undefined {
+  const multipart = source.multipart(budget)
   if (multipart === undefined) return undefined
   const map = new Map<Bytes, Bytes[]>()
   for (const { names, value } of multipart) {

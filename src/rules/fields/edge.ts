@@ -24,7 +24,7 @@ const CERTIFICATE: readonly (keyof CertificateTexts)[] = [
   'chain_rfc9440',
 ]
 
-/** `cf.tls_client_auth.cert_...`: empty and false without a client certificate. */
+/** `cf.tls_client_auth.cert_...` fields. Empty and false without a client certificate. */
 const CERTIFICATE_TEXTS: Record<string, Getter<FieldSource>> = Object.fromEntries(
   CERTIFICATE.map((member) => [
     `cf.tls_client_auth.cert_${member}`,

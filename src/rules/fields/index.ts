@@ -1,8 +1,9 @@
 /*
- * All fields of the rules language that the proxy knows: one table, from which contexts for single requests are
- * created. Values are read on first use and cached until `forget`: so they do not change within a phase.
+ * All fields of the rules language that the proxy supports, in one table. Contexts for single requests are created from
+ * this table. Values are read on first use and cached until `forget`, so that they do not change within a phase.
  */
 import {
+  ADDED_FIELDS,
   FIELDS,
   Getters,
   REQUEST_GETTERS,
@@ -37,10 +38,10 @@ const NONE = () => undefined
 /** Returns the value from a trusted proxy, which takes precedence over our own. */
 function trustedFields(name: string): Getter<FieldSource> {
   const own = OWN[name] ?? NONE
-  return (source) => source.exchange.trustedFields?.get(name) ?? own(source)
+  return (source, budget) => source.exchange.trustedFields?.get(name) ?? own(source, budget)
 }
 
-/** Returns the total of score rules, added to the value from a trusted proxy; missing if there is neither. */
+/** Returns the total of score rules, added to the value from a trusted proxy. Missing if there is neither. */
 function score({ exchange }: FieldSource): Value | undefined {
   const sent = exchange.trustedFields?.get('cf.waf.score')
   return exchange.score === undefined ? sent : exchange.score + Number(sent ?? 0)
@@ -51,6 +52,7 @@ export const FIELD_GETTERS: Getters<FieldSource> = new Getters(SCHEME, {
   ...OWN,
   ...Object.fromEntries(VOUCHABLE.map((name) => [name, trustedFields(name)])),
   'cf.waf.score': score,
+  ...Object.fromEntries(ADDED_FIELDS.map(({ name, read }) => [name, ({ exchange }: FieldSource) => read(exchange)])),
 })
 
 /** The names of the fields that this proxy determines itself. */
@@ -69,12 +71,12 @@ function slotsOf(which: (field: FieldInfo) => boolean): readonly number[] {
 /** Slots that rules rewriting a request change, cleared after a phase with such changes. */
 export const REWRITTEN_SLOTS = slotsOf(({ mutable }) => mutable === true)
 
-/** Slots that a response, or a change of it, sets. */
+/** Slots that a response, or a change of the response, sets. */
 export const ANSWER_SLOTS = slotsOf(
   ({ name }) => /^(?:raw\.)?http\.response\./.test(name) || /^cf\.(?:response|timings)\./.test(name),
 )
 
-/** Slots that a score rule changes: the only value that rules of the same phase see change. */
+/** Slots that a score rule changes. This is the only value that rules of the same phase see change. */
 export const SCORE_SLOTS = slotsOf(({ name }) => name === 'cf.waf.score')
 
 const BODY_FIELDS: ReadonlySet<string> = new Set(

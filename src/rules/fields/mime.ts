@@ -1,6 +1,6 @@
 /*
- * The MIME type of some bytes, from their beginning: the signatures of the MIME Sniffing standard, and of JSON and
- * documents. Bytes without a signature are text if they include none of the bytes that text never has.
+ * The MIME type of some bytes, from their beginning. Uses the signatures of the MIME Sniffing standard, and of JSON and
+ * documents. Bytes without a signature are text if they include no byte that text never has.
  */
 
 /** First bytes of a type, starting at `at`. `.` matches any byte. */
@@ -53,7 +53,7 @@ const SIGNATURES: readonly Signature[] = [
   ['application/vnd.ms-office', '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'],
 ]
 
-/** By their first byte; signatures that begin elsewhere are under the empty string. */
+/** By their first byte. Signatures that begin elsewhere are under the empty string. */
 const BY_FIRST = new Map<string, Signature[]>()
 for (const signature of SIGNATURES) {
   const [, bytes, at = 0] = signature

@@ -1,8 +1,9 @@
 /*
  * Multipart bodies (RFC 2046, 5.1 and RFC 7578), as byte strings. One pass from line to line, so the time is linear for
- * any body. Deviations that origins accept are accepted too, because a rule cannot judge a part that it does not see:
- * lines that end with a line feed alone, white space after a boundary, a missing last boundary.
+ * any body. Deviations that origins accept are accepted too, because a rule cannot judge a part that it does not see.
+ * Examples are lines that end with a line feed alone, white space after a boundary, and a missing last boundary.
  */
+import type { Budget } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 
 /** A part of a multipart body. */
@@ -24,7 +25,7 @@ const MAX_HEAD = 16_384
 
 const MULTIPART = /^[ \t]*multipart\//i
 
-/** Returns the boundary that Content-Type names; undefined if the body is not multipart. */
+/** Returns the boundary that Content-Type names. Undefined if the body is not multipart. */
 export function boundaryOf(headers: RawHeaders): string | undefined {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
@@ -36,8 +37,16 @@ export function boundaryOf(headers: RawHeaders): string | undefined {
   return undefined
 }
 
-/** Returns the parts of a body, up to its last boundary, its end, or {@link MAX_PARTS}. */
-export function partsOf(body: string, boundary: string): readonly Part[] {
+/** Cost of a byte in the header fields of a part, and of the part, in steps of the budget. */
+const HEAD_STEPS = 6
+const PART_STEPS = 200
+
+/**
+ * Returns the parts of a body, up to its last boundary, its end, or {@link MAX_PARTS}. Charges the budget for each part
+ * and for the pass over the body.
+ */
+export function partsOf(body: string, boundary: string, budget: Budget): readonly Part[] {
+  budget.spend(body.length >> 1)
   const delimiter = `--${boundary}`
   const parts: Part[] = []
   let from = -1
@@ -46,7 +55,7 @@ export function partsOf(body: string, boundary: string): readonly Part[] {
     if (body.startsWith(delimiter, line)) {
       const rest = afterBoundary(body, line + delimiter.length)
       if (rest !== undefined) {
-        if (from >= 0) parts.push(part(body, from, endBefore(body, from, line)))
+        if (from >= 0) parts.push(part(body, from, endBefore(body, from, line), budget))
         if (rest < 0) return parts
         from = rest
         line = rest
@@ -58,12 +67,13 @@ export function partsOf(body: string, boundary: string): readonly Part[] {
     line = next < 0 ? body.length : next + 1
   }
   // The last boundary is missing, or lies beyond the buffered part of the body.
-  if (from >= 0 && parts.length < MAX_PARTS) parts.push(part(body, from, body.length))
+  if (from >= 0 && parts.length < MAX_PARTS) parts.push(part(body, from, body.length, budget))
   return parts
 }
 
 /**
- * Returns where the part after a boundary begins; negative after the last one; undefined if the line is not a boundary.
+ * Returns where the part after a boundary begins. Negative after the last part. Undefined if the line is not a
+ * boundary.
  */
 function afterBoundary(body: string, at: number): number | undefined {
   const last = body.startsWith('--', at)
@@ -74,14 +84,15 @@ function afterBoundary(body: string, at: number): number | undefined {
   return last ? -1 : Math.min(at + 1, body.length)
 }
 
-/** Returns the end of a part: the line break before a boundary belongs to the boundary. */
+/** Returns the end of a part. The line break before a boundary belongs to the boundary. */
 function endBefore(body: string, from: number, boundary: number): number {
   const end = body[boundary - 2] === '\r' ? boundary - 2 : boundary - 1
   return Math.max(from, end)
 }
 
-function part(body: string, from: number, to: number): Part {
+function part(body: string, from: number, to: number, budget: Budget): Part {
   const { fields, end } = headOf(body, from, to)
+  budget.spend(PART_STEPS + Math.min(end - from, MAX_HEAD) * HEAD_STEPS)
   const all = (wanted: string) => fields.filter(({ name }) => name === wanted).map(({ value }) => value)
   const dispositions = all('content-disposition')
   return {
@@ -107,7 +118,7 @@ function headOf(body: string, from: number, to: number) {
     const line = withoutBreak(body.slice(at, next))
     at = next
     if (line === '') break
-    if (at - from > MAX_HEAD) continue
+    if (at - from > MAX_HEAD) return { fields, end: afterHead(body, at, to) }
     const last = fields.at(-1)
     const colon = line.indexOf(':')
     if ((line[0] === ' ' || line[0] === '\t') && last !== undefined) last.value += ` ${trimmed(line)}`
@@ -116,6 +127,19 @@ function headOf(body: string, from: number, to: number) {
     }
   }
   return { fields, end: at }
+}
+
+/** Returns where the content of a part begins whose header fields continue at `from`, which is the start of a line. */
+function afterHead(body: string, from: number, to: number): number {
+  let line = from
+  while (line < to) {
+    if (body[line] === '\n') return line + 1
+    if (body[line] === '\r' && body[line + 1] === '\n') return Math.min(line + 2, to)
+    const feed = body.indexOf('\n', line)
+    if (feed < 0) break
+    line = feed + 1
+  }
+  return to
 }
 
 const withoutBreak = (line: string): string => line.replace(/\r?\n$/, '')
@@ -131,8 +155,8 @@ function parametersOf(value: string, wanted: string): string[] {
   for (let match = PARAMETER.exec(value); match !== null; match = PARAMETER.exec(value)) {
     const [, name, quoted, plain] = match
     if (name === undefined || name.toLowerCase() !== wanted) continue
-    // A backslash before anything except a quote or a backslash is part of a name: old browsers send whole Windows
-    // paths.
+    // A backslash before anything except a quote or a backslash is part of a name, because old browsers send whole
+    // Windows paths.
     found.push(quoted === undefined ? trimmed(plain ?? '') : quoted.replace(/\\(["\\])/g, '$1'))
   }
   return found

@@ -3,7 +3,10 @@ import { headerOf } from '../../http/headers.js'
 import { everyOther } from './lists.js'
 import type { FieldSource } from './source.js'
 
-/** Fields of the response; missing before it exists. The raw fields are missing if no origin sent it. */
+/**
+ * Fields of the response. Missing before the response exists. The raw fields are missing if no origin sent the
+ * response.
+ */
 export const ANSWER_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'http.response.code': ({ exchange }) => exchange.response?.status,
   'http.response.headers': ({ exchange: { response } }) => response && headerMap(response.headers),

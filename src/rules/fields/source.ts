@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
-import { parseIp, type Bytes, type Ip, type RequestView } from '../../expr/index.js'
+import { parseIp, type Budget, type Bytes, type Ip, type RequestView } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { GeoLocation, GeoLookup, RuleExchange } from '../types.js'
 import { boundaryOf, partsOf, type Part } from './multipart.js'
@@ -37,8 +37,9 @@ export class FieldSource implements RequestView {
   }
 
   /**
-   * The host by which the zone was found: lower case, without port and without a dot at the end. As written, a rule on
-   * a host would miss a request that writes the same host in another way, and the request would still be served.
+   * The host by which the zone was found, in lower case, without port and without a dot at the end. With the host as
+   * written, a rule on a host would miss a request that writes the same host in another way, and the request would
+   * still be served.
    */
   get host(): Bytes {
     const { host } = this.exchange
@@ -81,13 +82,13 @@ export class FieldSource implements RequestView {
     return this.#seed
   }
 
-  /** The parts of a multipart body; undefined if the body was not read. */
-  get multipart(): readonly Part[] | undefined {
+  /** Returns the parts of a multipart body. Undefined if the body was not read. */
+  multipart(budget: Budget): readonly Part[] | undefined {
     const { body, rawHeaders } = this.exchange
     if (body === undefined) return undefined
     if (this.#multipart === undefined) {
       const boundary = boundaryOf(rawHeaders)
-      this.#multipart = boundary === undefined ? [] : partsOf(body.bytes, boundary)
+      this.#multipart = boundary === undefined ? [] : partsOf(body.bytes, boundary, budget)
     }
     return this.#multipart
   }
@@ -104,7 +105,7 @@ export class FieldSource implements RequestView {
   }
 }
 
-/** Returns an address of a socket; one of a local network names its interface after a percent sign. */
+/** Returns an address of a socket. An address of a local network names its interface after a percent sign. */
 export function ipOf(address: string | undefined): Ip | undefined {
   if (address === undefined) return undefined
   const zone = address.indexOf('%')

@@ -8,7 +8,8 @@ const OTHERS = /^cf\.(?:tls_|threat_score$|timings\.client_|edge\.l4\.)/
 const SCALARS: ReadonlySet<string> = new Set(['Bool', 'Int', 'Bytes', 'Ip'])
 
 /**
- * The fields that a trusted proxy may send in a header field: facts it has determined that are not part of the request.
+ * The fields that a trusted proxy may send in a header field. These are facts that the proxy has determined and that
+ * are not part of the request.
  */
 export const VOUCHABLE: readonly string[] = FIELDS.filter(
   ({ name, group, type, aliasOf }) =>
@@ -18,7 +19,7 @@ export const VOUCHABLE: readonly string[] = FIELDS.filter(
     (SCALARS.has(type.kind) || (type.kind === 'Array' && SCALARS.has((type.of as Type).kind))),
 ).map(({ name }) => name)
 
-/** Returns what is wrong with a name in `trusted_fields`; undefined if it is valid. */
+/** Returns the error in a name in `trusted_fields`, or undefined if the name is valid. */
 export function trustedFieldIssue(name: string): string | undefined {
   if (VOUCHABLE.includes(name)) return undefined
   return SCHEME.field(name) === undefined
@@ -38,10 +39,10 @@ const NONE: ReadonlyMap<string, Value> = new Map()
 export class TrustedFields {
   readonly #sources: readonly Source[]
   readonly #headers: ReadonlySet<string>
-  /** Lengths of the header names: their length alone excludes most header names of a request. */
+  /** Lengths of the header names. The length alone excludes most header names of a request. */
   readonly #lengths: ReadonlySet<number>
 
-  /** `config`: header names by field name. */
+  /** `config` has header names by field name. */
   constructor(config: Readonly<Record<string, string>>) {
     this.#sources = Object.entries(config).flatMap(([field, header]) => {
       const type = SCHEME.field(field)?.type
@@ -75,7 +76,7 @@ export class TrustedFields {
     return values
   }
 
-  /** Returns the header fields of other senders: without those that only trusted proxies may send. */
+  /** Returns the header fields of other senders, without the fields that only trusted proxies may send. */
   strip<T extends RawHeaders>(headers: T): T | string[] {
     if (this.#sources.length === 0) return headers
     for (let at = 0; at < headers.length; at += 2) {

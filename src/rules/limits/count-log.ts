@@ -1,8 +1,8 @@
-import type { Limit } from './limit.js'
+import type { Limit } from '../limit.js'
 
 /** A change of the counts of one key that other processes of this machine have to know. */
 export interface CountEvent {
-  /** `mitigate`: the key is under mitigation until `amount`, in milliseconds since 1970. */
+  /** `mitigate` means that the key is under mitigation until `amount`, in milliseconds since 1970. */
   readonly type: 'count' | 'reset' | 'mitigate'
   readonly limit: Limit
   readonly key: string

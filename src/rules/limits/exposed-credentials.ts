@@ -6,7 +6,7 @@ type Check = NonNullable<Rule['exposed_credential_check']>
 
 /**
  * Check for credentials that were exposed elsewhere. edged has no collection of such credentials, so no pair is known
- * as exposed: a request with a name and a password is logged, without either, and the rule does not act on it.
+ * as exposed. A request with a name and a password is logged, without either, and the rule does not act on it.
  */
 export class CredentialCheck {
   readonly uses: readonly Uses[]

@@ -14,7 +14,7 @@ import {
 } from '../../expr/index.js'
 import type { PhaseName } from '../phases.js'
 
-/** Maximum length of a key; a longer one is replaced by its SHA-256. */
+/** Maximum length of a key. A longer one is replaced by its SHA-256. */
 const MAX_CHUNK_BYTES = 64
 
 /** Cost of encoding and hashing a value, in steps of the budget per character. */
@@ -32,8 +32,8 @@ const STANDS_FOR: Readonly<Record<string, string | undefined>> = {
 }
 
 /**
- * The names for characteristics. Fields have the slots of the documented language, so that its contexts work for both;
- * those that only characteristics may name are missing within calls.
+ * The names for characteristics. Fields have the slots of the documented language, so that its contexts work for both.
+ * Fields that only characteristics may name are missing within calls.
  */
 export const KEY_SCHEME = new Scheme(
   [...SCHEME.fields, ...FIELDS.filter(({ group }) => group === 'ratelimit_only')],
@@ -43,7 +43,7 @@ export const KEY_SCHEME = new Scheme(
 /** Returns the key that a request is counted under. */
 export type KeyOf = (context: Context) => string
 
-/** Compiles characteristics: fields, lookups in them, calls. Throws an ExprError for anything else. */
+/** Compiles characteristics, which are fields, lookups in fields, and calls. Throws an ExprError for anything else. */
 export function compileKey(
   characteristics: readonly string[],
   { phase, lists }: { phase: PhaseName; lists: Lists },
@@ -69,7 +69,7 @@ export function compileKey(
 }
 
 /**
- * Encodes one value so that no two sequences of values have the same text: each part contains its type and length. No
+ * Encodes one value so that no two sequences of values have the same text. Each part contains its type and length. No
  * part begins with `#`. A missing value differs from the empty text.
  */
 function part(value: Value | undefined): string {

@@ -1,21 +1,11 @@
 import type { Clock } from '../../core/clock.js'
-import type { Delta, SharedCounters } from '../../core/counters.js'
+import type { Delta, SharedCounters } from '../../core/metrics/counters.js'
 import type { CountEvent, CountLog } from './count-log.js'
-import type { Limit } from './limit.js'
+import type { Limit } from '../limit.js'
 import { SlidingWindows, type KeyBudget, type WindowsState } from './windows.js'
-
-export type { Limit } from './limit.js'
 
 /** Interval at which windows of unused limits are checked. */
 const SWEEP_MS = 10_000
-
-/** A limit that is exceeded by requests with this key. */
-export interface Exceeded {
-  readonly limit: Limit
-  readonly key: string
-  /** Seconds after which such a request may pass. */
-  readonly retryAfter: number
-}
 
 interface Tracked {
   readonly limit: Limit
@@ -28,7 +18,7 @@ interface Tracked {
 export interface LimiterOptions {
   readonly clock: Clock
   /**
-   * Maximum number of counted keys, all limits together; a key counts once per quarter of the period in which it
+   * Maximum number of counted keys, all limits together. A key counts once per quarter of the period in which it
    * occurs. Also the maximum number of keys under mitigation.
    */
   readonly maxKeys?: number
@@ -45,8 +35,8 @@ export interface LimitState {
 }
 
 /**
- * Counts requests and returns which exceed a limit. Synchronous: a request never waits for another machine. If counters
- * are shared, {@link Limiter.exchange} sends them the new counts and applies their totals.
+ * Counts requests and returns which exceed a limit. Synchronous, so that a request never waits for another machine. If
+ * counters are shared, {@link Limiter.exchange} sends them the new counts and applies their totals.
  */
 export class Limiter {
   readonly #clock: Clock
@@ -77,8 +67,8 @@ export class Limiter {
   }
 
   /**
-   * Counts `amount` for the key. Requests during a mitigation do not count: a client that keeps sending is let through
-   * again when it ends.
+   * Counts `amount` for the key. Requests during a mitigation do not count. A client that keeps sending is let through
+   * again when the mitigation ends.
    */
   count(limit: Limit, key: string, amount = 1): void {
     const tracked = this.#of(limit)
@@ -95,8 +85,9 @@ export class Limiter {
   }
 
   /**
-   * Returns whether a request with this key is acted on now. `coming` is its own amount, not counted yet. `counted`: it
-   * was counted immediately before this call, so that requests of other processes behind it do not matter.
+   * Returns whether a request with this key is acted on now. `coming` is its own amount, which is not counted yet.
+   * `counted` means that it was counted immediately before this call, so that requests of other processes behind it do
+   * not matter.
    */
   over(limit: Limit, key: string, coming = 0, counted = false): boolean {
     if (!counted) this.#log?.sync()
@@ -120,7 +111,9 @@ export class Limiter {
     return until !== undefined && until > this.#clock.monotonic()
   }
 
-  /** Returns the seconds, rounded up and at least 1, after which a request with this key may pass: for Retry-After. */
+  /**
+   * Returns the seconds, rounded up and at least 1, after which a request with this key may pass. Used for Retry-After.
+   */
   retryAfter(limit: Limit, key: string): number {
     const tracked = this.#of(limit)
     const until = tracked.mitigated.get(key)
@@ -154,7 +147,7 @@ export class Limiter {
 
   /**
    * Sends the counts since the last call to the shared counters and applies their totals. Counts that could not be sent
-   * are sent the next time; until then this machine uses its own counts. Returns false if there was nothing to send.
+   * are sent the next time. Until then, this machine uses its own counts. Returns false if there was nothing to send.
    */
   async exchange(shared: SharedCounters): Promise<boolean> {
     this.#shares = true
@@ -210,7 +203,7 @@ export class Limiter {
 
   #apply({ type, limit, key, window, amount, foreign }: CountEvent): void {
     const known = this.#tracked.get(limit.id)
-    // The rule is being changed: processes apply that one after the other.
+    // The rule is being changed, and processes apply the change one after the other.
     if (known && known.limit.periodMs !== limit.periodMs) return
     const tracked = known ?? this.#of(limit)
     if (type === 'reset') this.#reset(tracked, key)
@@ -240,7 +233,7 @@ export class Limiter {
 
   #of(limit: Limit): Tracked {
     const known = this.#tracked.get(limit.id)
-    // Rules are prepared again with each change of the zones; requests in flight keep their rules.
+    // Rules are prepared again with each change of the zones. Requests in flight keep their rules.
     if (known && (known.limit === limit || same(known.limit, limit))) return known
     // The count of a changed rule restarts only if its period changed.
     const windows =
@@ -272,11 +265,11 @@ export class Limiter {
     mitigated.set(key, until)
   }
 
-  /** `anew`: sets the count in this window to `amount`, regardless of its previous value. */
+  /** `anew` sets the count in this window to `amount`, regardless of its previous value. */
   #note({ limit, pending }: Tracked, key: string, amount: number, window: number, anew = false): void {
     const name = pendingKey(window, key)
     const known = pending.get(name)
-    // Bounded like the keys themselves: beyond it this machine uses its own count.
+    // Bounded like the keys themselves. Beyond the bound, this machine uses its own count.
     if (known === undefined && pending.size >= this.#maxKeys) return
     const { id, periodMs } = limit
     if (anew || known === undefined) pending.set(name, { limit: id, periodMs, window, key, amount, anew })

@@ -4,22 +4,23 @@ import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { PhaseName } from '../phases.js'
 import type { ExchangeObserver } from '../types.js'
 import { compileKey, type KeyOf } from './key.js'
-import type { Exceeded, Limit, Limiter } from './limiter.js'
+import type { Exceeded, Limit } from '../limit.js'
+import type { Limiter } from './limiter.js'
 
 /** A rule with a `ratelimit`. */
 export type LimitedRule = Rule & Required<Pick<Rule, 'ratelimit'>>
 
 /**
- * When a request counts: at its rule, when it is sent to the origin, or when its response exists, because the response
- * decides whether or how much it counts.
+ * When a request counts. Either at its rule, when it is sent to the origin, or when its response exists, because the
+ * response decides whether or how much the request counts.
  */
 type Moment = 'rule' | 'origin' | 'answer'
 
-/** The amount that a rule counts: requests, or their scores from the origin. */
+/** The amount that a rule counts, either requests, or their scores from the origin. */
 interface Meter {
   readonly limit: Limit
   readonly moment: Moment
-  /** Lower-case name of the origin's header with the score; undefined: each request counts 1. */
+  /** Lower-case name of the origin's header with the score. If undefined, each request counts 1. */
   readonly scoreHeader: string | undefined
 }
 
@@ -45,14 +46,14 @@ const scoreLimitId = (ruleId: string): string => `${ruleId}/score`
 /** Returns the ids of the limits that a rule can have. */
 export const limitIdsOf = ({ id, ratelimit }: Rule): string[] => (ratelimit ? [id, scoreLimitId(id)] : [])
 
-/** The prepared rate limit of one rule: counts requests and returns which of them the rule acts on. */
+/** The prepared rate limit of one rule. Counts requests and returns whether the rule acts on a request. */
 export class RuleLimit {
   readonly ruleId: string
   /** Fields, lists and other names that its expressions use. */
   readonly uses: readonly Uses[]
   readonly #meters: readonly Meter[]
   readonly #key: KeyOf
-  /** The counted requests; undefined: those that the rule matches. */
+  /** The counted requests. If undefined, the requests that the rule matches. */
   readonly #counts: Filter | undefined
   /** `counts` needs the response. */
   readonly #needsResponse: boolean
@@ -98,8 +99,8 @@ export class RuleLimit {
 
   /**
    * Counts a request at its rule, or registers it to be counted later, and returns the exceeded limit if the rule acts
-   * on it. `matched`: the rule's expression is true. Requests that the rule does not match can count too, if it has a
-   * separate counting expression.
+   * on it. `matched` is the result of the rule's expression. Requests that the rule does not match can count too, if it
+   * has a separate counting expression.
    */
   judge(limiter: Limiter, request: CountedRequest, matched: boolean): Exceeded | undefined {
     const { context } = request
@@ -113,7 +114,8 @@ export class RuleLimit {
       const { limit, moment } = meter
       const counted = counts && moment === 'rule'
       if (counted) limiter.count(limit, key)
-      // A request about to be sent to the origin is judged as already sent: the one beyond the threshold is stopped.
+      // A request about to be sent to the origin is judged as already sent. The request beyond the threshold is
+      // stopped.
       let coming = counts && moment === 'origin' ? 1 : 0
       if (coming > 0 && request.mayBeCached) {
         coming = 0
@@ -165,7 +167,7 @@ class LateCount implements ExchangeObserver {
   }
 
   endedBy(ruleId: string): void {
-    // The rule's own response does not count for it: a limit would keep itself exceeded.
+    // The rule's own response does not count for it, because a limit would keep itself exceeded.
     if (ruleId === this.#ruleId) this.#endedByRule = true
   }
 

@@ -1,18 +1,20 @@
 import { Counter } from 'prom-client'
 import type { Clock } from '../../core/clock.js'
 import type { Closable } from '../../core/closing-stack.js'
-import type { SharedCounters } from '../../core/counters.js'
+import type { SharedCounters } from '../../core/metrics/counters.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
-import type { Metrics } from '../../core/metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
 import type { Limiter } from './limiter.js'
 
-/** Interval at which machines exchange counts: until then each may have let pass as much as it counted itself. */
+/**
+ * Interval at which machines exchange counts. Until then, each machine may have let pass as much as it counted itself.
+ */
 const EVERY_MS = 75
 
 /**
- * Exchanges a limiter's counts with those of other machines until closed. While the shared counters are unreachable,
- * the limiter uses its own: requests are neither stopped nor delayed by that.
+ * Exchanges a limiter's counts with other machines until closed. While the shared counters are unreachable, the limiter
+ * uses its own counts. Requests are neither stopped nor delayed.
  */
 export function shareCounts(
   limiter: Limiter,
@@ -44,7 +46,7 @@ export function shareCounts(
       } catch (error) {
         failures.inc()
         if (reachable)
-          log.warn({ event: 'rate_limits_not_shared', error: messageOf(error) }, 'each machine goes by its own counts')
+          log.warn({ event: 'rate_limits_not_shared', error: messageOf(error) }, 'each machine uses its own counts')
         reachable = false
       }
       await clock.sleep(EVERY_MS, stop.signal).catch(() => undefined)

@@ -1,12 +1,12 @@
 const PARTS = 4
 const OVERFLOW_BUCKETS = 65_536
 
-/** Maximum number of keys, all limits together; a key counts once for each window that contains it. */
+/** Maximum number of keys, all limits together. A key counts once for each window that contains it. */
 export interface KeyBudget {
   left: number
 }
 
-/** What was counted for a key in one window: how much, and when, as fractions of the window. */
+/** The amount that was counted for a key in one window, and the times as fractions of the window. */
 interface Count {
   amount: number
   first: number
@@ -17,27 +17,27 @@ interface Count {
 export interface WindowsState {
   /** Number of the current window. */
   readonly index: number
-  /** The current window, then those before it. */
+  /** The current window, then earlier windows. */
   readonly windows: readonly ReadonlyMap<string, Readonly<Count>>[]
   readonly overflow: Float64Array | undefined
 }
 
 /**
- * A sliding counter: the period is cut into four windows, and the count of the window that the period covers in part is
- * weighted by the covered share of the time between its first and its last request. So nothing counts for longer than
- * the period, and a burst counts for exactly that long. Within 2 % of a log of every request. Windows are dropped whole,
- * so nothing needs to be swept.
+ * A sliding counter. The period is cut into four windows, and the count of the window that the period covers in part is
+ * weighted by the covered share of the time between its first and its last request. Nothing counts for longer than the
+ * period, and a burst counts for exactly that long. Within 2 % of a log of every request. Windows are dropped whole, so
+ * nothing needs to be swept.
  *
- * When the budget of keys is used up, further keys share 65,536 buckets of this limit: their counts may then be too
+ * When the budget of keys is used up, further keys share 65,536 buckets of this limit. Their counts may then be too
  * high, never too low, and memory does not grow.
  */
 export class SlidingWindows {
   readonly #windowMs: number
   readonly #budget: KeyBudget
   #index = 0
-  /** The current window, then those before it. */
+  /** The current window, then earlier windows. */
   #windows: Map<string, Count>[] = emptyWindows()
-  /** Counts of keys beyond the budget, by a hash of the key; created on first use. */
+  /** Counts of keys beyond the budget, by a hash of the key. Created on first use. */
   #overflow: Float64Array | undefined
 
   constructor(periodMs: number, budget: KeyBudget) {
@@ -45,7 +45,10 @@ export class SlidingWindows {
     this.#budget = budget
   }
 
-  /** Returns `now` in windows: the number of the current window, the same on every machine, and its elapsed part. */
+  /**
+   * Returns `now` in windows, which is the number of the current window, the same on every machine, and its elapsed
+   * part.
+   */
   placeAt(now: number): number {
     return now / this.#windowMs
   }
@@ -154,7 +157,7 @@ export class SlidingWindows {
   }
 
   #elapsed(now: number): number {
-    // A clock that is set back by less than a window: the window does not change until it has caught up.
+    // The clock was set back by less than a window. The window does not change until the clock has caught up.
     return Math.max(0, this.placeAt(now) - this.#index)
   }
 
@@ -169,7 +172,7 @@ export class SlidingWindows {
     for (let i = 0; this.#index < index && i <= PARTS; i++, this.#index++) {
       this.#budget.left += this.#windows.pop()?.size ?? 0
       this.#windows.unshift(new Map())
-      // The age of shared buckets is unknown: they start again with each period.
+      // The age of shared buckets is unknown, so that they start again with each period.
       if (this.#index % PARTS === 0) this.#overflow = undefined
     }
     this.#index = Math.max(this.#index, index)

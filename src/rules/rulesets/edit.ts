@@ -5,7 +5,7 @@ import { ACTIONS } from '../actions/index.js'
 import { repeats } from '../actions/shared.js'
 import type { Position, RateLimitInput, RuleInput } from './rule-input.js'
 
-// Rulesets are values: each function accepts one and returns the next, with the next version. The input has been
+// Rulesets are values. Each function accepts one and returns the next, with the next version. The input has been
 // checked.
 
 /** Dependencies of an edit. */
@@ -53,7 +53,7 @@ export function replaceRuleset(
   return next({ ...old, description, rules: rules ? placed(old.rules, rules, making) : old.rules }, making)
 }
 
-/** Adds a rule: at the end, or at `position`. */
+/** Adds a rule at the end, or at `position`. */
 export function addRule(old: Ruleset, input: RuleInput, position: Position | undefined, making: Making): Ruleset {
   if (old.rules.some(({ id }) => id === input.id))
     throw new InvalidInput([{ pointer: '/id', message: 'is already the id of a rule' }])
@@ -96,7 +96,7 @@ export function patched(rule: Rule, patch: Readonly<Record<string, unknown>>): R
   return merged
 }
 
-/** Returns the rule of that id; undefined if the ruleset does not contain it. */
+/** Returns the rule of that id. Undefined if the ruleset does not contain it. */
 export const ruleIn = (ruleset: Ruleset, ruleId: string): Rule | undefined =>
   ruleset.rules.find(({ id }) => id === ruleId)
 
@@ -127,7 +127,10 @@ function repeatedIds(inputs: readonly RuleInput[]): Issue[] {
   })
 }
 
-/** Returns the stored rule of each input: the one of its id, else the one of its ref that no id has claimed. */
+/**
+ * Returns the stored rule of each input. This is the rule with its id, or else the rule with its ref that no id has
+ * claimed.
+ */
 function matched(old: readonly Rule[], inputs: readonly RuleInput[]): (Rule | undefined)[] {
   const byId = new Map(old.map((rule) => [rule.id, rule]))
   const claimed = new Set(inputs.flatMap(({ id }) => (id !== undefined && byId.has(id) ? [id] : [])))
@@ -139,7 +142,7 @@ function matched(old: readonly Rule[], inputs: readonly RuleInput[]): (Rule | un
   })
 }
 
-/** Returns the rule for an input; the old one itself if nothing changed. */
+/** Returns the rule for an input. Returns the old rule itself if nothing changed. */
 function ruleOf(input: RuleInput, old: Rule | undefined, { now, newId }: Making): Rule {
   const id = old?.id ?? newId()
   const body = bodyOf(input, id)

@@ -19,7 +19,8 @@ interface ExecuteParams {
 const NO_OVERRIDES = new Set(['skip', 'rewrite'])
 
 /**
- * Returns the issues of the ruleset that an execute rule names, and of the overrides; relative to `action_parameters`.
+ * Returns the issues of the ruleset that an execute rule names, and of the overrides. Pointers are relative to
+ * `action_parameters`.
  */
 export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const { id, overrides = {} } = params as ExecuteParams
@@ -50,7 +51,7 @@ export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   ]
 }
 
-// Entry points run custom and managed rulesets, custom ones run managed ones: so no ruleset can run itself.
+// Entry points run custom and managed rulesets, custom ones run managed ones. Thus no ruleset can run itself.
 function refusedTarget(target: Ruleset | undefined, { phase, kind }: RuleContext): string | undefined {
   if (!target) return undefined
   if (target.phase !== phase.name) return `that ruleset is of ${target.phase}, not of ${phase.name}`

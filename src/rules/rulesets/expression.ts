@@ -15,13 +15,13 @@ import {
   type ValueExpression,
 } from '../../expr/index.js'
 
-/** The use of an expression: what it may read, its result type, and which lists it may name. */
+/** The use of an expression, with the fields that it may read, its result type, and the lists that it may name. */
 export interface ExpressionPurpose {
-  /** Undefined: the phase is not known; the fields and functions of all phases are allowed. */
+  /** Undefined if the phase is not known. The fields and functions of all phases are then allowed. */
   readonly phase: PhaseName | undefined
-  /** The member of the rule that contains it; some members may read more than the others of their phase. */
+  /** The member of the rule that contains it. Some members may read more than other members of their phase. */
   readonly pointer: string
-  /** `key`: anything that distinguishes requests. */
+  /** `key` accepts any value that distinguishes requests. */
   readonly gives: ExpressionType | 'key'
   readonly list: ListNamed
 }
@@ -29,10 +29,13 @@ export interface ExpressionPurpose {
 /** Members that {@link RulePlace} distinguishes from the expression of the rule. */
 const MEMBERS = ['counting_expression', 'target_url']
 
-/** Returns what is wrong with an expression; undefined if it is valid. All expressions of the API are checked here. */
+/**
+ * Returns the error in an expression, or undefined if the expression is valid. All expressions of the API are checked
+ * here.
+ */
 export function checkExpression(text: string, purpose: ExpressionPurpose): string | undefined {
   if (text.trim() === '') return 'must not be empty'
-  // Before the language reads it: its message would contain all of the text.
+  // Before the language reads it, because its message would contain the whole text.
   const length = text.length <= MAX_LENGTH ? text.length : characters(text)
   if (length > MAX_LENGTH) return `has ${length} characters, ${MAX_LENGTH} are allowed`
   try {
@@ -84,7 +87,7 @@ function assertKnownLists(
   for (const { name, type, span } of uses.lists) {
     const kind = purpose.list(name)
     if (kind === undefined) throw refusalAt(text, missingList(name), span)
-    // Bulk redirects: true if the list has a redirect for the URL.
+    // For bulk redirects, true if the list has a redirect for the URL.
     const redirects = kind === 'redirect' && type === 'Bytes' && purpose.phase === 'http_request_redirect'
     if (kind !== KIND_FOR[type] && !redirects)
       throw refusalAt(text, `the list $${name} holds ${ITEMS[kind]}; ${ITEMS[KIND_FOR[type]]} are required`, span)
@@ -108,6 +111,6 @@ function wrongType(expression: Expression | ValueExpression, gives: ExpressionPu
 }
 
 function hint({ kind }: Type): string {
-  if (kind === 'Bool' || kind === 'Ip') return ': to_string(...) makes a text of it'
+  if (kind === 'Bool' || kind === 'Ip') return ': to_string(...) converts it to text'
   return kind === 'Array' ? ': [0] is its first element' : ': ["name"] is one of its values'
 }

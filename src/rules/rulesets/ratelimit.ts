@@ -6,16 +6,13 @@ import type { RateLimitInput } from './rule-input.js'
 /** The name in `http.request.headers["name"]`. */
 const HEADER = /^http\.(?:request|response)\.headers(?:\.names)?\["([^"]*)"\]/
 
-/** Returns whether a rule needs or may have a `ratelimit` in this phase; pointers are relative to the rule. */
+/** Returns an issue if a rule of this phase must count requests and has no `ratelimit`. */
 export function ratelimitPresence(phase: PhaseSpec, action: string, present: boolean): Issue[] {
-  const pointer = '/ratelimit'
-  if (action === 'execute') return present ? [{ pointer, message: 'has no place in execute rules' }] : []
-  if (phase.ratelimit === 'required' && !present) return [{ pointer, message: `is required in ${phase.name}` }]
-  if (!phase.ratelimit && present) return [{ pointer, message: `is not allowed in ${phase.name}` }]
-  return []
+  const missing = phase.ratelimit === 'required' && action !== 'execute' && !present
+  return missing ? [{ pointer: '/ratelimit', message: `is required in ${phase.name}` }] : []
 }
 
-/** Returns the issues that the schema of `ratelimit` cannot express; pointers are relative to the rule. */
+/** Returns the issues that the schema of `ratelimit` cannot express. Pointers are relative to the rule. */
 export function ratelimitIssues(limit: RateLimitInput): Issue[] {
   const { characteristics, requests_per_period, score_per_period, score_response_header_name } = limit
   const issues: Issue[] = repeats('/ratelimit/characteristics', characteristics, (item: string) => item.trim())

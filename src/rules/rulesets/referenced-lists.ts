@@ -5,7 +5,7 @@ import { KEY_SCHEME } from '../limits/key.js'
 import { parsedFilter, parsedValue } from '../parsed.js'
 import { expressionsOf } from './validate.js'
 
-/** A list is named as `$name`; in patterns, `$` is the end of the text. */
+/** A list is named as `$name`. In patterns, `$` is the end of the text. */
 const MAYBE_LIST = /\$\w/
 
 /** Returns the names of the lists that a rule uses, in its expressions and as the source of its redirects. */
@@ -27,7 +27,7 @@ function usesOf(text: string, gives: string): Uses['lists'] {
     if (gives === 'filter') return parsedFilter(text).uses.lists
     return parsedValue(text, gives === 'key' ? { scheme: KEY_SCHEME } : {}).uses.lists
   } catch (error) {
-    // Stored when the language knew other names; it never matches, and so uses nothing.
+    // Stored when the language had other names. It never matches, and so uses nothing.
     if (error instanceof ExprError) return []
     throw error
   }

@@ -34,7 +34,7 @@ export const RateLimitInput = Type.Object(
       }),
     ),
     counting_expression: Type.Optional(
-      Type.String({ description: "Which requests count. Default, and empty: the rule's expression." }),
+      Type.String({ description: "Requests to count. If empty or absent, the rule's expression." }),
     ),
     mitigation_timeout: Type.Optional(
       Type.Integer({
@@ -58,7 +58,7 @@ const common = {
   ),
   version: Type.Optional(Type.String({ description: 'Set by the service; ignored.' })),
   last_updated: Type.Optional(Type.String({ description: 'Set by the service; ignored.' })),
-  expression: Expression('Which requests match.'),
+  expression: Expression('Requests that match.'),
   description: Type.Optional(Type.String({ maxLength: 500, description: 'Default: empty.' })),
   enabled: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
   categories: Type.Optional(
@@ -99,7 +99,7 @@ const RuleOrEnd = Type.String({
   'x-message': 'must be the id of a rule, or empty',
 })
 
-/** Position of a rule: before or after another one (empty: first, last), or at an index counted from 1. */
+/** Position of a rule, before or after another one (empty: first, last), or at an index counted from 1. */
 export const Position = Type.Object(
   {
     before: Type.Optional(RuleOrEnd),

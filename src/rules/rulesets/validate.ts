@@ -1,5 +1,5 @@
 import type { Issue } from '../../core/errors.js'
-import type { Pause } from '../../core/event-loop-yield.js'
+import type { Pause } from '../../core/schedule/event-loop-yield.js'
 import type { Rule } from '../../core/model/ruleset.js'
 import { issuesOf, soundMembers } from '../../core/schema.js'
 import type { Action, ExpressionUse } from '../action.js'
@@ -12,9 +12,9 @@ import { checkExpression, missingList, type ExpressionPurpose } from './expressi
 import { ratelimitIssues, ratelimitPresence } from './ratelimit.js'
 import { RuleInput } from './rule-input.js'
 
-/** Maximum number of reported issues: enough to correct an input; more would repeat the same. */
+/** Maximum number of reported issues, enough to correct an input. More would repeat the same. */
 const MAX_ISSUES = 100
-/** Maximum number of values in one rule: far beyond any real rule, and fast to check. */
+/** Maximum number of values in one rule, far beyond any real rule, and fast to check. */
 const MAX_VALUES = 20_000
 
 const shape = issuesOf(RuleInput)
@@ -37,7 +37,10 @@ export async function buildTables(rule: unknown, pause: Pause): Promise<void> {
   for (const _ of unicodeTables(JSON.stringify(rule))) await pause()
 }
 
-/** Returns the issues of one rule; pointers are relative to it. If there are none, it is a {@link RuleInput}. */
+/**
+ * Returns the issues of one rule. Pointers are relative to the rule. If there are none, the rule is a
+ * {@link RuleInput}.
+ */
 export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   if (valuesIn(input) > MAX_VALUES) return [{ pointer: '', message: `has more than ${MAX_VALUES} values` }]
   const wrong = shape(input)
@@ -55,8 +58,6 @@ export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   issues.push(...inParameters)
   if (rule.action !== undefined) issues.push(...ratelimitPresence(phase, rule.action, given.ratelimit !== undefined))
   if (rule.ratelimit) issues.push(...ratelimitIssues(rule.ratelimit))
-  if (rule.exposed_credential_check && !phase.credentials)
-    issues.push({ pointer: '/exposed_credential_check', message: `is not allowed in ${phase.name}` })
   if (rule.categories && kind !== 'managed')
     issues.push({ pointer: '/categories', message: 'is allowed in managed rulesets only' })
   issues.push(...repeats('/categories', rule.categories ?? [], String))
@@ -66,7 +67,7 @@ export function ruleIssues(input: unknown, context: RuleContext): Issue[] {
   return issues
 }
 
-/** Returns the issues of rules that are the same in every phase, below `/rules`: for a ruleset whose phase is wrong. */
+/** Returns the issues of rules that are the same in every phase, below `/rules`. For a ruleset whose phase is wrong. */
 export async function unplacedRulesIssues(
   rules: readonly unknown[],
   { list }: Pick<RuleContext, 'list'>,
@@ -111,7 +112,7 @@ function parameterIssues(action: Action | undefined, rule: Partial<RuleInput>, c
   return found.map(({ pointer, message }) => ({ pointer: `${at}${pointer}`, message }))
 }
 
-/** Returns the issues of references in parameters: rulesets that are run, lists of redirects. */
+/** Returns the issues of references in parameters, such as rulesets that are run and lists of redirects. */
 function referenceIssues(action: string, params: object, context: RuleContext): Issue[] {
   if (action === 'execute') return executeIssues(params, context)
   const { from_list: from } = params as { readonly from_list?: { readonly name: string } }
@@ -130,7 +131,10 @@ function refusedAction(action: string, { phase, kind }: RuleContext): string {
 
 type Use = Omit<ExpressionUse, 'gives'> & Pick<ExpressionPurpose, 'gives'>
 
-/** Returns every expression of a rule with a valid shape; those of its parameters only if `action` is passed. */
+/**
+ * Returns every expression of a rule with a valid shape. Expressions in its parameters are included only if `action` is
+ * passed.
+ */
 export function expressionsOf(rule: Partial<RuleInput> | Rule, action: Action | undefined): Use[] {
   const { expression, ratelimit, exposed_credential_check: credentials } = rule
   const uses: Use[] = []

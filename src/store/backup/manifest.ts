@@ -3,8 +3,8 @@ import { Type, type Static } from 'typebox'
 import { parser } from '../../core/schema.js'
 
 /**
- * Version of the archive's layout. A newer one is rejected. Archives of format 2 name the schema of their records; those of
- * format 1 have schema 1.
+ * Version of the archive's layout. A newer one is rejected. Archives of format 2 name the schema of their records.
+ * Archives of format 1 have schema 1.
  */
 export const FORMAT = 2
 
@@ -17,7 +17,7 @@ export const MEMBERS = {
   manifest: 'manifest.json',
 }
 
-/** Last member of an archive: what it must contain. */
+/** Last member of an archive, with the required contents of the archive. */
 const Manifest = Type.Object({
   format: Type.Integer(),
   edged: Type.String({ description: 'Version of edged that wrote the archive.' }),

@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises'
 import { messageOf } from '../../core/errors.js'
 import type { AuditEntry } from '../../core/store.js'
 import { migrated, SCHEMA } from '../migrations/index.js'
-import { named, Row } from '../record.js'
+import { named, Row } from '../records/record.js'
 import { FORMAT, MEMBERS, parseManifest, sha256, type Manifest } from './manifest.js'
 import { tarMembers, type TarMember } from './tar.js'
 

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 
 const BLOCK = 512
-/** A larger member was not written by edged: records come in pieces, and a blob is an upload. */
+/** A larger member was not written by edged, because records are in pieces, and a blob is an upload. */
 const MAX_MEMBER_BYTES = 1024 * 1024 * 1024
 
 /** Returns the header of a regular file in the format `ustar`, which every tar reads. */

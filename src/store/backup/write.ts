@@ -11,14 +11,14 @@ const PIECE_BYTES = 1024 * 1024
 /** Everything that a backup contains. */
 export interface BackupSource {
   readonly store: Pick<Store, 'audit' | 'batch' | 'records'>
-  /** Returns the value of a record for the backup. Default: as stored. */
+  /** Returns the value of a record for the backup. The default is the stored value. */
   readonly contentOf?: (record: Stored<unknown>) => unknown
-  /** Schema of the records. Default: the current one. */
+  /** Schema of the records. The default is the current one. */
   readonly schema?: number
   readonly blobs: Blobs
   /** Returns the names of blobs that these values and the files of Workers name. Some may not exist. */
   readonly blobsOf: (values: readonly unknown[]) => Promise<ReadonlySet<string>>
-  /** The key that encrypts secrets: its id, and its text if the backup contains it. */
+  /** The key that encrypts secrets, with its id, and its text if the backup contains it. */
   readonly key: { readonly id: string; readonly text: string | undefined }
   /** Version of edged. */
   readonly edged: string
@@ -26,8 +26,8 @@ export interface BackupSource {
 }
 
 /**
- * Writes an archive while the store is in use. Its records are those of one moment; audit entries and blobs fit them.
- * The manifest is last, so an incomplete archive is noticed.
+ * Writes an archive while the store is in use. Its records show the state of one moment, and audit entries and blobs
+ * match the records. The manifest is last, so an incomplete archive is noticed.
  */
 export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array> {
   const { store, blobs, clock, key, schema = SCHEMA, contentOf = ({ value }) => value } = source
@@ -53,7 +53,7 @@ export async function* backupOf(source: BackupSource): AsyncGenerator<Uint8Array
   const counted = pieceNames(MEMBERS.audit)
   for await (const bytes of pieces(auditLines('9999'))) yield* member(counted(), bytes)
 
-  // In one turn: no batch lies between the version and the last record.
+  // In one turn, so that no batch lies between the version and the last record.
   const version = await store.batch([])
   const records = [...store.records()]
   const takenAt = new Date(clock.now()).toISOString()

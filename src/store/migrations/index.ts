@@ -1,9 +1,9 @@
-import { recordName, Row } from '../record.js'
+import { recordName, Row } from '../records/record.js'
 import { cursorBatches } from './002-cursor-batches.js'
 import { unsentDeliveries } from './003-unsent-deliveries.js'
 import type { MigratedRecord, Migration } from './migration.js'
 
-/** All migrations in order: the first one leads to schema 2. */
+/** All migrations in order. The first one leads to schema 2. */
 const MIGRATIONS: readonly Migration[] = [cursorBatches, unsentDeliveries]
 
 /** Version of the form of the records, of every type of store. Data of a newer one is rejected. */
@@ -18,7 +18,7 @@ export const migrationNames = (schema: number): string[] => stepsFrom(schema).ma
 export const tooNew = (schema: number | string): string =>
   `was written by a newer edged (schema ${schema}, not ${SCHEMA}); start that version, or restore a backup of this one`
 
-/** Returns the rows that take the place of a row of `schema`: the same object if nothing changes. */
+/** Returns the rows that take the place of a row of `schema`. Returns the same object if nothing changes. */
 export function migrated(row: Row, schema: number, version = row.version): readonly Row[] {
   const steps = stepsFrom(schema)
   if (!steps.some(({ kinds }) => kinds.includes(row.kind))) return [row]
@@ -38,7 +38,7 @@ export function migrated(row: Row, schema: number, version = row.version): reado
   })
 }
 
-/** What a migration changes in a store. */
+/** Changes of a store by a migration. */
 export interface MigratedRows {
   readonly removed: readonly Row[]
   readonly added: readonly Row[]

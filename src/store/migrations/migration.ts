@@ -14,6 +14,6 @@ export interface Migration {
   readonly name: string
   /** Kinds of the records that it converts. All others stay as they are. */
   readonly kinds: readonly string[]
-  /** Returns what takes the place of a record: itself, others, or none. Depends on nothing but its argument. */
+  /** Returns the replacement of a record, which is the record itself, others, or none. Depends only on its argument. */
   readonly convert: (record: MigratedRecord) => readonly MigratedRecord[]
 }

@@ -8,7 +8,7 @@ import { issuesOf } from '../../core/schema.js'
 
 /** Time for one request to the authority. */
 const REQUEST_MS = 30_000
-/** A nonce may be refused at any time; the refusal brings a new one (RFC 8555, 6.5). */
+/** A nonce may be rejected at any time. The rejection has a new nonce (RFC 8555, 6.5). */
 const MAX_NONCE_ATTEMPTS = 8
 const POLL_MS = 1000
 const MAX_POLL_STEP_MS = 10_000
@@ -73,7 +73,10 @@ interface AccountKey {
   readonly thumbprint: string
 }
 
-/** The authority or the connection to it refused an order. `retryAfter`: milliseconds that the authority asks to wait. */
+/**
+ * The authority or the connection to it rejected an order. `retryAfter` is the number of milliseconds that the
+ * authority asks to wait.
+ */
 export class AcmeError extends Error {
   override readonly name = 'AcmeError'
   readonly type: string
@@ -86,7 +89,7 @@ export class AcmeError extends Error {
   }
 }
 
-/** Proves control over one name; `undo` removes what it published. */
+/** Proof of control over one name. `undo` removes the published data. */
 export interface Proof {
   publish(challenge: Challenge, authorization: string): Promise<void>
   undo(): Promise<void>
@@ -149,7 +152,7 @@ export class AcmeClient {
   }
 
   /**
-   * Orders a certificate for one name and returns its chain. `choose` picks a challenge of those that are offered, and
+   * Orders a certificate for one name and returns its chain. `choose` picks a challenge from the offered ones, and
    * `csr` is the request in DER.
    */
   async order(
@@ -203,7 +206,10 @@ export class AcmeClient {
       .sign(Buffer.from(key, 'base64url'))
   }
 
-  /** Sends a signed request; no payload reads a resource (RFC 8555, 6.3). Rejects with the problem of the authority. */
+  /**
+   * Sends a signed request. Without a payload, it reads a resource (RFC 8555, 6.3). Rejects with the problem of the
+   * authority.
+   */
   async #post(url: string, payload: object | undefined): Promise<Response<string>> {
     const bytes = new TextEncoder().encode(payload === undefined ? '' : JSON.stringify(payload))
     for (let attempt = 1; ; attempt += 1) {
@@ -245,7 +251,7 @@ export class AcmeClient {
     try {
       const response = await this.#http(url, options)
       const nonce = response.headers['replay-nonce']
-      // Only the last one: nonces expire.
+      // Only the last nonce is kept, because nonces expire.
       if (typeof nonce === 'string') this.#nonces.splice(0, this.#nonces.length, nonce)
       return response
     } catch (error) {
@@ -259,7 +265,7 @@ function problemOf({ body }: Response<string>): { type: string; detail: string }
     const value = JSON.parse(body) as Static<typeof Problem>
     if (problemIssues(value).length === 0) return { type: value.type ?? '', detail: value.detail ?? value.type ?? '' }
   } catch {
-    // Not JSON: the status says enough.
+    // The body is not JSON. The status says enough.
   }
   return { type: '', detail: 'the authority rejected the request' }
 }
@@ -269,7 +275,7 @@ function reasonOf(found: Static<typeof Order> | Static<typeof Authorization>): s
   return failed?.error?.detail ?? 'the authority could not validate the name'
 }
 
-/** Returns the milliseconds of `Retry-After`: seconds or a date (RFC 9110, 10.2.3). */
+/** Returns the milliseconds of `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3). */
 function retryAfter({ headers }: Response<string>, clock: Clock): number | undefined {
   const value = headers['retry-after']
   if (value === undefined) return undefined

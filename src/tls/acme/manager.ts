@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.js'
 import { MAX_SKEW_MS } from '../../core/clock-skew.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
-import type { Metrics } from '../../core/metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
 import { HOSTNAME } from '../../core/model/hostname.js'
 import { DAEMON } from '../../core/scope.js'
 import type { Store } from '../../core/store.js'
@@ -32,14 +32,14 @@ export interface AcmeDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** Options in force; undefined: nothing is ordered. */
+  /** Options in force. If undefined, nothing is ordered. */
   options(): AcmeOptions | undefined
   /** Host names that need a certificate. */
   names(): Iterable<string>
 }
 
 const CONCURRENCY = 4
-/** Names are compared at least this often; a change of a custom hostname wakes the loop before that. */
+/** Names are compared at least this often. A change of a custom hostname wakes the loop before that. */
 const INTERVAL_MS = 30_000
 /** Orders of a name within 24 hours. */
 const MAX_ORDERS = 5
@@ -92,7 +92,7 @@ export class AcmeManager {
       },
     })
     this.#unwatch = store.watch((changes) => {
-      // Deliveries and the like write thousands of times per second: only a new host name matters here.
+      // Deliveries and the like write thousands of times per second. Only a new host name matters here.
       if (changes.some(({ kind }) => kind === HOSTNAME.name)) this.#wake()
     })
     this.#running = this.#run()
@@ -124,7 +124,7 @@ export class AcmeManager {
     }
   }
 
-  /** Orders what is due now. */
+  /** Orders the certificates that are due. */
   async #pass(): Promise<void> {
     const options = this.#deps.options()
     if (!options || !this.#deps.store.writable) return
@@ -142,7 +142,7 @@ export class AcmeManager {
   }
 
   /**
-   * Deletes the records of names that nobody serves any more. A valid certificate is kept for a name that comes back,
+   * Deletes the records of names that nobody serves any more. A valid certificate is retained for a name that returns,
    * and so are the orders of the last 24 hours, which count against the limit.
    */
   async #forgetOld(names: ReadonlySet<string>): Promise<void> {
@@ -165,7 +165,7 @@ export class AcmeManager {
     return record.chain === undefined || now >= renewalTime(record)
   }
 
-  /** Whether another machine orders now. */
+  /** Returns whether another machine orders now. */
   #isElsewhere(record: ManagedCertificate, now: number): boolean {
     const { owner } = record
     if (owner === undefined || owner.id === this.#self || isFromFuture(record, now)) return false
@@ -220,7 +220,7 @@ export class AcmeManager {
       this.#orders.inc({ result: 'issued' })
       log.info({ event: 'certificate_issued', name, until: iso(Date.parse(validTo)) })
     } catch (error) {
-      // An order that a stop of the daemon ended has not failed: the next start orders again.
+      // An order that a stop of the daemon ended has not failed. The next start orders again.
       if (this.#closing.signal.aborted) return await this.#settle(name, ({ owner: _owner, ...old }) => old)
       const reason = messageOf(error)
       // An account that the authority does not know is created again.
@@ -304,7 +304,7 @@ export class AcmeManager {
   }
 }
 
-/** Returns the challenge to use: after each failure the next configured type that is offered. */
+/** Returns the challenge to use. After each failure, this is the next configured type that is offered. */
 function chosen(offered: readonly Challenge[], wanted: readonly string[], failures: number): Challenge {
   const usable = wanted.flatMap((type) => offered.find((one) => one.type === type) ?? [])
   const challenge = usable[failures % Math.max(usable.length, 1)]
@@ -323,7 +323,7 @@ function isPublicName(name: string): boolean {
 const recentOf = ({ orders }: ManagedCertificate, now: number): readonly string[] =>
   orders.filter((at) => now - Date.parse(at) < DAY_MS && Date.parse(at) <= now + MAX_SKEW_MS)
 
-/** Whether the last order was before the clock was set back: then the times that it left mean nothing. */
+/** Returns whether the last order was before the clock was set back. The times of such an order mean nothing. */
 const isFromFuture = ({ orders }: ManagedCertificate, now: number): boolean =>
   orders.some((at) => Date.parse(at) > now + MAX_SKEW_MS)
 

@@ -1,16 +1,16 @@
 import { kind } from '../../core/store.js'
 
-/** Account at a certificate authority. Id: its directory URL. */
+/** Account at a certificate authority. The id is its directory URL. */
 export interface AcmeAccount {
   /** Sealed JWK of the account key. */
   readonly key: string
-  /** URL of the account; undefined before it was created. */
+  /** URL of the account. Undefined before it was created. */
   readonly url?: string
 }
 
-/** A host name that gets its certificates by ACME, with the last certificate. Id: the name. */
+/** A host name that gets its certificates by ACME, with the last certificate. The id is the name. */
 export interface ManagedCertificate {
-  /** PEM chain, leaf first; undefined before the first order succeeded. */
+  /** PEM chain, leaf first. Undefined before the first order succeeded. */
   readonly chain?: string
   /** Sealed PEM of the private key. */
   readonly key?: string
@@ -27,12 +27,12 @@ export interface ManagedCertificate {
   readonly owner?: { readonly id: string; readonly until: string }
 }
 
-/** A pending challenge. Id: the token (http-01) or the host name (tls-alpn-01), see {@link challengeId}. */
+/** A pending challenge. The id is the token (http-01) or the host name (tls-alpn-01). See {@link challengeId}. */
 export interface AcmeChallenge {
   readonly type: AcmeChallengeType
-  /** Key authorization that is the body of the response (RFC 8555, 8.3); for http-01. */
+  /** Key authorization that is the body of the response (RFC 8555, 8.3). For http-01. */
   readonly authorization?: string
-  /** Certificate that proves control (RFC 8737, 3) with its sealed key; for tls-alpn-01. */
+  /** Certificate that proves control (RFC 8737, 3) with its sealed key. For tls-alpn-01. */
   readonly chain?: string
   readonly key?: string
 }
@@ -43,6 +43,6 @@ export const ACME_ACCOUNTS = kind<AcmeAccount>('acme_account')
 export const MANAGED_CERTIFICATES = kind<ManagedCertificate>('managed_certificate')
 export const ACME_CHALLENGES = kind<AcmeChallenge>('acme_challenge')
 
-/** Returns the id of a challenge: what a validation request names. */
+/** Returns the id of a challenge, which is named by a validation request. */
 export const challengeId = (type: AcmeChallengeType, name: string, token: string): string =>
   `${type} ${type === 'http-01' ? token : name}`

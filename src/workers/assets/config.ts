@@ -10,7 +10,7 @@ export type NotFoundHandling = (typeof NOT_FOUND_HANDLING)[number]
 /** Text of a `_headers` or `_redirects` file: 2,100 lines of 2,000 characters fit, and no more is read. */
 const FILE_CHARACTERS = 4_300_000
 
-/** `assets.config` of a Worker's metadata. What no schema can say is checked by `assetConfigIssues`. */
+/** `assets.config` of a Worker's metadata. `assetConfigIssues` checks the rules that a schema cannot express. */
 export const AssetConfig = Type.Object(
   {
     _headers: Type.Optional(Type.String({ maxLength: FILE_CHARACTERS, description: 'Contents of a headers file.' })),
@@ -26,7 +26,7 @@ export const AssetConfig = Type.Object(
     not_found_handling: Type.Optional(Type.Enum([...NOT_FOUND_HANDLING])),
     run_worker_first: Type.Optional(
       Type.Union([Type.Boolean(), Type.Array(Type.String())], {
-        description: 'Which requests the Worker gets ahead of the assets: all, none, or those of path rules.',
+        description: 'Requests that the Worker gets before the assets: all, none, or the ones that match path rules.',
       }),
     ),
     serve_directly: Type.Optional(Type.Boolean({ description: 'Deprecated: the opposite of run_worker_first.' })),

@@ -3,11 +3,11 @@ export interface AssetFile {
   /** Name of the blob with its bytes. */
   readonly blob: string
   readonly size: number
-  /** Undefined: it is served without one. */
+  /** Content type. Undefined if the file is served without one. */
   readonly type: string | undefined
 }
 
-/** The files of a site by their paths; each path begins with a slash. */
+/** The files of a site by path. Each path begins with a slash. */
 export type AssetFiles = ReadonlyMap<string, AssetFile>
 
 /** Finds files by decoded paths, whether they were uploaded under a decoded or an encoded one. */
@@ -21,7 +21,7 @@ export function byDecodedPath(files: AssetFiles): AssetFiles {
   return found
 }
 
-/** A path with its escapes undone, segment by segment, and without empty segments; broken escapes stay. */
+/** Decodes the escapes of a path, segment by segment, and drops empty segments. Invalid escapes stay. */
 export function decodedPath(path: string): string {
   const single = path.includes('//') ? path.replaceAll(/\/{2,}/g, '/') : path
   if (!single.includes('%')) return single

@@ -5,7 +5,7 @@ const MAX_RULES = 100
 
 interface Rule {
   readonly line: number
-  /** Undefined: all hosts. */
+  /** Undefined if the rule is for all hosts. */
   readonly host?: Pattern
   readonly path: Pattern
   readonly set: Map<string, string>
@@ -16,7 +16,10 @@ interface Rule {
 export interface HeaderRules {
   readonly rules: number
   readonly warnings: readonly Warning[]
-  /** The fields (names in lower case and values in turn) after all rules for the request; the very list without any. */
+  /**
+   * Applies all rules for the request to `fields` (names in lower case and values in turn). Returns the same list if
+   * there are no rules.
+   */
   apply(host: string, path: string, fields: readonly string[]): readonly string[]
 }
 
@@ -38,7 +41,7 @@ const OURS = new Set([
   'cf-ray',
 ])
 
-/** Reads a `_headers` file; lines that are wrong are left out with a warning. */
+/** Reads a `_headers` file. Skips invalid lines with a warning. */
 export function parseHeaders(text: string): HeaderRules {
   const warnings = new Warnings()
   const rules: Rule[] = []
@@ -85,7 +88,7 @@ function readPath(content: string): Pick<Rule, 'host' | 'path'> {
   const [, host = '', path = '/'] = url
   if (/:\d*$/.test(host)) throw new TypeError(`a port cannot be matched: ${content}`)
   const encoded = encodedPath(path) ?? path
-  // Each wildcard occurs once in both of them.
+  // Each wildcard occurs once in the host and once in the path.
   wildcards(host + encoded)
   return { host: pattern(host.toLowerCase(), '.'), path: pattern(encoded) }
 }
@@ -106,7 +109,7 @@ function readField(content: string, rule: Rule | undefined): void {
   const name = fieldName(content.slice(0, colon))
   const value = content.slice(colon + 1).trim()
   if (value === '') throw new TypeError(`${name} has no value`)
-  if (!VALUE.test(value)) throw new TypeError(`the value of ${name} holds what no header can hold`)
+  if (!VALUE.test(value)) throw new TypeError(`the value of ${name} has a character that is not allowed in a header`)
   const old = rule.set.get(name)
   rule.set.set(name, old === undefined ? value : `${old}, ${value}`)
 }

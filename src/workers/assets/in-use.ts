@@ -11,9 +11,9 @@ import { readManifest, type AnnouncedFiles } from './manifest.js'
 export interface AssetsInUse {
   /** Names of the blobs that manifests hold. */
   readonly blobs: ReadonlySet<string>
-  /** Files that uploads in progress have announced: the account, a space, the hash. */
+  /** Files that uploads in progress have announced, by account and hash. */
   readonly announced: ReadonlySet<string>
-  /** Ids of those uploads. */
+  /** Ids of the uploads in progress. */
   readonly sessions: ReadonlySet<string>
 }
 
@@ -57,8 +57,8 @@ export async function assetsInUse(store: Store, blobs: Blobs): Promise<AssetsInU
 }
 
 /**
- * Deletes the records of unused files; clients upload such a file again if they need it. Its blob is deleted by a later
- * collection, because an upload that has just begun may rely on it.
+ * Deletes the records of unused files. Clients upload such a file again if they need the file. A later collection
+ * deletes the blob, because an upload that has just begun may rely on it.
  */
 export async function forgetUnused(
   store: Store,
@@ -75,7 +75,7 @@ export async function forgetUnused(
   for (let at = 0; at < unused.length; at += BATCH_SIZE) {
     const writes = unused
       .slice(at, at + BATCH_SIZE)
-      // Uploads may have begun in between and need some of these files: those remain until the next run.
+      // Uploads may have begun in between and need some of these files, which remain until the next run.
       .filter(({ scope }) => !begun(scope))
       .map(({ scope, id, version }): Write => ({
         kind: WORKER_ASSETS,

@@ -7,10 +7,16 @@ export interface Warning {
 
 /** Longer lines are left out. */
 const MAX_CHARACTERS = 2000
-/** Comments and empty ones as well. Far more than rules can be; to read millions that are wrong takes seconds. */
+/**
+ * Comments and empty lines count too. Far more than a site can have rules. Reading millions of invalid lines takes
+ * seconds.
+ */
 const MAX_LINES = 20_000
 
-/** The lines of a file that say something, trimmed; what is too long, or too far down, is left out with a warning. */
+/**
+ * Returns the trimmed lines of a file without empty lines and comments. Lines that are too long or beyond the limit are
+ * skipped with a warning.
+ */
 export function* lines(text: string, warnings: Warnings): Generator<{ line: number; text: string }> {
   let line = 0
   for (const whole of text.split(/\r\n|\r|\n/, MAX_LINES + 1)) {
@@ -30,7 +36,7 @@ export function* lines(text: string, warnings: Warnings): Generator<{ line: numb
 /** Maximum number of reported lines. */
 const MAX_WARNINGS = 100
 
-/** Warnings as they come up: the first hundred. */
+/** The first hundred warnings, in order. */
 export class Warnings {
   readonly list: Warning[] = []
 
@@ -41,7 +47,7 @@ export class Warnings {
 
 const ANY_HOST = 'https://site.invalid'
 
-/** Returns a path as in a request line (percent-encoded, no `..`, no query); undefined if the text is not a path. */
+/** Returns a path as in a request line (percent-encoded, no `..`, no query). Undefined if the text is not a path. */
 export function encodedPath(text: string): string | undefined {
   if (!text.startsWith('/') || text.startsWith('//') || !URL.canParse(text, ANY_HOST)) return undefined
   const url = new URL(text, ANY_HOST)

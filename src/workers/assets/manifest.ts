@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput, type Issue } from '../../core/errors.js'
 import { mapOf, strict } from '../../core/schema.js'
-import type { Pause } from '../../core/event-loop-yield.js'
+import type { Pause } from '../../core/schedule/event-loop-yield.js'
 import type { StoredAsset } from '../../core/model/worker-assets.js'
 import type { AssetFile, AssetFiles } from './files.js'
 import { typeOf } from './types.js'
@@ -9,14 +9,14 @@ import { typeOf } from './types.js'
 /** The form of a client's hash of a file. */
 export const HASH = /^[0-9a-f]{32}$/
 
-/** What a client announces: its files by their paths. */
+/** The files that a client announces, by path. */
 export const AnnouncedFiles = mapOf(
   Type.Object({ hash: Type.String({ pattern: HASH.source }), size: Type.Integer({ minimum: 0 }) }, strict),
   { description: 'The files by their paths, such as /index.html.' },
 )
 export type AnnouncedFiles = Static<typeof AnnouncedFiles>
 
-/** What one version may have. */
+/** Limits of one version. */
 export interface AssetLimits {
   readonly files: number
   readonly file_bytes: number
@@ -27,7 +27,10 @@ const MAX_ISSUES = 100
 /** Files that are read between two pauses. */
 export const SLICE_FILES = 500
 
-/** Throws InvalidInput where files cannot be served: too many or too large, a bad path, one hash with two sizes. */
+/**
+ * Throws InvalidInput if files cannot be served. Examples are too many or too large files, an invalid path, or one hash
+ * with two sizes.
+ */
 export async function checkAnnounced(
   files: AnnouncedFiles,
   { files: max, file_bytes: bytes }: AssetLimits,
@@ -61,12 +64,12 @@ function pathIssue(path: string): string | undefined {
   return undefined
 }
 
-/** A stored manifest: path, name of the blob, size and content type of each file. */
+/** A stored manifest. Each entry has the path, blob name, size and content type of a file. */
 const Stored = Type.Array(
   Type.Tuple([Type.String(), Type.String(), Type.Integer(), Type.Union([Type.String(), Type.Null()])]),
 )
 
-/** The bytes of a manifest. The same files have the same bytes. */
+/** Returns the bytes of a manifest. The same files have the same bytes. */
 export async function manifestBytes(
   files: AnnouncedFiles,
   stored: (hash: string) => StoredAsset,
@@ -86,7 +89,7 @@ export async function manifestBytes(
   return Buffer.concat([Buffer.from('['), ...parts, Buffer.from(']')])
 }
 
-/** The files of a manifest that {@link manifestBytes} made. */
+/** Reads the files of a manifest that {@link manifestBytes} made. */
 export function readManifest(bytes: Uint8Array): AssetFiles {
   const rows = JSON.parse(Buffer.from(bytes).toString()) as Static<typeof Stored>
   return new Map(

@@ -1,7 +1,7 @@
 import type { HtmlHandling, NotFoundHandling } from './config.js'
 import type { AssetFile, AssetFiles } from './files.js'
 
-/** What a path leads to: a file, or the path that the file is served at. */
+/** The result of a lookup: a file, or the path that the file is served at. */
 export type Page =
   | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404 }
   | { readonly kind: 'moved'; readonly to: string }
@@ -9,8 +9,8 @@ export type Page =
 type Lookup = (files: AssetFiles, path: string, stays?: boolean) => Page | undefined
 
 /**
- * Returns what a decoded path leads to; undefined if nothing. One lookup per way of handling HTML. With `stays` only
- * files are found: the path is where a redirect would lead.
+ * Returns the page for a decoded path, or undefined. Each way of handling HTML has one lookup. With `stays`, the lookup
+ * returns only files, because the path is the target of a redirect.
  */
 export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
   none: (files, path) => exact(files, path),
@@ -78,14 +78,14 @@ const ENDINGS = [
   ['html', '.html'],
 ] as const
 
-/** How a path ends, and what is in front of that: without and with a slash at its end. */
+/** Splits a path into its ending and the text before it, without and with a slash at the end. */
 function dissected(path: string) {
   const [form, ending] = ENDINGS.find(([, ending]) => path.endsWith(ending)) ?? ['plain', '']
   const bare = path.slice(0, path.length - ending.length)
   return { form, bare, folder: `${bare}/` }
 }
 
-/** Returns the response to a path without an asset; undefined if no such page exists either. */
+/** Returns the response to a path without an asset. Undefined if no such page exists. */
 export const NOT_FOUND: Readonly<Record<NotFoundHandling, Lookup>> = {
   none: () => undefined,
 

@@ -1,11 +1,14 @@
-/** What the wildcards of a pattern stood for, by name; that of `*` is `splat`. */
+/** The text that each wildcard of a pattern matched, by name. The wildcard `*` has the name `splat`. */
 export type Captured = ReadonlyMap<string, string>
 
-/** A path, or a host, with wildcards: `*` for any text, `:name` for what is in one part of it. */
+/** A path or a host with wildcards. `*` matches any text and `:name` matches text within one part. */
 export interface Pattern {
-  /** False: it is a plain text. */
+  /** False for plain text. */
   readonly dynamic: boolean
-  /** Returns what the wildcards match in a text; undefined if the text does not match. Earlier wildcards match as much as possible. */
+  /**
+   * Returns the text that each wildcard matches, or undefined if `text` does not match. Earlier wildcards match as much
+   * as possible.
+   */
   match(text: string): Captured | undefined
 }
 
@@ -13,15 +16,16 @@ const WILDCARD = /\*|:[A-Za-z]\w*/g
 const STAR = '*'
 /** Of a plain text. */
 export const NOTHING: Captured = new Map()
-/** To look for a text takes as long as it and the text that it is looked for in, multiplied. */
+/** Searching takes time proportional to the product of the lengths of the two texts. */
 const MAX_BETWEEN = 200
 
-/** Whether a text has wildcards. */
+/** Returns whether a text has wildcards. */
 export const hasWildcards = (text: string): boolean => text.search(WILDCARD) >= 0
 
 /**
- * Compiles a pattern whose parts end at one of `ends`: a slash in a path, a dot in a host. Throws a TypeError with a sentence
- * if a wildcard occurs twice, or the text between two of them is longer than 200 characters.
+ * Compiles a pattern whose parts end at one of `ends`, which is a slash in a path and a dot in a host. Throws a
+ * TypeError with a sentence if a wildcard occurs twice, or the text between two wildcards is more than 200 characters
+ * long.
  */
 export function pattern(text: string, ends: '/' | '.' = '/'): Pattern {
   const wildcards = [...text.matchAll(WILDCARD)].map(([wildcard]) => wildcard)
@@ -39,7 +43,7 @@ export function pattern(text: string, ends: '/' | '.' = '/'): Pattern {
   return {
     dynamic: true,
     match(candidate) {
-      // What is in front of `*` has as many parts as its own text.
+      // The matched text before `*` has as many parts as the pattern before `*`.
       const limit = star < 0 ? candidate.length : placeOf(candidate, ends, before)
       const starts = placed(candidate, literals, (index) => (index === star ? { least: 0, limit } : NAMED))
       if (!starts) return undefined
@@ -50,7 +54,7 @@ export function pattern(text: string, ends: '/' | '.' = '/'): Pattern {
   }
 }
 
-/** Whether a text with `*` for anything is what a text is. */
+/** Creates a test for texts with `*` as the wildcard for any text. */
 export function glob(text: string): (candidate: string) => boolean {
   const literals = text.split(STAR)
   if (literals.length === 1) return (candidate) => candidate === text
@@ -60,16 +64,16 @@ export function glob(text: string): (candidate: string) => boolean {
 interface Gap {
   /** Minimum number of characters that a wildcard matches. */
   readonly least: number
-  /** Where it begins at the latest. */
+  /** Maximum position of its start. */
   readonly limit: number
 }
 const ANYTHING: Gap = { least: 0, limit: Infinity }
 const NAMED: Gap = { least: 1, limit: Infinity }
 
 /**
- * Returns the positions of texts in `whole`, which begins with the first and ends with the last of them. Each is as
- * late as possible, so that the text between earlier ones is long. `gap` returns the limits of the text that follows
- * the one with an index.
+ * Returns the positions of texts in `whole`, which begins with the first text and ends with the last text. Each
+ * position is as late as possible, so that the text between earlier ones is long. `gap` returns the limits of the text
+ * that follows the text at an index.
  */
 function placed(whole: string, texts: readonly string[], gap: (index: number) => Gap): number[] | undefined {
   const [first = '', last = ''] = [texts[0], texts.at(-1)]
@@ -88,7 +92,7 @@ function placed(whole: string, texts: readonly string[], gap: (index: number) =>
   return starts
 }
 
-/** Position of the end of a part, by the number of parts before it; the end of the text for the last one. */
+/** Returns the end of a part, given the number of parts before it. The end of the last part is the end of the text. */
 function placeOf(text: string, ends: string, others: number): number {
   let at = text.indexOf(ends)
   for (let passed = 0; passed < others && at >= 0; passed++) at = text.indexOf(ends, at + 1)
@@ -98,7 +102,7 @@ function placeOf(text: string, ends: string, others: number): number {
 const count = (texts: readonly string[], wanted: string): number =>
   texts.reduce((sum, text) => sum + text.split(wanted).length - 1, 0)
 
-/** Returns a text with `:splat` and `:name` replaced by what they matched. Names without a match stay. */
+/** Replaces `:splat` and `:name` in a text by the matched text. Names without a match stay. */
 export function filled(template: string, captured: Captured): string {
   if (captured.size === 0) return template
   return template.replaceAll(/:([A-Za-z]\w*)/g, (whole, name: string) => captured.get(name) ?? whole)

@@ -3,7 +3,7 @@ import { encodedPath, lines, tailOf, Warnings, type Warning } from './lines.js'
 import { filled, hasWildcards, pattern, type Pattern } from './pattern.js'
 
 const STATUSES = [200, 301, 302, 303, 307, 308] as const
-/** 200: another path is served without a redirect. */
+/** 200 serves another path without a redirect. */
 export type RedirectStatus = (typeof STATUSES)[number]
 
 const MAX_STATIC = 2000
@@ -15,9 +15,9 @@ interface Rule {
   readonly status: RedirectStatus
 }
 
-/** Where a request goes instead. */
+/** Destination and status of a redirected request. */
 export interface Redirect {
-  /** A path, or a URL with https, with the query of the rule if it has one; for status 200 a path. */
+  /** A path, or a URL with https, with the query of the rule if it has one. Always a path for status 200. */
   readonly to: string
   readonly status: RedirectStatus
 }
@@ -26,11 +26,11 @@ export interface Redirect {
 export interface Redirects {
   readonly rules: number
   readonly warnings: readonly Warning[]
-  /** The first rule for a percent-encoded path: static ones first. */
+  /** Returns the first rule for a percent-encoded path. Static rules come first. */
   find(path: string): Redirect | undefined
 }
 
-/** Reads a `_redirects` file; lines that are wrong are left out with a warning. */
+/** Reads a `_redirects` file. Skips invalid lines with a warning. */
 export function parseRedirects(text: string, htmlHandling: HtmlHandling): Redirects {
   const warnings = new Warnings()
   const fixed = new Map<string, Redirect>()
@@ -94,7 +94,7 @@ function readRule(content: string, htmlHandling: HtmlHandling): { from: string }
   return { from, to, status }
 }
 
-/** Returns the destination with its query and fragment; undefined if it is not allowed. */
+/** Returns the destination with its query and fragment. Undefined if it is not allowed. */
 function destination(text: string): string | undefined {
   if (text.startsWith('/')) {
     const path = encodedPath(text)

@@ -12,22 +12,22 @@ export interface AssetRequest {
   readonly method: string
   /** In lower case, without port. */
   readonly host: string
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly target: string
   /** The request opens a page (`Sec-Fetch-Mode: navigate`). */
   readonly navigates: boolean
 }
 
-/** What a request gets. */
+/** The outcome for a request. */
 export type AssetDecision =
-  /** `path`: percent-encoded, for the rules of headers. */
+  /** `path` is percent-encoded, for the rules of headers. */
   | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404; readonly path: string }
   | { readonly kind: 'redirect'; readonly status: number; readonly location: string; readonly path: string }
   | { readonly kind: 'worker' }
   | { readonly kind: 'missing'; readonly path: string }
   | { readonly kind: 'method_not_allowed'; readonly path: string }
 
-/** What a site is made of. */
+/** Dependencies and configuration of a site. */
 export interface SiteParts {
   readonly files: AssetFiles
   readonly config: AssetConfig
@@ -37,7 +37,7 @@ export interface SiteParts {
   readonly compatibilityFlags?: readonly string[]
 }
 
-/** What is wrong with the configuration of assets beyond its schema, with pointers below `at`. */
+/** Returns errors in the configuration of assets that its schema cannot detect, with pointers below `at`. */
 export function assetConfigIssues(config: AssetConfig, at: string): Issue[] {
   const { base_path: base, run_worker_first: first, serve_directly: direct } = config
   const issues: Issue[] = []
@@ -49,7 +49,7 @@ export function assetConfigIssues(config: AssetConfig, at: string): Issue[] {
   return issues
 }
 
-/** `base_path` in its one form: without a slash at its end, '' for the root. */
+/** Returns the canonical form of `base_path`, which has no slash at its end and is '' for the root. */
 export const canonicalBase = ({ base_path: base }: AssetConfig): string => (base ?? '').replace(/\/$/, '')
 
 /** From this date on, what opens a page gets the asset for pages that are missing ahead of the Worker. */
@@ -57,7 +57,7 @@ const NAVIGATION_DATE = '2025-04-01'
 const NAVIGATION_FLAG = 'assets_navigation_prefers_asset_serving'
 const NAVIGATION_OFF = 'assets_navigation_has_no_effect'
 
-/** The static assets of a Worker: decides which file is the response to a request, if any. */
+/** The static assets of a Worker. Decides which file is the response to a request, if any. */
 export class AssetSite {
   readonly warnings: readonly Warning[]
   readonly #files: AssetFiles
@@ -97,12 +97,14 @@ export class AssetSite {
     if (says === 'worker' || first === true || direct === false) return { kind: 'worker' }
     const found = this.#redirects.find(path) ?? this.#page(path)
     if (found) return asset()
-    // With rules, what none of them names is the assets': also their page for what is missing, if there is one.
+    // With rules, a path that no rule names belongs to the assets, and so does the page for missing files.
     const prefersPage = this.#first !== undefined || (this.#navigations && request.navigates)
     return prefersPage && this.#notFound(path) ? asset() : { kind: 'worker' }
   }
 
-  /** Returns the header fields of a response after the rules of `_headers`; the same list if no rule applies. */
+  /**
+   * Returns the header fields of a response after the rules of `_headers`. Returns the same list if no rule applies.
+   */
   headers(host: string, path: string, fields: readonly string[]): readonly string[] {
     return this.#headers.apply(host, path, fields)
   }
@@ -115,7 +117,8 @@ export class AssetSite {
     const page = this.#page(wanted) ?? this.#notFound(wanted)
     if (!page) return { kind: 'missing', path }
     if (method !== 'GET' && method !== 'HEAD') return { kind: 'method_not_allowed', path }
-    // One address per page: a request with escapes that are not needed, or without escapes that are, is redirected to it.
+    // One address per page. A request with escapes that are not needed, or without escapes that are, is redirected to
+    // it.
     const place = page.kind === 'moved' ? page.to : decodedPath(this.#below(wanted) ?? wanted)
     const usual = this.#base + encodedFrom(place)
     if (page.kind === 'moved' || (!redirect && usual !== wanted))
@@ -137,7 +140,7 @@ export class AssetSite {
       : NOT_FOUND[this.#config.not_found_handling ?? 'none'](this.#files, decodedPath(below))
   }
 
-  /** Returns a path without the base path; undefined if it is not below it. */
+  /** Returns a path without the base path, or undefined if the path is not below the base path. */
   #below(path: string): string | undefined {
     if (this.#base === '') return path
     if (path === this.#base) return '/'
@@ -157,7 +160,7 @@ function split(target: string): { path: string; query: string } {
   return { path: encodedPath(path.replace(/^\/{2,}/, '/')) ?? path, query }
 }
 
-/** Returns a destination with the query of the request, unless it has a query of its own. */
+/** Returns a destination with the query of the request, unless it already has a query. */
 function withQuery(to: string, query: string): string {
   const hash = to.indexOf('#')
   const bare = hash < 0 ? to : to.slice(0, hash)

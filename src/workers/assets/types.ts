@@ -28,9 +28,9 @@ const TYPES: Readonly<Record<string, string>> = {
   xml: 'application/xml',
 }
 
-/** A part of a form that names no type: what its path ends with says what it is. */
+/** A part of a form without a content type. The end of its path determines the type. */
 export const UNTYPED = ''
 
-/** The content type of a file that was uploaded with `type`. */
+/** Returns the content type of a file that was uploaded with `type`. */
 export const typeOf = (type: string, path: string): string =>
   type === UNTYPED ? (TYPES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream') : type

@@ -2,7 +2,7 @@ import { jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
-import { EventLoopYield, type Pause } from '../../core/event-loop-yield.js'
+import { EventLoopYield, type Pause } from '../../core/schedule/event-loop-yield.js'
 import { newId } from '../../core/ids.js'
 import { ASSET_SESSIONS, WORKER_ASSETS, type AssetSession, type StoredAsset } from '../../core/model/worker-assets.js'
 import type { Scope } from '../../core/scope.js'
@@ -14,7 +14,7 @@ export class BadToken extends Error {
   override readonly name = 'BadToken'
 }
 
-/** A file that came does not fit what was announced. */
+/** An uploaded file does not match its announcement. */
 export class BadFile extends Error {
   override readonly name = 'BadFile'
   readonly hash: string
@@ -25,14 +25,20 @@ export class BadFile extends Error {
   }
 }
 
-/** One file as it came. `type` undefined: it is served without one; '': what its path ends with says. */
+/**
+ * One uploaded file. `type` is undefined if the file is served without a type, and '' if the end of its path determines
+ * the type.
+ */
 export interface UploadedFile {
   readonly hash: string
   readonly type: string | undefined
   readonly bytes: Buffer
 }
 
-/** What a session begins with: hashes to be uploaded, a request for each bucket. None: the token is the completion's. */
+/**
+ * The start of a session, with the hashes to upload, one request per bucket. If there are no hashes, the token is
+ * already the completion token.
+ */
 export interface OpenedSession {
   readonly jwt: string
   readonly buckets: readonly (readonly string[])[]
@@ -41,8 +47,8 @@ export interface OpenedSession {
 /** Somebody who may upload files of one session. */
 export interface AdmittedUpload {
   /**
-   * Keeps the files; resolves with the completion token once all files of the session are there, else with undefined.
-   * Throws BadFile, and then keeps none of them.
+   * Stores the files. Resolves with the completion token after all files of the session are stored, before that with
+   * undefined. Throws BadFile and stores no file if one is invalid.
    */
   take(files: readonly UploadedFile[]): Promise<string | undefined>
 }
@@ -51,14 +57,14 @@ export interface AssetUploadDeps {
   readonly store: Store
   readonly blobs: Blobs
   readonly clock: Clock
-  /** Keys of tokens, 32 bytes each. The first one signs; each is valid. */
+  /** Keys of tokens, 32 bytes each. The first one signs, and every key is valid. */
   readonly keys: () => readonly [Uint8Array, ...Uint8Array[]]
   readonly limits: () => AssetLimits
-  /** Called between slices of long work; the default yields to the event loop. */
+  /** Called between slices of long work. The default yields to the event loop. */
   readonly pause?: Pause
 }
 
-/** Validity of tokens, and of what was uploaded for them. */
+/** Validity of tokens and of the files uploaded with them. */
 const SESSION_MS = 3_600_000
 /** Maximum number of concurrent sessions of an account. Beyond it the oldest ends. */
 const MAX_SESSIONS = 100
@@ -84,7 +90,7 @@ interface Progress {
   readonly missing: Set<string>
 }
 
-/** Uploads of static files of Workers: sessions that announce files, their bytes, and completion tokens. */
+/** Uploads of static files of Workers. A session announces files, receives their bytes and issues completion tokens. */
 export class AssetUploads {
   readonly #deps: AssetUploadDeps
   readonly #pause: Pause
@@ -105,7 +111,7 @@ export class AssetUploads {
     const announced = await this.#deps.blobs.put(Buffer.from(JSON.stringify(files)))
     const id = newId()
     const session: AssetSession = { script, announced, expires_at: this.#deps.clock.now() + SESSION_MS }
-    // From here on what the account has of the files is kept.
+    // From here on, files that the account already has are retained.
     await this.#deps.store.batch([{ kind: ASSET_SESSIONS, scope, id, value: session, ifVersion: 0 }])
     const progress = await this.#begin(scope, files)
     const claims = { account: scope.id, script, session: id }

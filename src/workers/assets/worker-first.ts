@@ -4,10 +4,10 @@ import { glob } from './pattern.js'
 const MAX_RULES = 100
 const MAX_CHARACTERS = 100
 
-/** Who gets a request first by path rules; undefined: no rule says. */
+/** Returns whether assets or the Worker get a request first by path rules. Undefined if no rule matches. */
 export type FirstRules = (path: string) => 'assets' | 'worker' | undefined
 
-/** What is wrong with the rules of `run_worker_first`, with pointers below `at`. */
+/** Returns errors in the rules of `run_worker_first`, with pointers below `at`. */
 export function workerFirstIssues(rules: readonly string[], at: string): Issue[] {
   if (rules.length > MAX_RULES) return [{ pointer: at, message: `at most ${MAX_RULES} rules are allowed` }]
   const issues: Issue[] = []

@@ -3,21 +3,21 @@ import type { Issue } from '../../core/errors.js'
 import type { Binding } from '../../core/model/worker.js'
 import { issuesOf } from '../../core/schema.js'
 
-/** A binding type: its members, and which of them are secret. */
+/** A binding type with its members and the names of the secret members. */
 export interface BindingKind {
-  /** What `type` says. */
+  /** Value of the `type` member. */
   readonly type: string
   /** For the manual. Unknown members are stored too. */
   readonly schema: TSchema
   /** Members that are encrypted when stored and never returned. */
   readonly secret: readonly string[]
-  /** The member that names an uploaded part; such bindings belong to service-worker scripts. */
+  /** The member that names an uploaded part. Such bindings belong to service-worker scripts. */
   readonly part?: 'part'
   /** A valid binding. */
   readonly example: Binding
-  /** Returns the issues of a binding; pointers lead into the binding. */
+  /** Returns the issues of a binding. Pointers are relative to the binding. */
   issues(binding: Binding): readonly Issue[]
-  /** The stored form of a binding: older names of members are replaced by the newer ones. */
+  /** Returns the stored form of a binding, with older member names replaced by newer ones. */
   normalize(binding: Binding): Binding
 }
 

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { bindingKind, Ref } from './binding-kind.js'
 
-/** A rate limit that the script asks. */
+/** A rate limit for the script. */
 export const ratelimit = bindingKind({
   type: 'ratelimit',
   description: 'A rate limit that the script asks.',
   fields: {
-    namespace_id: Ref('What requests are counted under.'),
+    namespace_id: Ref('Namespace of the counts.'),
     simple: Type.Object({
       limit: Type.Integer({ minimum: 1, description: 'Requests in one period.' }),
       period: Type.Integer({ minimum: 1, maximum: 86_400, description: 'Seconds.' }),

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { QUEUE_LIMITS } from '../storage/queues.js'
 import { bindingKind, Ref, type BindingKind, type BindingSpec } from './binding-kind.js'
 
 const Artifacts = Type.String({
@@ -141,7 +142,9 @@ const SPECS: readonly BindingSpec[] = [
     description: 'A queue to send messages to.',
     fields: {
       queue_name: Ref('Name of the queue.'),
-      delivery_delay: Type.Optional(Type.Number({ minimum: 0, description: 'Seconds.' })),
+      delivery_delay: Type.Optional(
+        Type.Number({ minimum: 0, maximum: QUEUE_LIMITS.delay, description: 'Seconds, for messages without a delay.' }),
+      ),
     },
     example: { queue_name: 'jobs' },
   },
@@ -222,5 +225,5 @@ const SPECS: readonly BindingSpec[] = [
   },
 ]
 
-/** Binding types whose schema says everything. */
+/** Binding types that their schema describes completely. */
 export const SIMPLE_BINDINGS: readonly BindingKind[] = SPECS.map(bindingKind)

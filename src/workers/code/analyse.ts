@@ -1,18 +1,21 @@
 import { performance } from 'node:perf_hooks'
 import type { Node } from 'acorn'
 import type { NamedExport, ScriptFormat } from '../../core/model/worker.js'
-import { reject } from '../upload/errors.js'
+import { reject } from '../upload-errors.js'
 import type { UploadedFile } from '../upload/form.js'
 import { ExportsOf, resolved } from './exported.js'
 import { moduleScope, parsed, type ModuleScope } from './scope.js'
 import { pythonExports } from './python.js'
 
-/** What the text of a script shows without running it. */
+/** Facts about a script that its text shows without running it. */
 export interface CodeReport {
   /** Of the default export, or the events that a service-worker script listens for. */
   readonly handlers: readonly string[]
   readonly named: readonly NamedExport[]
-  /** How long it took to read the code, in whole milliseconds: as much of the start as there is without running it. */
+  /**
+   * Time that reading the code took, in whole milliseconds. The only part of the start that is measured without running
+   * the script.
+   */
   readonly startup_time_ms: number
 }
 
@@ -24,7 +27,7 @@ export function analyse(format: ScriptFormat, main: UploadedFile, files: readonl
   return { ...report, startup_time_ms: Math.round(performance.now() - begun) }
 }
 
-/** Whether the text of a file is read, besides that of the main one. */
+/** Returns whether the text of a file is read in addition to the main file. */
 export const isRead = ({ type }: Pick<UploadedFile, 'type'>): boolean => type.endsWith('+module')
 
 type Report = Omit<CodeReport, 'startup_time_ms'>
@@ -33,14 +36,14 @@ const text = ({ bytes }: UploadedFile): string => bytes.toString('utf8')
 
 function modules(main: UploadedFile, files: readonly UploadedFile[]): Report {
   const scopes = new Map<string, ModuleScope>()
-  for (const file of files) if (isRead(file)) scopes.set(file.name, moduleScope(file.name, text(file)))
+  for (const file of files) if (isRead(file)) scopes.set(file.name, moduleScope(file))
   const names = new Set(files.map(({ name }) => name))
   const missing = [...scopes.values()].flatMap(({ name, imports }) =>
     imports
       .filter((specifier) => /^\.{0,2}\//.test(specifier) && !names.has(resolved(name, specifier) ?? ''))
       .map((specifier) => `No such module "${specifier}" imported from "${name}"`),
   )
-  reject(missing.map((message) => ({ kind: 'invalidScript', message })))
+  reject(missing.map((message) => ({ kind: 'invalidScript', pointer: '/main_module', message })))
   const scope = scopes.get(main.name)
   const exported = scope ? new ExportsOf(scopes).of(scope) : new Map<string, never>()
   return {
@@ -49,10 +52,10 @@ function modules(main: UploadedFile, files: readonly UploadedFile[]): Report {
   }
 }
 
-/** The first argument of every `addEventListener` call. */
+/** Reads the first argument of every `addEventListener` call. */
 function serviceWorker(main: UploadedFile): Report {
   const events = new Set<string>()
-  const open: unknown[] = [parsed(main.name, text(main), 'script')]
+  const open: unknown[] = [parsed(main, 'script')]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (node === null || typeof node !== 'object') continue
     const event = listenedFor(node)

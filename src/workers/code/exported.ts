@@ -4,14 +4,16 @@ import type { ExportKind } from '../../core/model/worker.js'
 import { modulePath } from '../upload/form.js'
 import type { Meaning, ModuleScope } from './scope.js'
 
-/** What an exported name is, and its handlers. */
+/** The kind of an exported name, and its handlers. */
 export interface Exported {
   readonly kind: ExportKind
   readonly handlers: readonly string[]
 }
 
-/** What the runtime calls on an object or class that a module exports. */
+/** Names that the runtime calls on an object or class that a module exports. */
 const HANDLERS = ['fetch', 'scheduled', 'queue', 'email', 'tail', 'tailStream', 'trace', 'test'] as const
+/** Returns whether the runtime calls a handler of this name, or sends this event to a service worker. */
+export const isHandler = (name: string): boolean => (HANDLERS as readonly string[]).includes(name)
 const OBJECT_HANDLERS = ['fetch', 'alarm', 'webSocketMessage', 'webSocketClose', 'webSocketError'] as const
 
 /** Classes of the module `cloudflare:workers`, and what extends them. */
@@ -31,19 +33,21 @@ const CALLED: Readonly<Record<ExportKind, readonly string[]>> = {
 // Longer chains than this are made to be followed.
 const MAX_STEPS = 64
 
-/** The exports of uploaded modules, as far as their text shows: computed values count as a class without a known base. */
+/**
+ * The exports of uploaded modules, as far as their text shows. Computed values count as a class without a known base.
+ */
 export class ExportsOf {
   readonly #modules: ReadonlyMap<string, ModuleScope>
-  /** What has been found out: a short text can lead to one piece of code in more ways than anybody has time for. */
+  /** Results so far. A short text can lead to one piece of code on more paths than can be followed. */
   readonly #judged = new Map<Node, Exported>()
   readonly #stars = new Map<ModuleScope, ReadonlySet<ModuleScope>>()
 
-  /** By name of the module. */
+  /** `modules` is keyed by the name of the module. */
   constructor(modules: ReadonlyMap<string, ModuleScope>) {
     this.#modules = modules
   }
 
-  /** All exported names of a module with what they are, in the order of the text. */
+  /** Returns all exported names of a module and their kinds, in the order of the text. */
   of(module: ModuleScope): Map<string, Exported> {
     const found = new Map<string, Exported>()
     for (const scope of this.#sources(module))
@@ -53,7 +57,7 @@ export class ExportsOf {
     return found
   }
 
-  /** A module and all whose names it exports with `export *`, each once. */
+  /** Returns a module and all modules whose names it exports with `export *`, each once. */
   #sources(module: ModuleScope): ReadonlySet<ModuleScope> {
     const known = this.#stars.get(module)
     if (known) return known
@@ -79,7 +83,7 @@ export class ExportsOf {
     const { node } = meaning
     const known = this.#judged.get(node)
     if (known) return known
-    // Until it is known: what leads back to itself is nothing.
+    // Code that refers to itself counts as unknown until its result is known.
     this.#judged.set(node, UNKNOWN)
     const found = this.#read(node, scope, steps)
     this.#judged.set(node, found)
@@ -124,7 +128,7 @@ export class ExportsOf {
     return this.#judge({ kind: 'code', node: argument }, scope, steps + 1).handlers
   }
 
-  /** Kind and methods of a class, those of its bases in the same upload included. */
+  /** Returns the kind and methods of a class, including the methods of base classes in the same upload. */
   #class(node: Class, scope: ModuleScope, steps: number): [ExportKind, string[]] {
     const own = node.body.body.flatMap((member) =>
       (member.type === 'MethodDefinition' || member.type === 'PropertyDefinition') && !member.static && !member.computed
@@ -164,7 +168,7 @@ const baseOf = (name: string): Exported => ({
   handlers: [],
 })
 
-/** The members of an export that the runtime calls. */
+/** Returns the members of an export that the runtime calls. */
 export const exportedHandlers = (kind: ExportKind, members: readonly string[]): string[] =>
   CALLED[kind].filter((name) => members.includes(name))
 
@@ -173,7 +177,7 @@ const called = (kind: ExportKind, members: readonly string[]): Exported => ({
   handlers: exportedHandlers(kind, members),
 })
 
-/** What a helper such as `__name(class ..., "X")` is called with. */
+/** Returns the first argument of a helper such as `__name(class ..., "X")`. */
 function wrapped(node: Node): Node | undefined {
   if (node.type === 'ParenthesizedExpression') return (node as Node & { expression: Node }).expression
   if (node.type !== 'CallExpression') return undefined
@@ -185,7 +189,7 @@ const WRAPPED: ReadonlySet<string> = new Set(['ClassExpression', 'ObjectExpressi
 const nameOf = (key: { type: string; name?: unknown; value?: unknown }): string =>
   key.type === 'Identifier' ? String(key.name) : String(key.value)
 
-/** The module of the upload that a relative import names; undefined for every other import. */
+/** Returns the module of the upload that a relative import names. Undefined for every other import. */
 export function resolved(from: string, specifier: string): string | undefined {
   if (!/^\.{0,2}\//.test(specifier)) return undefined
   const path = specifier.startsWith('/') ? specifier.slice(1) : posix.join(posix.dirname(from), specifier)

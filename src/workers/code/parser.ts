@@ -17,7 +17,7 @@ export class TooDeep extends Error {
   override readonly name = 'TooDeep'
 }
 
-/** The names of a scope as acorn keeps them, in lists that it looks through for every name that it meets. */
+/** The names of a scope as acorn stores them, in lists that acorn searches for every name that it reads. */
 class Names extends Array<string> {
   #known: Set<string> | undefined
 
@@ -26,7 +26,7 @@ class Names extends Array<string> {
     return super.push(...names)
   }
 
-  /** A place of the name, 0 or greater, if it is there; else -1. */
+  /** Returns a position of the name, 0 or greater, or -1 if the name does not occur. */
   override indexOf(name: string): number {
     if (this.length < MANY) return super.indexOf(name)
     this.#known ??= new Set(this)

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { ScriptFormat } from '../../core/model/worker.js'
 import { KeyedMutex } from '../../core/keyed-mutex.js'
-import { UploadRefused, type UploadIssue } from '../upload/errors.js'
+import { UploadRefused, type UploadIssue } from '../upload-errors.js'
 import type { UploadedFile } from '../upload/form.js'
 import { analyse, isRead, type CodeReport } from './analyse.js'
 import { THREAD_STACK_MEGABYTES, TooDeep } from './parser.js'
@@ -26,8 +26,8 @@ const MAX_DURATION_MS = 120_000
 const THREAD = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
 
 /**
- * Reads the code of uploads: short code immediately, longer or deeply nested code in a thread, one upload after
- * another, so that nothing else waits for it. Code that needs more than 1 GiB or two minutes is rejected.
+ * Reads the code of uploads. Short code is read immediately. Longer or deeply nested code is read in a thread, one
+ * upload after another, so that nothing else waits for it. Code that needs more than 1 GiB or two minutes is rejected.
  */
 export class CodeReader {
   readonly #turns = new KeyedMutex()
@@ -39,7 +39,7 @@ export class CodeReader {
     this.#maxMegabytes = maxMegabytes
   }
 
-  /** As {@link analyse}. */
+  /** Reads code like {@link analyse}. */
   async analyse(format: ScriptFormat, main: UploadedFile, files: readonly UploadedFile[]): Promise<CodeReport> {
     const read = files.filter((file) => file === main || isRead(file))
     const size = read.reduce((sum, { bytes }) => sum + bytes.length, 0)
@@ -55,7 +55,7 @@ export class CodeReader {
     return await this.#turns.run('', async () => await this.#inThread({ format, main, files: sent }))
   }
 
-  /** Ends a running thread; its upload fails. */
+  /** Ends a running thread. Its upload fails. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#thread?.terminate()
@@ -97,4 +97,6 @@ async function responseOf(thread: Worker): Promise<CodeRead> {
 }
 
 const tooMuch = (what: string): Error =>
-  new UploadRefused([{ kind: 'invalidScript', message: `the code takes too much ${what} to be read` }])
+  new UploadRefused([
+    { kind: 'invalidScript', pointer: '/main_module', message: `the code takes too much ${what} to be read` },
+  ])

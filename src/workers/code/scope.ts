@@ -1,15 +1,16 @@
 import { isMainThread } from 'node:worker_threads'
 import type { Expression, Node, Program, Statement, ModuleDeclaration } from 'acorn'
 import { messageOf } from '../../core/errors.js'
-import { UploadRefused } from '../upload/errors.js'
+import { UploadRefused } from '../upload-errors.js'
+import { modulePointer, type UploadedFile } from '../upload/form.js'
 import { CodeParser, TooDeep } from './parser.js'
 
-/** What a top-level name refers to: code of the module, or a name of another module. */
+/** The target of a top-level name: code of the module, or a name of another module. */
 export type Meaning =
   | { readonly kind: 'code'; readonly node: Node }
   | { readonly kind: 'import'; readonly from: string; readonly name: string }
 
-/** The top level of one module: what its names and exports refer to. */
+/** The top level of one module. Maps its names and exports to their targets. */
 export interface ModuleScope {
   readonly name: string
   readonly locals: ReadonlyMap<string, Meaning>
@@ -20,13 +21,14 @@ export interface ModuleScope {
   readonly imports: readonly string[]
 }
 
-/** Reads a module; throws UploadRefused where its syntax is wrong. */
-export function moduleScope(name: string, code: string): ModuleScope {
+/** Reads a module. Throws UploadRefused if its syntax is invalid. */
+export function moduleScope(file: UploadedFile): ModuleScope {
+  const { name } = file
   const locals = new Map<string, Meaning>()
   const exports = new Map<string, Meaning>()
   const stars: string[] = []
   const imports: string[] = []
-  const program = parsed(name, code, 'module')
+  const program = parsed(file, 'module')
   for (const statement of program.body) declare(statement, locals)
   const meaning = (local: string, node: Node): Meaning => locals.get(local) ?? { kind: 'code', node }
   for (const statement of program.body) {
@@ -53,10 +55,14 @@ export function moduleScope(name: string, code: string): ModuleScope {
   return { name, locals, exports, stars, imports }
 }
 
-/** The syntax tree of a module or a script; throws UploadRefused, in the main thread TooDeep for what another can read. */
-export function parsed(name: string, code: string, sourceType: 'module' | 'script'): Program {
+/**
+ * Returns the syntax tree of a module or a script. Throws UploadRefused. In the main thread, throws TooDeep for code
+ * that a thread with a larger stack can read.
+ */
+export function parsed(file: UploadedFile, sourceType: 'module' | 'script'): Program {
+  const { name, bytes } = file
   try {
-    return CodeParser.parse(code, { ecmaVersion: 'latest', sourceType, allowHashBang: true })
+    return CodeParser.parse(bytes.toString('utf8'), { ecmaVersion: 'latest', sourceType, allowHashBang: true })
   } catch (error) {
     if (error instanceof TooDeep && isMainThread) throw error
     const { loc } = error as { loc?: { line: number; column: number } }
@@ -64,7 +70,7 @@ export function parsed(name: string, code: string, sourceType: 'module' | 'scrip
     const what =
       error instanceof SyntaxError ? messageOf(error).replace(/ \(\d+:\d+\)$/, '') : 'is nested too deeply to be read'
     const message = `Uncaught SyntaxError: ${what} at ${where}`
-    throw new UploadRefused([{ kind: 'invalidScript', message }])
+    throw new UploadRefused([{ kind: 'invalidScript', pointer: modulePointer(file), message }])
   }
 }
 
@@ -95,7 +101,7 @@ function declare(statement: Statement | ModuleDeclaration, into: Map<string, Mea
   }
 }
 
-/** `X = class ...` at the top level, as bundlers write what they declared above. */
+/** `X = class ...` at the top level, as bundlers write for names declared above. */
 function assign(expression: Expression, into: Map<string, Meaning>): void {
   if (expression.type !== 'AssignmentExpression' || expression.operator !== '=') return
   const { left, right } = expression

@@ -1,6 +1,6 @@
-/** A thread that reads the code of one upload: see `reader.ts`. */
+/** A thread that reads the code of one upload (see `reader.ts`). */
 import { parentPort, workerData } from 'node:worker_threads'
-import { UploadRefused } from '../upload/errors.js'
+import { UploadRefused } from '../upload-errors.js'
 import type { UploadedFile } from '../upload/form.js'
 import { analyse } from './analyse.js'
 import type { CodeRead, CodeToRead } from './reader.js'

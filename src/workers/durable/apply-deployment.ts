@@ -1,12 +1,12 @@
 import type { StoredScript } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Write } from '../../core/store.js'
-import { reject, UploadRefused } from '../upload/errors.js'
+import { reject, UploadRefused } from '../upload-errors.js'
 import type { Metadata } from '../metadata/schema.js'
 import type { VersionDraft } from '../script-repository.js'
 import { bindingIssues, declares, draftOf, migrated, reconciled, writesOf, type ExportsInput } from './apply-exports.js'
 
-/** What a deployment does to Durable Object classes. */
+/** Changes that a deployment makes to Durable Object classes. */
 export interface AppliedDeployment {
   /** For the batch that the deployment is stored in. */
   readonly writes: readonly Write[]
@@ -30,7 +30,7 @@ export function applyDeployment(
   { before, versions, pointer }: DeploymentInput,
 ): AppliedDeployment {
   const declarative = before.declarative || versions.some(({ exports }) => declares(exports))
-  // They declare the same classes, so the draft of the first one represents all.
+  // The versions declare the same classes, so the draft of the first version represents all.
   const drafts = versions.map((version, index) => {
     const draft = draftOf(store, scope)
     const input = inputOf(store, scope, before, version)

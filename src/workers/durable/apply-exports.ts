@@ -12,7 +12,7 @@ import {
 import { pointerToken } from '../../core/schema.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store, Write } from '../../core/store.js'
-import { reject, type UploadIssue } from '../upload/errors.js'
+import { reject, type UploadIssue } from '../upload-errors.js'
 import type { Metadata } from '../metadata/schema.js'
 import { migrate } from './migrations.js'
 import { reconcile, undeclaredClasses } from './reconcile.js'
@@ -29,11 +29,11 @@ export interface ExportsInput {
   readonly code: ReadonlyMap<string, ExportKind>
   /** Bindings of the new version. */
   readonly bindings: readonly Binding[]
-  /** False: the version is kept without being deployed, and changes no classes yet. */
+  /** False if the version is stored without being deployed. It changes no classes yet. */
   readonly deployed: boolean
 }
 
-/** What an upload does to Durable Object classes. */
+/** Changes that an upload makes to Durable Object classes. */
 export interface AppliedExports {
   /** For the batch that the version is stored in. */
   readonly writes: readonly Write[]
@@ -75,20 +75,20 @@ export function applyExports(input: ExportsInput): AppliedExports {
   }
 }
 
-/** The Durable Object classes of an account, as they are now. */
+/** Returns the current Durable Object classes of an account. */
 export const draftOf = (store: Store, scope: Scope): DurableDraft =>
   new DurableDraft({
     namespaces: store.list(WORKER_NAMESPACES, scope).map(({ value }) => value),
     transfers: store.list(WORKER_TRANSFERS, scope).map(({ value }) => value),
   })
 
-/** Whether `exports` declares Durable Object classes. From then on, namespaces follow from it. */
+/** Returns whether `exports` declares Durable Object classes. From then on, namespaces follow from the exports. */
 export const declares = (exports: Metadata['exports']): boolean =>
   Object.values(exports ?? {}).some(({ type }) => type === 'durable-object')
 
 const mayBeClass = (kind: ExportKind | undefined): boolean => kind === 'durable-object' || kind === 'class'
 
-/** What is wrong with a migration, or with code that lacks a class which has a namespace. */
+/** Returns errors in a migration, and in code without a class that has a namespace. */
 export function migrated(
   { script, before, metadata: { migrations }, code }: ExportsInput,
   draft: DurableDraft,
@@ -189,13 +189,13 @@ export function bindingIssues(
         ...(index >= 0 && {
           pointer: `/bindings/${index}/${typeof className === 'string' ? 'class_name' : 'namespace_id'}`,
         }),
-        message: `the binding ${name} names ${what}, which no deployed migration or export has made`,
+        message: `the binding ${name} names ${what}, which no deployed migration or export has created`,
       },
     ]
   })
 }
 
-/** What the draft changed, for a batch that fails where another machine changed the same namespaces. */
+/** Returns the writes for the changes of the draft. The batch fails if another machine changed the same namespaces. */
 export function writesOf(scope: Scope, draft: DurableDraft, store: Store): Write[] {
   const { namespaces, transfers } = draft.change()
   const waits = new Map(

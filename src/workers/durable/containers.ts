@@ -7,7 +7,7 @@ export interface Container {
   readonly class_name?: string
 }
 
-/** What is wrong between the containers of an upload and the classes that use them. */
+/** Returns mismatches between the containers of an upload and the classes that use them. */
 export function containerIssues(
   entries: readonly (readonly [name: string, entry: ExportEntry])[],
   containers: readonly Container[],

@@ -1,8 +1,8 @@
-import type { UploadIssue } from '../upload/errors.js'
+import type { UploadIssue } from '../upload-errors.js'
 import type { MigrationStep, Migrations } from '../metadata/schema.js'
 import type { DurableDraft } from './state.js'
 
-/** What a migration runs on. */
+/** Input of a migration. */
 export interface MigrationInput {
   readonly script: string
   readonly migrations: Migrations
@@ -29,7 +29,7 @@ export function migrate(
     const issues = new Step(draft, script, steps ? `/migrations/steps/${index}` : '/migrations', made).run(step)
     if (issues.length > 0) return issues
   }
-  // Only now: a class may be made by one step and renamed by the next.
+  // Checked last, because one step can create a class and the next one can rename it.
   return draft.of(script).flatMap(({ id, class: name }): UploadIssue[] => {
     const pointer = made.get(id)
     if (pointer === undefined || classes.has(name)) return []
@@ -46,7 +46,7 @@ function tagIssue(given: string | undefined, current: string | undefined): Uploa
 
 const bad = (pointer: string, message: string): UploadIssue => ({ kind: 'badMigration', pointer, message })
 
-/** One step: what it makes, renames, takes over and deletes. */
+/** One step, with the classes that it creates, renames, transfers and deletes. */
 class Step {
   readonly #draft: DurableDraft
   readonly #script: string

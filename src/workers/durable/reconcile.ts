@@ -3,11 +3,11 @@ import { containerIssues, type Container } from './containers.js'
 import { emptyReconciliation, type Notice, type Reconciliation, type Scenario } from './reconciliation.js'
 import type { DurableDraft } from './state.js'
 
-/** What `exports` is compared with. */
+/** Input of the comparison with `exports`. */
 export interface ExportsInput {
   readonly script: string
   readonly exports: Readonly<Record<string, ExportEntry>>
-  /** Exported names of the code, with what they are. */
+  /** Exported names of the code and their kinds. */
   readonly code: ReadonlyMap<string, ExportKind>
   readonly containers: readonly Container[]
   readonly scriptExists: (name: string) => boolean
@@ -15,7 +15,7 @@ export interface ExportsInput {
   readonly referencing: (className: string, namespaceId?: string) => readonly string[]
 }
 
-/** Outcome for each class. With errors nothing of it may be stored. */
+/** Outcome for each class. If there are errors, the outcome must not be stored. */
 export interface Reconciled {
   readonly result: Reconciliation
   readonly errors: readonly Notice[]
@@ -50,7 +50,7 @@ class Run implements Reconciled {
     const of = (wanted: string) => entries.filter(([, { state = 'created' }]) => state === wanted)
     this.errors.push(...containerIssues(entries, containers))
     this.#cancelTransfers()
-    // What moves away comes first, so that names are free for what takes their place.
+    // Deletions and transfers come first, so that names are free for the next entries.
     for (const entry of of('deleted')) this.#deleted(entry)
     for (const entry of of('transferred')) this.#transferred(entry)
     for (const entry of of('renamed')) this.#renamed(entry)
@@ -92,7 +92,7 @@ class Run implements Reconciled {
       this.#info(
         name,
         'transfer_receive_cleanup_complete',
-        `the class is this script's own; ${received_from} handed it over`,
+        `the class is this script's own; ${received_from} transferred it`,
         found,
       )
     if (received_from === undefined && container === entry.container) return
@@ -257,7 +257,7 @@ class Run implements Reconciled {
     }
   }
 
-  /** What `exports` has no entry for. */
+  /** Handles classes that have no entry in `exports`. */
   #unnamed(named: ReadonlySet<string>): void {
     for (const [name, namespace] of this.#own) {
       if (named.has(name)) continue

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 
-/** Errors and notices about entries of `exports`: those that can occur here. */
+/** Errors and notices about entries of `exports` that can occur here. */
 export const SCENARIOS = [
   'code_class_not_in_exports',
   'provisioned_class_missing_from_config',
@@ -46,7 +46,7 @@ export const Notice = Type.Object({
 })
 export type Notice = Static<typeof Notice>
 
-/** What became of the Durable Object classes of an upload with `exports`. */
+/** Outcome for the Durable Object classes of an upload with `exports`. */
 export const Reconciliation = Type.Object({
   created: Names,
   updated: Names,

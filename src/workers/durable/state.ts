@@ -7,13 +7,13 @@ export interface DurableState {
   readonly transfers: readonly StoredTransfer[]
 }
 
-/** Changes by an upload: namespaces by id, transfers by target and class; undefined: deleted. */
+/** Changes by an upload: namespaces by id, transfers by target and class. Undefined marks a deletion. */
 export interface DurableChange {
   readonly namespaces: ReadonlyMap<string, StoredNamespace | undefined>
   readonly transfers: readonly { readonly transfer: StoredTransfer; readonly gone: boolean }[]
 }
 
-/** A state under change: reads see what was changed. */
+/** A state with pending changes. Reads include the changes. */
 export class DurableDraft {
   readonly #before: ReadonlyMap<string, StoredNamespace>
   readonly #namespaces: Map<string, StoredNamespace>
@@ -30,7 +30,7 @@ export class DurableDraft {
     return this.of(script).find((namespace) => namespace.class === className)
   }
 
-  /** The namespaces of one script. */
+  /** Returns the namespaces of one script. */
   of(script: string): StoredNamespace[] {
     return [...this.#namespaces.values()].filter((namespace) => namespace.script === script)
   }
@@ -53,7 +53,7 @@ export class DurableDraft {
     this.#namespaces.delete(id)
   }
 
-  /** The classes that a script waits for, and those that others wait for to get from it. */
+  /** Returns the transfers that `fits` accepts. */
   transfers(fits: (transfer: StoredTransfer) => boolean): StoredTransfer[] {
     return this.#transfers.filter(fits)
   }

@@ -3,12 +3,12 @@ import type { Binding } from '../../core/model/worker.js'
 import { issuesOf, soundMembers } from '../../core/schema.js'
 import { assetConfigIssues } from '../assets/site.js'
 import { BINDINGS } from '../bindings/index.js'
-import type { UploadIssue } from '../upload/errors.js'
+import type { UploadIssue } from '../upload-errors.js'
 import { exportIssues } from './exports.js'
 import { placementIssues } from './placement.js'
 import { Metadata, VersionSettings, type Migrations, type MigrationStep } from './schema.js'
 
-/** How much an upload may hold of what its schema leaves open. */
+/** Limits of an upload that its schema does not set. */
 export interface MetadataLimits {
   readonly bindings: number
   /** Of one variable or secret. */
@@ -17,13 +17,20 @@ export interface MetadataLimits {
 
 const TAG_BYTES = 100
 const MESSAGE_BYTES = 1000
-/** Of one upload; each is looked for among all others. */
+/** Maximum per upload. Each class is searched among all others. */
 const MAX_CLASSES = 1000
+const MAX_NAME_SHOWN = 200
 
-/** Returns the issues of a metadata document; empty if it is a `Metadata`. Pointers are relative to the document. */
+/**
+ * Returns the issues of a metadata document. Empty if the document is a `Metadata`. Pointers are relative to the
+ * document.
+ */
 export const metadataIssues = issuesOfSchema(issuesOf(Metadata))
 
-/** Returns the issues of a document of settings; empty if it is a `VersionSettings`. Pointers are relative to the document. */
+/**
+ * Returns the issues of a document of settings. Empty if the document is a `VersionSettings`. Pointers are relative to
+ * the document.
+ */
 export const settingsIssues = issuesOfSchema(issuesOf(VersionSettings))
 
 function issuesOfSchema(shape: ReturnType<typeof issuesOf>) {
@@ -59,7 +66,7 @@ function exportsIssues(exports: NonNullable<Metadata['exports']>): UploadIssue[]
   return below('/exports', exportIssues(exports)).map(invalid)
 }
 
-/** How many classes a migration names, and how many steps it has. */
+/** Returns the number of classes and steps in a migration. */
 const classesOf = ({ steps = [], ...single }: Migrations): number =>
   steps.reduce((sum, step) => sum + namedBy(step), steps.length + namedBy(single))
 
@@ -86,7 +93,7 @@ const invalid = ({ pointer, message }: Issue): UploadIssue => ({ kind: 'invalidS
 const below = (prefix: string, issues: readonly Issue[]): Issue[] =>
   issues.map(({ pointer, message }) => ({ pointer: prefix + pointer, message }))
 
-/** What is wrong with bindings; pointers into the metadata document. */
+/** Returns errors in bindings, with pointers into the metadata document. */
 export function bindingIssues(
   bindings: readonly Binding[],
   { bindings: max, valueBytes }: MetadataLimits,
@@ -98,18 +105,21 @@ export function bindingIssues(
     const { name, type } = binding as Partial<Binding>
     if (name === undefined || name === '')
       return [{ kind: 'unnamedBinding', pointer: `${at}/name`, message: 'a binding needs a name' }]
+    const issue = (member: string, message: string): UploadIssue =>
+      invalid({
+        pointer: at + member,
+        message: `binding ${JSON.stringify(name).slice(0, MAX_NAME_SHOWN)}: ${message}`,
+      })
     const kind = typeof type === 'string' ? BINDINGS.get(type) : undefined
     if (!kind) {
       const message = type === undefined ? 'is required' : 'is not a known type of binding'
-      return [invalid({ pointer: `${at}/type`, message })]
+      return [issue('/type', message)]
     }
-    const issues = below(at, kind.issues(binding))
-    if (issues.length > 0) return issues.map(invalid)
-    if (FORBIDDEN.has(name))
-      return [invalid({ pointer: `${at}/name`, message: 'is not a name that a binding may have' })]
+    const issues = kind.issues(binding)
+    if (issues.length > 0) return issues.map(({ pointer, message }) => issue(pointer, message))
+    if (FORBIDDEN.has(name)) return [issue('/name', 'is not a name that a binding may have')]
     const first = names.get(name)
-    if (first !== undefined)
-      return [invalid({ pointer: `${at}/name`, message: `is the name of binding ${first} already` })]
+    if (first !== undefined) return [issue('/name', `is the name of binding ${first} already`)]
     names.set(name, index)
     return VALUES.filter((member) => binding[member] !== undefined && size(binding[member]) > valueBytes).map(
       (member) => ({
@@ -129,7 +139,7 @@ export const tooManyBindings = (max: number): UploadIssue => ({
 
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** Members that hold what a variable or secret is. */
+/** Members with the value of a variable or secret. */
 const VALUES = ['text', 'json', 'key_base64', 'key_jwk'] as const
 
 const size = (value: unknown): number => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,12 +1,27 @@
+import { Type } from 'typebox'
 import type { Issue } from '../../core/errors.js'
 import type { ExportEntry } from '../../core/model/worker.js'
 import { nearest } from '../../core/nearest.js'
 import { pointerToken } from '../../core/schema.js'
 
+const any = (description: string) => Type.Optional(Type.Unknown({ description }))
+
+/** For the manual: {@link exportIssues} checks the members, by type and state. */
+export const ExportInput = Type.Object({
+  type: any('`worker` or `durable-object`.'),
+  state: any('`created`, the default, `deleted`, `renamed`, `transferred` or `expecting-transfer`.'),
+  storage: any('`sqlite` or `legacy-kv`.'),
+  container: any('Name of the container of each object.'),
+  renamed_to: any('The new name of the class.'),
+  transferred_to: any('The script that gets the class.'),
+  transfer_from: any('The script that has the class.'),
+  cache: any('Overrides `cache_options` for this entrypoint.'),
+})
+
 type State = NonNullable<ExportEntry['state']>
 type Field = 'storage' | 'container' | 'renamed_to' | 'transferred_to' | 'transfer_from'
 
-/** What an entry for a Durable Object class needs and may have, by state. */
+/** Required and optional members of an entry for a Durable Object class, by state. */
 const STATES: Readonly<Record<State, { readonly needs: readonly Field[]; readonly may: readonly Field[] }>> = {
   created: { needs: ['storage'], may: ['container'] },
   deleted: { needs: [], may: [] },
@@ -20,7 +35,7 @@ const SCRIPT_NAME = /^[a-z0-9_][a-z0-9-_]*$/
 /** A name that JavaScript can give to a class (ECMA-262, 12.7). */
 const isIdentifier = (text: string): boolean => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(text)
 
-/** What is wrong with the entries of `exports`; pointers into the map. */
+/** Returns errors in the entries of `exports`, with pointers into the map. */
 export function exportIssues(exports: Readonly<Record<string, ExportEntry>>): Issue[] {
   return Object.entries(exports).flatMap(([name, entry]) =>
     entryIssues(name, entry, exports).map(({ pointer, message }) => ({

@@ -5,9 +5,11 @@ const rate = (what: string) =>
   Type.Optional(orNull(Type.Number({ minimum: 0, maximum: 1, description: `Share of ${what}. Default: 1.` })))
 
 const destinations = Type.Optional(
-  Type.Array(Type.String({ minLength: 1 }), { description: 'Where they are sent as well.' }),
+  Type.Array(Type.String({ minLength: 1 }), { description: 'Additional destinations.' }),
 )
-const persist = Type.Optional(Type.Boolean({ description: 'Whether they are kept.' }))
+const persist = Type.Optional(
+  Type.Boolean({ description: 'Whether they are stored: logs in the log of the daemon. Default: true.' }),
+)
 
 const Logs = Type.Object({
   enabled: Type.Boolean(),
@@ -31,7 +33,7 @@ const Traces = Type.Object({
   ),
 })
 
-/** What is recorded of a script's calls. */
+/** Recording of a script's calls. */
 export const Observability = Type.Object({
   enabled: Type.Boolean(),
   head_sampling_rate: rate('calls that are recorded'),

@@ -18,7 +18,7 @@ const optional = Object.fromEntries(
   Object.entries(places).map(([name, schema]): [string, TSchema] => [name, Type.Optional(schema)]),
 )
 
-/** Where a script runs; {@link placementIssues} says which of the members go together. */
+/** Place in which a script runs. {@link placementIssues} checks which members exclude each other. */
 export const PlacementInput = Type.Object({
   mode: Type.Optional(Type.Enum(['smart', 'targeted'])),
   ...optional,
@@ -33,7 +33,7 @@ export const PlacementInput = Type.Object({
 
 const PLACES = ['region', 'hostname', 'host', 'target'] as const
 
-/** What is wrong with a placement that fits its schema: members that do not go together. */
+/** Returns errors in a placement that fits its schema, such as members that exclude each other. */
 export function placementIssues(placement: Readonly<Record<string, unknown>>): Issue[] {
   const { mode, target } = placement
   const given = PLACES.filter((place) => placement[place] !== undefined)

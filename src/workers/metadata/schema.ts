@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Binding, ExportEntry } from '../../core/model/worker.js'
 import { mapOf, orNull, strict } from '../../core/schema.js'
 import { AssetConfig } from '../assets/config.js'
+import { ExportInput } from './exports.js'
 import { Observability } from './observability.js'
 import { PlacementInput } from './placement.js'
 
@@ -29,7 +30,7 @@ const Step = {
 export const MigrationStep = Type.Object(Step)
 export type MigrationStep = Static<typeof MigrationStep>
 
-/** What is to happen to Durable Object classes: one step, or several in order. */
+/** Changes of Durable Object classes, as one step or several in order. */
 export const Migrations = Type.Object({
   old_tag: Type.Optional(Type.String({ description: 'The tag that the script must have now.' })),
   new_tag: Type.Optional(Type.String({ minLength: 1, description: 'The tag that it has afterwards.' })),
@@ -38,7 +39,7 @@ export const Migrations = Type.Object({
 })
 export type Migrations = Static<typeof Migrations>
 
-/** The metadata part of an upload. Members that it does not name are kept. */
+/** The metadata part of an upload. Members that it does not name stay unchanged. */
 export const Metadata = Type.Object({
   annotations: Type.Optional(mapOf(Type.String(), { description: '`workers/message`, `workers/tag`.' })),
   assets: Type.Optional(
@@ -49,7 +50,7 @@ export const Metadata = Type.Object({
   ),
   bindings: Type.Optional(
     Type.Unsafe<Binding[]>(
-      Type.Array(Type.Object({}), { description: 'Each has a name, a type and what goes with that type.' }),
+      Type.Array(Type.Object({}), { description: 'Each has a name, a type and the members of that type.' }),
     ),
   ),
   body_part: Type.Optional(Type.String({ minLength: 1, description: 'The part that holds a service-worker script.' })),
@@ -59,17 +60,17 @@ export const Metadata = Type.Object({
   compatibility_date: Type.Optional(
     Type.String({ format: 'date', 'x-message': 'must be a date, as in 2026-11-21', examples: ['2026-11-21'] }),
   ),
-  compatibility_flags: Type.Optional(Names('What of the runtime is switched on or off.')),
+  compatibility_flags: Type.Optional(Names('Runtime features to switch on or off.')),
   containers: Type.Optional(
     Type.Array(
       Type.Object({ name: Type.Optional(Type.String({ minLength: 1 })), class_name: Type.Optional(Type.String()) }),
     ),
   ),
   exports: Type.Optional(
-    Type.Unsafe<Record<string, ExportEntry>>(mapOf(Type.Object({}), { description: 'By exported name.' })),
+    Type.Unsafe<Record<string, ExportEntry>>(mapOf(ExportInput, { description: 'By exported name.' })),
   ),
   keep_assets: Type.Optional(Type.Boolean({ description: 'Keeps the assets of the version before.' })),
-  keep_bindings: Type.Optional(Names('Types of bindings that are kept of the version before.')),
+  keep_bindings: Type.Optional(Names('Types of bindings to retain from the previous version.')),
   limits: Type.Optional(
     Type.Object({
       cpu_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: 300_000 })),
@@ -133,6 +134,6 @@ const { tags, ...versioned } = Type.Pick(Metadata, [
   'usage_model',
 ]).properties
 
-/** Settings of a script and its version, to be changed without new code; what is left out stays. */
+/** Settings of a script and its version that can change without new code. Omitted members stay. */
 export const VersionSettings = Type.Object({ ...versioned, tags: Type.Optional(orNull(tags)) }, strict)
 export type VersionSettings = Static<typeof VersionSettings>

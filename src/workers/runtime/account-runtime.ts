@@ -8,6 +8,7 @@ import { D1_DATABASES } from '../../core/model/storage.js'
 import {
   WORKER_NAMESPACES,
   WORKER_SCRIPTS,
+  WORKER_TRANSFERS,
   WORKER_VERSIONS,
   type StoredNamespace,
   type StoredScript,
@@ -22,6 +23,7 @@ import { HyperdriveTunnels } from './hyperdrive.js'
 import { PeerRelays, type OpenCall, type PeerCall } from './peer-relays.js'
 import { DATABASES, Placement, STATELESS } from './placement.js'
 import { PEER_SOCKET } from './process.js'
+import { assertResponds, DatabasesBusy, QueryLine, QueryStopped } from './query-line.js'
 import { serveResources } from './resource-server.js'
 import type { ClosableServer, RuntimeDeps } from './runtime-deps.js'
 import { Shard, type RuntimeEntry, type ShardPlan } from './shard.js'
@@ -35,6 +37,12 @@ const BACKLOG = 4096
 const OTHER_MACHINE = 'x'
 /** Concurrent calls from one process to another if calls also lead back. */
 const MAX_CALLS_IN_CIRCLE = 1024
+
+const STOPPED = {
+  cpu: (ms: number) =>
+    `the query did not end within ${ms / 1000} s (workers.max_stall) and was stopped; nothing of it is stored`,
+  memory: () => 'the query used too much memory and was stopped; nothing of it is stored',
+} as const
 
 /** A script that can run, and its process. */
 interface Placed {
@@ -53,7 +61,7 @@ export type Claim = 'if-its-own' | 'if-nobody-has-it'
 
 export interface AccountOptions {
   readonly scope: Scope
-  /** For sockets; its path must be short. */
+  /** Folder of sockets. Its path must be short. */
   readonly folder: string
   readonly newestDate: string | undefined
   /** Scripts were killed because of a limit. */
@@ -63,8 +71,9 @@ export interface AccountOptions {
 }
 
 /**
- * The processes of one account: one for all scripts without data, one for each script that owns Durable Objects, and one for
- * D1 databases. Only those with data stop before their successors start, so an upload pauses no other script.
+ * The processes of one account. There is one for all scripts without data, one for each script that owns Durable
+ * Objects, and one for D1 databases. Only processes with data are stopped before their successors start, so an upload
+ * pauses no other script.
  */
 export class AccountRuntime {
   readonly #deps: RuntimeDeps
@@ -75,6 +84,7 @@ export class AccountRuntime {
   readonly #relays: PeerRelays
   readonly #calls = new WorkerCalls(MAX_CALLS_IN_CIRCLE)
   readonly #locks = new DataLocks()
+  readonly #queries: QueryLine
   readonly #placement = new Placement()
   readonly #shards = new Map<string, Shard>()
   /** Times of the last kills because of a limit, by shard. */
@@ -97,6 +107,7 @@ export class AccountRuntime {
     this.#options = options
     this.#paths = paths
     this.#servers = servers
+    this.#queries = new QueryLine(deps.clock)
     this.#tunnels = new HyperdriveTunnels(deps, scope, folder)
     this.#relays = new PeerRelays({
       folder,
@@ -121,7 +132,7 @@ export class AccountRuntime {
     return opened
   }
 
-  /** Resolves when the processes of this machine run what is stored now. */
+  /** Resolves when the processes of this machine run the stored state. */
   async applied(claim: Claim): Promise<void> {
     const { homes, log } = this.#deps
     const { scope } = this.#options
@@ -135,7 +146,7 @@ export class AccountRuntime {
     await Promise.all([...this.#shards.values()].map(async (shard) => await shard.apply()))
   }
 
-  /** Why the deployed script does not run. Undefined if it runs. */
+  /** Returns why the deployed script does not run. Undefined if it runs. */
   failure(script: string): string | undefined {
     return this.#shards.get(this.#shardOf(script))?.failure(script)
   }
@@ -145,7 +156,7 @@ export class AccountRuntime {
     return [...this.#elsewhere.values()]
   }
 
-  /** Whether this machine runs a script, and not another one. */
+  /** Returns whether this machine runs a script, and not another one. */
   runsHere(script: string): boolean {
     return this.#placed.get(script)?.isElsewhere !== true
   }
@@ -171,18 +182,31 @@ export class AccountRuntime {
     return await request(entry, { path: '/', body: JSON.stringify({ target, type, event }) })
   }
 
-  /** Sends a request to a D1 database and returns its JSON. */
+  /**
+   * Sends a request to a D1 database and returns its JSON. Rejects with {@link DatabasesBusy} if others keep it waiting, and with
+   * {@link QueryStopped} if it exceeds a limit.
+   */
   async query(database: string, path: string, body: string): Promise<unknown> {
+    return await this.#queries.run(async () => await this.#query(database, path, body))
+  }
+
+  async #query(database: string, path: string, body: string): Promise<unknown> {
     const { homes } = this.#deps
     const { scope } = this.#options
     if (homes?.isTaken(scope) === false) await this.#taken()
     const reason = this.#isHere ? undefined : homes?.away(scope)
     if (reason !== undefined) throw new DataAway(reason)
-    const entry = await this.#shard(this.#isHere ? DATABASES : STATELESS).enter(D1_SOCKET)
+    const shard = this.#shard(this.#isHere ? DATABASES : STATELESS)
+    assertResponds(shard)
+    const entry = await shard.enter(D1_SOCKET)
     try {
       return await request(entry, { path, body, headers: { [DATABASE_HEADER]: database } })
     } catch (error) {
-      if ((await entry.cut()) !== 'away') throw error
+      const limit = entry.exceeded()
+      if (limit) throw new QueryStopped(STOPPED[limit](this.#deps.maxStallMs()))
+      const cut = await entry.cut()
+      if (cut === 'script') throw new DatabasesBusy('the databases were restarted because of another query; try again')
+      if (cut !== 'away') throw error
       throw new DataAway('the machine with the databases was lost during the query, which may have been made')
     }
   }
@@ -213,7 +237,7 @@ export class AccountRuntime {
     return this.#deps.homes?.isHere(this.#options.scope) !== false
   }
 
-  /** Whether the account has Durable Objects or databases. */
+  /** Returns whether the account has Durable Objects or databases. */
   #hasData(): boolean {
     return this.#databases().size > 0 || this.#deps.store.count(WORKER_NAMESPACES, this.#options.scope) > 0
   }
@@ -253,7 +277,7 @@ export class AccountRuntime {
     }
   }
 
-  /** Whether a call to another machine failed since then because that machine does not respond. */
+  /** Returns whether a call to another machine failed since then because that machine does not respond. */
   #wasAway(since: number): 'none' | Promise<Cut> {
     const { homes } = this.#deps
     if (!homes || this.#lostAt < since) return 'none'
@@ -266,7 +290,9 @@ export class AccountRuntime {
     for (const [script, { shard }] of this.#placed)
       if (shard === to && to !== STATELESS && this.#options.isQuarantined(script))
         throw new Error(`the script ${script} exceeded limits several times`)
-    return this.#shard(to).enterPeer(from)
+    const shard = this.#shard(to)
+    if (to === DATABASES) assertResponds(shard)
+    return shard.enterPeer(from)
   }
 
   #shardOf(script: string): string {
@@ -342,7 +368,7 @@ export class AccountRuntime {
     this.#forwarded = new Set(elsewhere.flatMap(({ versions }) => versions.map(({ id }) => id)))
   }
 
-  /** What a process has to run, without the scripts in `failed`. Undefined: nothing. */
+  /** Returns the plan of a process without the scripts in `failed`. Undefined if the process has nothing to run. */
   #plan(shard: string, failed: ReadonlyMap<string, string>): ShardPlan | undefined {
     const databases = this.#databases()
     const common = { paths: this.#paths, newestDate: this.#options.newestDate }
@@ -368,6 +394,7 @@ export class AccountRuntime {
           peer: () => this.#relays.path(shard, to),
           ...(isElsewhere && { versions: versions.map(({ id }) => id), primary: primary.id }),
         })),
+      transfers: this.#deps.store.list(WORKER_TRANSFERS, this.#options.scope).map(({ value }) => value),
       databases: {
         ids: databases,
         peer: () => this.#relays.path(shard, DATABASES),

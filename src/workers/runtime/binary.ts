@@ -3,8 +3,9 @@ import { createRequire } from 'node:module'
 import { basename, dirname } from 'node:path'
 
 /**
- * Packages with the binary. In a checkout those for Linux are optional dependencies; a release has none, because they are 30
- * times as large as all the rest. The runtime needs unix sockets, so Windows is not in the list.
+ * Packages with the binary. In a checkout the packages for Linux are optional dependencies. A release has no such
+ * package, because the packages are 30 times as large as all the rest. The runtime needs unix sockets, so Windows is
+ * not in the list.
  */
 const PACKAGES: Readonly<Record<string, string>> = {
   'linux x64': '@cloudflare/workerd-linux-64',

@@ -3,19 +3,19 @@ import { embed, Literal, type Capnp } from './capnp.js'
 import type { HyperdriveTarget } from './hyperdrive.js'
 import { SECRETS_SERVICE, type RunnableVersion } from './types.js'
 
-/** Where bindings lead to: the other services of the same configuration. */
+/** Destinations of bindings: the other services of the same configuration. */
 export interface BindingContext {
   readonly script: string
   readonly version: RunnableVersion
-  /** Validation of one script: no other script and no data is reachable. */
+  /** True for the validation of one script, which can reach no other script and no data. */
   readonly isolated: boolean
-  /** The service of a script; a service that throws if the script does not exist. */
+  /** Returns the service of a script. If the script does not exist, returns a service that throws. */
   service(script: string, at?: { readonly entrypoint?: string; readonly props?: unknown }): Capnp
   /** Name of a service of the daemon for one resource. */
   resource(type: string, id: string): string
   /** Script and class of a Durable Object namespace. Undefined if it does not run here. */
   objectClass(binding: Binding): { readonly className: string; readonly serviceName?: string } | undefined
-  /** The service that runs queries of a D1 database. Undefined if the account has no such database. */
+  /** Returns the service that runs queries of a D1 database. Undefined if the account has no such database. */
   d1(id: string): Capnp | undefined
   /** Value of a secret of a secrets store. Undefined if it does not exist. */
   secret(storeId: string, name: string): string | undefined
@@ -29,7 +29,7 @@ type Write = (binding: Binding, context: BindingContext) => Capnp
 
 const text = (value: unknown): Capnp => ({ text: String(value) })
 
-/** A binding whose use throws an error that names it. */
+/** Returns a binding whose use throws an error that names the binding. */
 const unusable = ({ name, type }: Binding, reason: string): Capnp => ({
   wrapped: {
     moduleName: 'edged-internal:unavailable',
@@ -46,7 +46,7 @@ const part =
     return path === undefined ? unavailable(binding, context) : { [member]: embed(path) }
   }
 
-/** Names of the key formats in the configuration of the runtime, by those of the API. */
+/** Names of the key formats in the configuration of the runtime, by their names in the API. */
 const KEY_FORMATS: Readonly<Record<string, string>> = { raw: 'base64', pkcs8: 'pkcs8', spki: 'spki', jwk: 'jwk' }
 
 /** Returns PEM text, which the runtime expects, for the base64 of the API. */
@@ -112,7 +112,7 @@ const hyperdrive: Write = (binding, context) => {
   return { hyperdrive: { designator: service, ...login } }
 }
 
-/** How each type of binding is written. Types that are not in the table throw an error that names the binding. */
+/** Writers of each type of binding. Types that are not in the table throw an error that names the binding. */
 const WRITERS: Readonly<Record<string, Write>> = {
   plain_text: ({ text: value }) => text(value),
   secret_text: ({ text: value }) => text(value),
@@ -136,7 +136,9 @@ const WRITERS: Readonly<Record<string, Write>> = {
   r2_bucket: ({ bucket_name: name, jurisdiction = 'default' }, context) => ({
     r2Bucket: context.resource('r2', `${String(jurisdiction)}/${String(name)}`),
   }),
-  queue: ({ queue_name: name }, context) => ({ queue: context.resource('queue', String(name)) }),
+  queue: ({ queue_name: name, delivery_delay: delay = '' }, context) => ({
+    queue: context.resource('queue', `${String(delay)}/${String(name)}`),
+  }),
   // A validation runs without the experimental binding.
   analytics_engine: ({ dataset }, context) =>
     context.isolated
@@ -150,7 +152,7 @@ const WRITERS: Readonly<Record<string, Write>> = {
   hyperdrive,
 }
 
-/** Whether scripts can use a binding of this type. */
+/** Returns whether scripts can use a binding of this type. */
 export const isAvailable = (type: string): boolean => type === 'inherit' || type in WRITERS
 
 /** Returns one binding as the runtime reads it. */

@@ -13,7 +13,7 @@ export type Capnp =
 
 export const VOID = new Literal('void')
 
-/** The contents of a file; the path is relative to the configuration file. */
+/** Returns the contents of a file. The path is relative to the configuration file. */
 export const embed = (path: string): Literal => new Literal(`embed ${quoted(path)}`)
 
 /** Returns a value in the text format. */

@@ -1,4 +1,4 @@
-import type { Binding, StoredModule, StoredNamespace } from '../../core/model/worker.js'
+import type { Binding, StoredModule, StoredNamespace, StoredTransfer } from '../../core/model/worker.js'
 import type { HyperdriveTarget } from './hyperdrive.js'
 import { partNamed } from '../upload/modules.js'
 import { runtimeBinding, type BindingContext } from './bindings.js'
@@ -17,7 +17,7 @@ import {
   type RuntimePaths,
 } from './types.js'
 
-/** Placeholder for the folder of the generation: the text is compared before there is a folder. */
+/** Placeholder for the folder of the generation. Configurations are compared before a folder exists. */
 export const GENERATION_FOLDER = '@generation@'
 /** Folder of module files, relative to the configuration file. */
 const MODULES_FOLDER = '../modules'
@@ -27,17 +27,17 @@ export const CONTROL_SOCKET = 'control'
 /** Name of the socket of queries of the API. */
 export const D1_SOCKET = 'd1'
 
-/** What the compatibility date is if an upload names none. */
+/** Compatibility date of uploads that name no date. */
 const OLDEST_DATE = '2021-11-02'
-/** The newest date of our own Workers; each version of the runtime knows it. */
+/** The newest date of our own Workers. Every version of the runtime supports the date. */
 const OWN_DATE = '2026-01-01'
 
 /** Isolates above this size end the process. */
 const HEAP_MEGABYTES = 128
 /**
- * Requests leave objects that only a full collection frees, each with memory outside of the heap. Without these limits the first
- * collection comes at 320 MiB of memory, which is the limit of the watchdog; with them the process stays below 240 MiB, for the
- * same processor time.
+ * Requests leave objects that only a full collection frees, each with memory outside of the heap. Without these limits
+ * the first collection comes at 320 MiB of memory, which is the limit of the watchdog. With the limits the process
+ * stays below 240 MiB, for the same processor time.
  */
 const COLLECTION_FLAGS = ['--initial-old-space-size=8', '--heap-growing-percent=50']
 
@@ -45,15 +45,17 @@ export interface RuntimeConfigInput {
   readonly scripts: readonly RunnableScript[]
   /** Scripts of the account in other processes. */
   readonly remote?: readonly RemoteScript[]
+  /** Classes that scripts wait for. Until the transfer, bindings to them lead to the current script of the class. */
+  readonly transfers?: readonly StoredTransfer[]
   readonly paths: RuntimePaths
   readonly databases: DatabasesHere | DatabasesElsewhere
   /** Value of a secret of a secrets store. */
   readonly secret?: (storeId: string, name: string) => string | undefined
-  /** Where a Hyperdrive configuration leads. */
+  /** Returns the database of a Hyperdrive configuration. */
   readonly database?: (id: string) => HyperdriveTarget | undefined
   /** The newest compatibility date that the runtime accepts. */
   readonly newestDate: string | undefined
-  /** Validation: the only script is started alone, with this module in front of its own. */
+  /** For a validation. The only script is started alone, with this module before its own modules. */
   readonly describe?: { readonly name: string; readonly source: string }
 }
 
@@ -67,7 +69,7 @@ export interface DatabasesElsewhere {
   readonly ids: ReadonlySet<string>
   /** Returns the path of the socket that leads to that process. */
   readonly peer: () => string
-  /** This process forwards queries of the API. */
+  /** True if this process forwards queries of the API. */
   readonly forwarded?: boolean
 }
 
@@ -89,7 +91,7 @@ const MODULE_MEMBERS: readonly (readonly [type: RegExp, member: string])[] = [
 
 const socketOptions = { cfBlobHeader: BLOB_HEADER, forwardedProtoHeader: PROTO_HEADER }
 
-/** Returns the configuration of one process: the scripts of one account. */
+/** Returns the configuration of one process, which runs scripts of one account. */
 export function runtimeConfig(input: RuntimeConfigInput): RuntimeConfig {
   return new ConfigWriter(input).write()
 }
@@ -108,7 +110,7 @@ class ConfigWriter {
   /** Services for resources of the daemon, by name. */
   readonly #resources = new Map<string, Capnp>()
   readonly #isolated: boolean
-  /** Classes in other processes: the socket by id of the namespace. */
+  /** Classes in other processes, with the socket by id of the namespace. */
   readonly #remoteObjects = new Map<string, string>()
   #usesPeers = false
   #missesService = false
@@ -211,7 +213,7 @@ class ConfigWriter {
     }
   }
 
-  /** Durable Object classes that this version runs: one version owns all of a script. */
+  /** Durable Object classes that this version runs. One version owns all classes of a script. */
   #namespacesOf(script: RunnableScript, { version }: RunnableVersion): StoredNamespace[] {
     if (version.id !== script.primary) return []
     const exported = new Set(version.named.map(({ name }) => name))
@@ -254,7 +256,8 @@ class ConfigWriter {
         return 'no-service'
       },
       resource: (type, id) => this.#resource(type, id, script.name),
-      objectClass: ({ class_name: name, script_name: owner = script.name, namespace_id: id }) => {
+      objectClass: ({ class_name: name, script_name: named = script.name, namespace_id: id }) => {
+        const owner = this.#ownerOf(named, name)
         const target = this.#scripts.get(String(owner))
         const found = [...(target ? [target] : []), ...this.#scripts.values()].flatMap((one) =>
           one.versions
@@ -300,13 +303,19 @@ class ConfigWriter {
     }
   }
 
-  /** A service of another process of the account. */
+  /** Returns the script that has the namespace of a class now, if the named script waits for the class. */
+  #ownerOf(script: unknown, className: unknown): unknown {
+    const waits = this.#input.transfers?.find((one) => one.target === script && one.class === className)
+    return waits?.source ?? script
+  }
+
+  /** Returns a service of another process of the account. */
   #peer(peer: string, to: { service: string; entrypoint?: string | undefined; props?: unknown }): Capnp {
     this.#usesPeers = true
     return { name: 'peers', entrypoint: PEER_ENTRYPOINT, props: { json: JSON.stringify({ peer, ...to }) } }
   }
 
-  /** A class that runs in another process. Undefined if none runs it. */
+  /** Returns a class that runs in another process. Undefined if no process runs it. */
   #remoteClass(
     owner: string,
     wanted: { readonly name: unknown; readonly id: unknown },
@@ -321,7 +330,9 @@ class ConfigWriter {
     return undefined
   }
 
-  /** The service for one resource of the daemon. A script can name only what its configuration names. */
+  /**
+   * Returns the service for one resource of the daemon. A script can name only resources that its configuration names.
+   */
   #resource(type: string, id: string, script: string): string {
     const name = `resource:${script}:${type}:${id}`
     if (!this.#resources.has(name))

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Scope } from '../../core/scope.js'
 
-/** What is called on the machine with the data: a script that owns Durable Objects, or undefined for the D1 databases. */
+/** A call of the machine with the data. The script owns Durable Objects, or is undefined for the D1 databases. */
 export interface DataCall {
   readonly script: string | undefined
   /** The connection may outlive the process, for example as a WebSocket. */
@@ -10,27 +10,27 @@ export interface DataCall {
 
 export const DATA_PLACES = ['none', 'here', 'elsewhere', 'unreachable', 'away'] as const
 
-/** Where the data of an account is, and the machine that ran it last. */
+/** Location of the data of an account, and the machine that ran it last. */
 export interface DataPlace {
   readonly place: (typeof DATA_PLACES)[number]
   readonly machine: string | null
 }
 
 /**
- * Knows which of several machines runs the Durable Objects and D1 databases of each account: one machine all of an account,
- * because only one process can open the files. The others forward calls to it.
+ * Knows which of several machines runs the Durable Objects and D1 databases of each account. One machine runs all data
+ * of an account, because only one process can open the files. The others forward calls to it.
  */
 export interface DataHomes {
-  /** Whether this machine runs the data of the account. */
+  /** Returns whether this machine runs the data of the account. */
   isHere(scope: Scope): boolean
-  /** Whether some machine has the data. */
+  /** Returns whether some machine has the data. */
   isTaken(scope: Scope): boolean
   /**
    * Takes the data if this machine has it, or, with `isNew`, if no machine has it. Rejects with {@link DataAway} if that
    * cannot be known now.
    */
   claim(scope: Scope, isNew: boolean): Promise<void>
-  /** Why calls fail now. Undefined as long as the machine with the data responds. */
+  /** Returns why calls fail now. Undefined while the machine with the data responds. */
   away(scope: Scope): string | undefined
   /** Asks the machine with the data for a response. */
   responds(scope: Scope): Promise<boolean>
@@ -39,8 +39,8 @@ export interface DataHomes {
   /** Opens a call. Rejects with {@link DataAway}. */
   connect(scope: Scope, call: DataCall): Promise<Duplex>
   /**
-   * Waits until the machine with the data runs what is stored now. Resolves with the scripts that do not run there, and why.
-   * Rejects with {@link DataAway}.
+   * Waits until the machine with the data runs the stored state. Resolves with the scripts that do not run there, and
+   * why. Rejects with {@link DataAway}.
    */
   apply(scope: Scope): Promise<ReadonlyMap<string, string>>
 }

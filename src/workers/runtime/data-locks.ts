@@ -5,7 +5,10 @@ export class DataLocks {
   /** Resolve when the process that has the data open has ended. */
   readonly #held = new Map<string, Promise<void>>()
 
-  /** Resolves with how to release the data, once no other process has any of it open. Rejects if that takes too long. */
+  /**
+   * Resolves with a function that releases the data, after no other process has any of the data open. Rejects if that
+   * takes too long.
+   */
   async acquire(names: readonly string[]): Promise<() => void> {
     const until = performance.now() + MAX_WAIT_MS
     for (let blocked = this.#blocking(names); blocked; blocked = this.#blocking(names))
@@ -23,7 +26,7 @@ export class DataLocks {
   }
 }
 
-/** A promise, and how to resolve it. */
+/** Creates a promise with the function that resolves it. */
 export function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   const steps: (() => void)[] = []
   const promise = new Promise<void>((resolve) => steps.push(resolve))

@@ -24,7 +24,7 @@ export interface SqlResult<R> {
   readonly meta: SqlMeta
 }
 
-/** Rows as objects, or as arrays behind the names of the columns. */
+/** Rows as objects, or as arrays after the names of the columns. */
 export type RowFormat = 'ARRAY_OF_OBJECTS' | 'ROWS_AND_COLUMNS'
 export type ObjectRows = readonly Readonly<Record<string, unknown>>[]
 export interface ArrayRows {
@@ -75,7 +75,7 @@ export class Databases {
   }
 }
 
-/** The runtime responds with the last result only if a text has several statements. */
+/** Splits a text with several statements, because the runtime responds only with the last result of such a text. */
 function statements({ sql, params }: SqlQuery): SqlQuery[] {
   const found = sqlStatements(sql)
   if (found.length > 1 && params !== undefined && params.length > 0)

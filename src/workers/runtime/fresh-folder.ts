@@ -7,8 +7,8 @@ import { join, resolve } from 'node:path'
 const MAX_PARENT = 40
 
 /**
- * Creates the folder for sockets and configurations of processes, outside of the data folder because its path must be short.
- * Deletes those of killed daemons with the same data folder, as configurations have secrets.
+ * Creates the folder for sockets and configurations of processes, outside of the data folder because its path must be
+ * short. Deletes the folders of killed daemons with the same data folder, because configurations contain secrets.
  */
 export async function freshFolder(data: string): Promise<string> {
   const parent = tmpdir().length > MAX_PARENT ? '/tmp' : tmpdir()

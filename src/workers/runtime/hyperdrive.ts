@@ -9,7 +9,7 @@ import type { Scope } from '../../core/scope.js'
 import type { StoreReader } from '../../core/store.js'
 import { secretOf, type Vault } from '../../core/vault.js'
 
-/** Connections of one configuration at the same time; more are closed immediately. */
+/** Maximum concurrent connections of one configuration. Further ones are closed immediately. */
 const MAX_CONNECTIONS = 100
 
 /** A database as a script connects to it. */
@@ -30,7 +30,7 @@ export interface TunnelDeps {
   readonly log: Log
 }
 
-/** Connections of the scripts of one account to databases: one socket per configuration. */
+/** Connections of the scripts of one account to databases, with one socket per configuration. */
 export class HyperdriveTunnels {
   readonly #deps: TunnelDeps
   readonly #scope: Scope
@@ -38,7 +38,7 @@ export class HyperdriveTunnels {
   readonly #servers = new Map<string, { readonly server: Server; readonly socket: string }>()
   readonly #open = new Set<Socket>()
 
-  /** `folder`: of sockets; its path must be short. */
+  /** `folder` is for sockets, and its path must be short. */
   constructor(deps: TunnelDeps, scope: Scope, folder: string) {
     this.#deps = deps
     this.#scope = scope

@@ -1,4 +1,4 @@
-/** A request in flight; the list sets its place. */
+/** A request in flight. Its place is set by the list. */
 interface Placed {
   at: number
 }

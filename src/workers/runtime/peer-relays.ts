@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.js'
 import { UPGRADE_SUFFIX } from './peer-sources.js'
 import type { WorkerCalls } from './worker-calls.js'
 
-/** Connections between the processes of one account at the same time; more are closed immediately. */
+/** Maximum concurrent connections between the processes of one account. Further ones are closed immediately. */
 const MAX_CONNECTIONS = 4096
 const BACKLOG = 1024
 /** Maximum time that a handover waits for a connection without a response. Until its protocol is switched it may stay open for hours. */
@@ -27,7 +27,7 @@ export interface RelayDeps {
 export interface PeerCall {
   readonly from: string
   readonly to: string
-  /** It may outlive the process that it is for, for example as a WebSocket. */
+  /** True if it may outlive the target process, for example as a WebSocket. */
   readonly mayStay: boolean
 }
 
@@ -38,8 +38,8 @@ export interface OpenCall {
 }
 
 /**
- * Connects the processes of one account with each other, because a process cannot know when another one is replaced. Each
- * connection is one call: it counts as a request in flight until it ends.
+ * Connects the processes of one account with each other, because a process cannot know when another one is replaced.
+ * Each connection is one call and counts as a request in flight until it ends.
  */
 export class PeerRelays {
   readonly #deps: RelayDeps

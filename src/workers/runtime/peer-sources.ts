@@ -6,16 +6,16 @@ import { DATABASE_HEADER } from './types.js'
 
 /** Entrypoint of the Worker that calls services of other processes. */
 export const PEER_ENTRYPOINT = 'Peer'
-/** Appended to the path of a socket: the socket of connections that outlive a handover, such as WebSockets. */
+/** Suffix for the path of a socket. It names the socket of connections that outlive a handover, such as WebSockets. */
 export const UPGRADE_SUFFIX = 'u'
 
 /** Name of the class that forwards to a class in another process. */
 export const remoteClass = (namespace: string): string => `Remote_${namespace}`
 
 /**
- * Forwards requests, RPC calls and trace events to services of other processes of the account. Each call opens a connection of
- * its own, which ends with the call: the daemon counts connections to know what is in flight. That is why a Durable Object
- * calls through an entrypoint: the context of an object outlives its calls.
+ * Forwards requests, RPC calls and trace events to services of other processes of the account. Each call opens a
+ * separate connection, which ends with the call, because the daemon counts connections to know the calls in flight. A
+ * Durable Object therefore calls through an entrypoint, because the context of an object outlives its calls.
  */
 export const peersWorker = (
   classes: ReadonlyMap<string, string>,
@@ -27,7 +27,7 @@ export class ${PEER_ENTRYPOINT} extends WorkerEntrypoint {
     const { peer, service, entrypoint, props } = ctx.props
     const target = (suffix = '') => env.PEERS.connect('unix:' + peer + suffix).getEntrypoint(service, entrypoint, props)
     const fetch = (request) => target(isUpgrade(request) ? '${UPGRADE_SUFFIX}' : '').fetch(request)
-    // Trace events cannot be sent to another process; their JSON can.
+    // Trace events cannot be sent to another process, but their JSON can.
     const tail = (events) => target().tail(JSON.parse(JSON.stringify(events)))
     const own = { fetch, tail }
     let called
@@ -75,7 +75,10 @@ export default {}
 /** Entrypoint of the D1 databases for the API. */
 export const D1_ENTRYPOINT = 'Api'
 
-/** Runs the D1 databases of an account: for scripts, which name one by the properties of their binding, and for the API. */
+/**
+ * Runs the D1 databases of an account for the API and for scripts. A script names a database by the properties of its
+ * binding.
+ */
 export const D1_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
 export { default, D1Database } from 'd1.js'
 export class ${D1_ENTRYPOINT} extends WorkerEntrypoint {

@@ -1,11 +1,11 @@
-/** The process of scripts without data of their own. An upload never pauses it. */
+/** The process of scripts without data. An upload never pauses this process. */
 export const STATELESS = 'm'
 /** The process of the D1 databases of an account. */
 export const DATABASES = 'd'
 /** Processes of scripts that own Durable Objects. More such scripts of an account share them. */
 const MAX_OWNERS = 16
 
-/** Decides which process of an account runs a script. A script stays where it is. */
+/** Decides which process of an account runs a script. A script stays in its process. */
 export class Placement {
   /** Processes of scripts that own Durable Objects. */
   readonly #owners = new Map<string, string>()
@@ -21,7 +21,7 @@ export class Placement {
     return name
   }
 
-  /** Returns the process of each script. `owners`: scripts with classes of Durable Objects. */
+  /** Returns the process of each script. `owners` are scripts with classes of Durable Objects. */
   place(scripts: readonly string[], owners: ReadonlySet<string>): ReadonlyMap<string, string> {
     for (const name of this.#owners.keys()) if (!owners.has(name)) this.#owners.delete(name)
     for (const name of owners) if (!this.#owners.has(name)) this.#owners.set(name, this.#emptiest())

@@ -11,7 +11,7 @@ const INTERNAL_LINES = /^.*\.c\+\+:\d+: \w+: NOSENTRY .*\n?/gm
 /** Without it a killed daemon leaves its processes running. */
 const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'].find((path) => existsSync(path))
 
-/** The process did not start. `text` is what it wrote to standard error; empty if it took too long. */
+/** The process did not start. `text` is its output on standard error, or empty if the start took too long. */
 export class StartFailed extends Error {
   override readonly name = 'StartFailed'
   readonly text: string
@@ -25,7 +25,9 @@ export class StartFailed extends Error {
 export interface StartOptions {
   readonly binary: string
   readonly config: RuntimeConfig
-  /** A folder of its own: sockets cannot be bound twice. Created here, removed when the process has ended. */
+  /**
+   * Folder of one process, because sockets cannot be bound twice. Created here and removed after the process has ended.
+   */
   readonly folder: string
   /** Allows experimental features, and opens the socket for other processes. */
   readonly experimental: boolean
@@ -75,7 +77,7 @@ export class RuntimeProcess {
     clearTimeout(timer)
   }
 
-  /** A script in an endless loop ignores SIGTERM. */
+  /** Kills the process. A script in an endless loop ignores SIGTERM. */
   kill(): void {
     this.#child.kill('SIGKILL')
   }
@@ -107,7 +109,7 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
   child.stderr?.on('data', (chunk: Buffer) => {
     if (stderr.length < MAX_STDERR_BYTES) stderr += chunk.toString('utf8')
   })
-  // Output of console.log has no name of its script; traces carry it.
+  // Output of console.log does not name its script, but traces do.
   child.stdout?.resume()
   const exited = new Promise<void>((resolve) => {
     child.once('error', () => resolve())
@@ -122,7 +124,7 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
     throw new StartFailed(timedOut ? '' : withoutInternals(stderr) || 'the runtime ended while it started')
   }
   const startMs = performance.now() - begun
-  // It holds secrets.
+  // The file holds secrets.
   await rm(file, { force: true })
   return new RuntimeProcess(child, { exited, ended, folder, startMs, warnings: withoutInternals(stderr) })
 }

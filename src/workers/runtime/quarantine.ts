@@ -59,7 +59,7 @@ export class Quarantine {
     return record !== undefined && record.until > this.#clock.monotonic()
   }
 
-  /** A sentence for the owner of the script. Undefined if it is not stopped. */
+  /** Returns a sentence for the owner of the script. Undefined if it is not stopped. */
   reason(accountId: string, script: string): string | undefined {
     const record = this.#records.get(`${accountId}/${script}`)
     if (!record || record.until <= this.#clock.monotonic()) return undefined

@@ -15,7 +15,7 @@ import { RESOURCE_HEADER, SCRIPT_HEADER } from './types.js'
 export interface ResourceCall {
   readonly scope: Scope
   readonly script: string
-  /** Id of the resource: of a KV namespace, a bucket, ... */
+  /** Id of the resource, for example of a KV namespace or a bucket. */
   readonly id: string
   readonly method: string
   /** Path and query as the runtime sent them. */
@@ -29,7 +29,7 @@ export interface ResourceCall {
 
 export interface ResourceResponse {
   readonly status: number
-  /** Reason phrase: scripts see it in errors. */
+  /** Reason phrase. Scripts see it in errors. */
   readonly message?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array | string | StreamedBody

@@ -21,7 +21,7 @@ export interface RuntimeDeps {
   readonly log: Log
   /** Folder of Durable Object and D1 data, one folder per account. */
   readonly objects: string
-  /** Undefined: no other machine uses the store. */
+  /** Undefined if no other machine uses the store. */
   readonly homes: DataHomes | undefined
   readonly resources: ResourceHandlers
   /** Creates the server of outgoing requests of an account's scripts. */

@@ -6,7 +6,7 @@ import { D1_DATABASES } from '../../core/model/storage.js'
 import { HYPERDRIVES } from '../../core/model/hyperdrive.js'
 import { STORE_SECRETS } from '../../core/model/secrets-store.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_LEASES } from '../../core/model/worker-data.js'
-import { WORKER_DEPLOYMENTS, WORKER_NAMESPACES, WORKER_SCRIPTS } from '../../core/model/worker.js'
+import { WORKER_DEPLOYMENTS, WORKER_NAMESPACES, WORKER_SCRIPTS, WORKER_TRANSFERS } from '../../core/model/worker.js'
 import { account, type Scope } from '../../core/scope.js'
 import { changesOf, type Change } from '../../core/store.js'
 import { AccountRuntime, type Claim } from './account-runtime.js'
@@ -22,6 +22,7 @@ const WATCHED: ReadonlySet<string> = new Set(
     WORKER_SCRIPTS,
     WORKER_DEPLOYMENTS,
     WORKER_NAMESPACES,
+    WORKER_TRANSFERS,
     WORKER_DATA_HOMES,
     WORKER_DATA_LEASES,
     D1_DATABASES,
@@ -60,7 +61,10 @@ export class Runtime {
     return runtime
   }
 
-  /** Resolves when the processes of the account run what is stored now, also those on the machine with its data. */
+  /**
+   * Resolves when the processes of the account run the stored state, including the processes on the machine with its
+   * data.
+   */
   async applied(scope: Scope): Promise<void> {
     const { homes } = this.#deps
     await this.appliedHere(scope, 'if-nobody-has-it')
@@ -74,7 +78,7 @@ export class Runtime {
     if (failures.size > 0) this.#failuresElsewhere.set(scope.id, failures)
   }
 
-  /** Resolves when the processes of this machine run what is stored now. */
+  /** Resolves when the processes of this machine run the stored state. */
   async appliedHere(scope: Scope, claim: Claim): Promise<void> {
     if (this.#closed) return
     const one = await this.#account(scope)
@@ -104,7 +108,7 @@ export class Runtime {
     return (await this.#deps.homes?.place(scope)) ?? { place: 'here', machine: null }
   }
 
-  /** Whether this machine runs a script, and not another one that has the data of its account. */
+  /** Returns whether this machine runs a script, and not another one that has the data of its account. */
   runsHere(scope: Scope, script: string): boolean {
     return this.#accounts.get(scope.id)?.runsHere(script) !== false
   }
@@ -114,7 +118,10 @@ export class Runtime {
     return await this.#validator.validate(code)
   }
 
-  /** Why the deployed script does not run: it does not start, or is stopped for a time. Undefined if it runs. */
+  /**
+   * Returns why the deployed script does not run. Either its start fails or it is stopped for a time. Undefined if it
+   * runs.
+   */
   failure(scope: Scope, script: string): string | undefined {
     return (
       this.#accounts.get(scope.id)?.failure(script) ??
@@ -123,7 +130,7 @@ export class Runtime {
     )
   }
 
-  /** Whether requests of the script are rejected now, because it was cut several times. */
+  /** Returns whether requests of the script are rejected now, because it was cut several times. */
   isQuarantined(scope: Scope, script: string): boolean {
     return this.#quarantine.holds(scope.id, script)
   }

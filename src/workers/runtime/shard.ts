@@ -16,7 +16,7 @@ const START_TIMEOUT_MS = 30_000
 const DRAIN_MS = 30_000
 /** Time that a process without requests in flight remains, because work of `waitUntil` may continue. */
 const LINGER_MS = 30_000
-/** Processes that linger at the same time; the oldest ends earlier. */
+/** Maximum concurrent lingering processes. Beyond it, the oldest ends earlier. */
 const MAX_LINGERING = 2
 /** A handover of Durable Object data does not wait longer for requests in flight. */
 const HANDOVER_DRAIN_MS = 10_000
@@ -38,14 +38,19 @@ export interface RuntimeEntry {
   /** Milliseconds on the clock's `monotonic` scale. */
   readonly since: number
   cut(): Cut | Promise<Cut>
-  /** The request has ended. */
+  /**
+   * Returns the limit that this request exceeded. It did if the process was killed and this request was in flight the
+   * longest.
+   */
+  exceeded(): 'cpu' | 'memory' | undefined
+  /** Called when the request has ended. */
   done(): void
 }
 
-/** What a shard runs. Undefined: nothing. */
+/** The configuration of a shard. Undefined if the shard runs nothing. */
 export interface ShardPlan {
   readonly config: RuntimeConfig
-  /** Names of data on disk that the process opens: the old process ends before the new one starts. */
+  /** Names of data on disk that the process opens. The old process ends before the new one starts. */
   readonly owns: readonly string[]
   /** Name of the script of each socket. */
   readonly scripts: ReadonlyMap<string, string>
@@ -64,7 +69,7 @@ export interface ShardDeps {
   readonly wasAway: (since: number) => 'none' | Promise<Cut>
   /** Whether calls in flight lead from this process to another shard. */
   readonly reaches: (shard: string) => boolean
-  /** Computes what has to run now, without the scripts in `failed`. */
+  /** Computes the configuration to run without the scripts in `failed`. */
   readonly plan: (failed: ReadonlyMap<string, string>) => ShardPlan | undefined
   readonly readModule: (module: StoredModule) => Promise<Uint8Array>
   /** Maximum time without a response to a health check. */
@@ -102,6 +107,11 @@ class Entry implements RuntimeEntry {
     return this.#deps.otherWasCut(this.since) ? 'other' : this.#deps.wasAway(this.since)
   }
 
+  exceeded(): 'cpu' | 'memory' | undefined {
+    const { killed } = this.#generation.watchdog
+    return killed?.since === this.since ? killed.reason : undefined
+  }
+
   done(): void {
     const { entries, idle } = this.#generation
     if (entries.delete(this) && entries.size === 0) idle?.()
@@ -133,12 +143,17 @@ export class Shard {
     this.strikes = strikes
   }
 
-  /** Why a script does not run. Undefined if it runs. */
+  /** Returns why a script does not run. Undefined if it runs. */
   failure(script: string): string | undefined {
     return this.#failed.get(script)
   }
 
-  /** Whether requests at a socket can be reserved now, without waiting. */
+  /** Returns whether the process does not respond to health checks now. */
+  get isStalled(): boolean {
+    return this.#current?.watchdog.isStalled === true
+  }
+
+  /** Returns whether requests at a socket can be reserved now, without waiting. */
   runs(socket: string): boolean {
     return this.#gate === undefined && this.#current?.plan.scripts.has(socket) === true
   }
@@ -179,7 +194,7 @@ export class Shard {
     return entry
   }
 
-  /** Brings the processes in line with the plan. Resolves when that is done; concurrent calls share the work. */
+  /** Applies the plan to the processes. Resolves when that is done. Concurrent calls share the work. */
   async apply(): Promise<void> {
     this.#again = true
     this.#applying ??= this.#applyAll().finally(() => {
@@ -304,7 +319,7 @@ export class Shard {
     if (!generation.retired) this.#crashed(generation)
   }
 
-  /** The process ended on its own: requests wait until its successor is ready. */
+  /** Handles an unexpected end of the process. Requests wait until its successor is ready. */
   #crashed(generation: Generation): void {
     if (this.#current !== generation || this.#closed) return
     this.#current = undefined
@@ -397,7 +412,7 @@ export class Shard {
 const MEBIBYTE = 2 ** 20
 const memoryLimit = (scripts: number): number => (256 + 64 * Math.ceil(scripts / 10)) * MEBIBYTE
 
-/** Returns the scripts whose services the runtime names in its errors, with what it says about each. */
+/** Returns the scripts whose services the runtime names in its errors, and the message for each. */
 export function failingScripts(text: string): Map<string, string> {
   const found = new Map<string, string>()
   for (const part of text.split(/^(?=service |Worker "script:)/m)) {

@@ -23,8 +23,9 @@ export const CONTROL_WORKER = `export default {
 `
 
 /**
- * Forwards trace events of scripts to the daemon: one request at a time, with all events that arrived in the meantime. A
- * request per event is too much for the memory of the process. Beyond the limit events are counted instead of kept.
+ * Forwards trace events of scripts to the daemon, one request at a time. Each request contains all events that arrived
+ * during the previous one. A request per event would need too much memory in the process. Beyond the limit events are
+ * counted instead of stored.
  */
 export const TAIL_WORKER = `const MAX_CHARACTERS = 16 * 2 ** 20
 const BATCH_CHARACTERS = 2 ** 20
@@ -72,7 +73,7 @@ export default {
 }
 `
 
-/** Rejects every request: for service bindings to a script that does not exist. */
+/** Rejects every request. Used for service bindings to a script that does not exist. */
 export const NO_SERVICE_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
 const fail = () => { throw new Error('no such service: the script of this service binding does not exist') }
 export default class extends WorkerEntrypoint {
@@ -85,8 +86,8 @@ export default class extends WorkerEntrypoint {
 `
 
 /**
- * A binding type that is not available. Reading a member must not throw, because \`process.env\` is filled from all bindings;
- * calling a member, or a member of a member, throws. So does its conversion to text.
+ * A binding type that is not available. Reading a member must not throw, because \`process.env\` is filled from all
+ * bindings. Calling a member, or a member of a member, throws, and so does its conversion to text.
  */
 const UNAVAILABLE = `export default ({ message }) => {
   const fail = () => { throw new Error(message) }
@@ -131,7 +132,7 @@ const SEND_EMAIL = `export default ({ fetcher }) => ({
 })
 `
 
-/** Reads a secret of a secrets store; its value is in the properties of the binding. */
+/** Reads a secret of a secrets store. The value is in the properties of the binding. */
 export const SECRETS_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
 export class Secret extends WorkerEntrypoint {
   get() {
@@ -152,8 +153,8 @@ export const EXTENSION_MODULES: readonly { readonly name: string; readonly sourc
 ]
 
 /**
- * The main module of the validation process. It imports the main module of the user as a namespace and reports what each
- * export is. \`main\` is the import specifier of that module.
+ * Returns the main module of the validation process. It imports the main module of the user as a namespace and reports
+ * the kind of each export. \`main\` is the import specifier of the user's main module.
  */
 export const describeSource = (main: string): string => `import * as user from ${JSON.stringify(main)}
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from 'cloudflare:workers'

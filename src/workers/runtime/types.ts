@@ -10,7 +10,7 @@ export interface RunnableVersion {
 /** One script of an account. */
 export interface RunnableScript {
   readonly name: string
-  /** The version that service bindings, cron, queues and Durable Objects use: the newest of the deployment. */
+  /** The version that service bindings, cron, queues and Durable Objects use, which is the newest of the deployment. */
   readonly primary: string
   readonly versions: readonly RunnableVersion[]
   readonly namespaces: readonly StoredNamespace[]
@@ -27,7 +27,7 @@ export interface RemoteScript {
   readonly peer: () => string
   /** Namespaces of the Durable Object classes that run there. */
   readonly namespaces: readonly StoredNamespace[]
-  /** Its versions, if it runs on another machine: requests that arrive here are forwarded. */
+  /** Versions of the script, if it runs on another machine. Requests that arrive here are forwarded. */
   readonly versions?: readonly string[]
   readonly primary?: string
 }
@@ -38,7 +38,7 @@ export interface RuntimePaths {
   readonly resources: string
   /** Socket of the daemon that accepts outgoing requests. */
   readonly outbound: string
-  /** Folder of Durable Object data. Undefined: data is kept in memory. */
+  /** Folder of Durable Object data. Undefined if data is kept in memory. */
   readonly objects: string | undefined
 }
 
@@ -66,7 +66,8 @@ export const DATABASE_HEADER = 'x-edged-database'
 export const SECRETS_SERVICE = 'secrets'
 
 /**
- * Whether a process was killed because of a limit while a request was in flight: that of its script, which is a suspect, or
- * another one of the account, which the script may have called. `away`: the machine with the data of the account was lost.
+ * Whether a process was killed because of a limit while a request was in flight. `script` is the process of the
+ * request's script, which is a suspect. `other` is another process of the account, which the script may have called.
+ * `away` means that the machine with the data of the account was lost.
  */
 export type Cut = 'none' | 'script' | 'other' | 'away'

@@ -11,9 +11,9 @@ import {
   type NamedExport,
   type ScriptFormat,
 } from '../../core/model/worker.js'
-import { exportedHandlers } from '../code/exported.js'
+import { exportedHandlers, isHandler } from '../code/exported.js'
 import type { CodeReport } from '../code/analyse.js'
-import { UploadRefused, type UploadIssue } from '../upload/errors.js'
+import { UploadRefused, type UploadIssue } from '../upload-errors.js'
 import type { UploadedFile } from '../upload/form.js'
 import { runtimeConfig, type RuntimeConfig } from './config.js'
 import { failingScripts } from './shard.js'
@@ -24,6 +24,8 @@ const MAX_START_MS = 5000
 const BASELINE_RUNS = 3
 const EMPTY = 'export default { fetch() {} }'
 const FUTURE = '2999-01-01'
+
+const NO_HANDLERS = 'No event handlers were registered. This script does nothing.'
 
 /** Code that is started once, before it is stored. */
 export interface CodeToValidate {
@@ -52,7 +54,7 @@ interface DescribedExport {
   readonly members: readonly string[]
 }
 
-/** Starts candidates in a process of their own that is thrown away. */
+/** Starts candidates in a separate process that ends after the check. */
 export class Validator {
   readonly #binary: string
   readonly #folder: string
@@ -65,7 +67,7 @@ export class Validator {
     this.#folder = folder
   }
 
-  /** The newest compatibility date that the runtime accepts. */
+  /** Returns the newest compatibility date that the runtime accepts. */
   async newestDate(): Promise<string | undefined> {
     return (await this.#probed()).newestDate
   }
@@ -80,6 +82,7 @@ export class Validator {
         throw new UploadRefused([
           {
             kind: 'invalidScript',
+            pointer: '/compatibility_date',
             message: `Can't set compatibility date in the future: "${date}". Today's date (UTC) is "${today}".`,
           },
         ])
@@ -95,13 +98,8 @@ export class Validator {
         warnings.push(
           `the runtime knows compatibility dates up to ${newestDate}; the script runs with that date instead of ${date}`,
         )
-      if (
-        report.handlers.length === 0 &&
-        report.named.every(({ handlers, kind }) => kind === 'object' && handlers.length === 0)
-      )
-        throw new UploadRefused([
-          { kind: 'noHandlers', message: 'No event handlers were registered. This script does nothing.' },
-        ])
+      if (doesNothing(code.format, report))
+        throw new UploadRefused([{ kind: 'noHandlers', pointer: mainPointer(code.format), message: NO_HANDLERS }])
       return { report: { ...report, startup_time_ms: Math.max(0, Math.round(startMs - emptyMs)) }, warnings }
     })
   }
@@ -115,7 +113,7 @@ export class Validator {
     const isModules = code.format === 'modules'
     const describe = {
       name: `edged-${randomBytes(8).toString('hex')}.js`,
-      // A relative specifier: module registries have different roots.
+      // A relative specifier, because module registries have different roots.
       source: describeSource(`./${code.main.name}`),
     }
     const config = candidateConfig(code, newestDate, isModules ? describe : { name: '', source: '' }, folder)
@@ -143,7 +141,7 @@ export class Validator {
       }
     } catch (error) {
       if (!(error instanceof StartFailed)) throw error
-      throw new UploadRefused([startIssue(error.text)])
+      throw new UploadRefused([startIssue(error.text, mainPointer(code.format))])
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
@@ -177,7 +175,16 @@ export class Validator {
   }
 }
 
-/** The configuration that starts one script alone. */
+/** Returns whether nothing ever calls a script that starts. Listeners whose events are not literals are unknown. */
+function doesNothing(
+  format: CodeToValidate['format'],
+  { handlers, named }: Pick<CodeReport, 'handlers' | 'named'>,
+): boolean {
+  if (format === 'service-worker') return handlers.length > 0 && !handlers.some(isHandler)
+  return handlers.length === 0 && named.every((one) => one.kind === 'object' && one.handlers.length === 0)
+}
+
+/** Returns the configuration that starts one script alone. */
 function candidateConfig(
   code: CodeToValidate,
   newestDate: string | undefined,
@@ -220,19 +227,25 @@ function candidateConfig(
     traced: false,
     tailConsumers: [],
   }
-  // Nothing listens at these paths: a script cannot do anything while it starts.
+  // Nothing listens at these paths, because a script cannot do anything while it starts.
   const paths = { resources: join(folder, 'none'), outbound: join(folder, 'none'), objects: undefined }
   return runtimeConfig({ scripts: [script], databases: { here: false }, paths, newestDate, describe })
 }
 
-function startIssue(text: string): UploadIssue {
+/** Returns the member of the metadata that names the main module. */
+const mainPointer = (format: ScriptFormat): string => (format === 'service-worker' ? '/body_part' : '/main_module')
+
+function startIssue(text: string, pointer: string): UploadIssue {
   if (text === '')
     return {
       kind: 'invalidScript',
+      pointer,
       message: `Script startup exceeded CPU time limit: it took more than ${MAX_START_MS / 1000} s.`,
     }
   const message = failingScripts(text).get('candidate') ?? text.trim()
-  return { kind: 'invalidScript', message }
+  if (/compatibility flag/.test(message)) return { kind: 'invalidScript', pointer: '/compatibility_flags', message }
+  // The runtime itself rejects a service worker without listeners.
+  return { kind: message.startsWith(NO_HANDLERS) ? 'noHandlers' : 'invalidScript', pointer, message }
 }
 
 async function described(socketPath: string): Promise<DescribedExport[]> {
@@ -250,7 +263,9 @@ async function described(socketPath: string): Promise<DescribedExport[]> {
   return JSON.parse(text) as DescribedExport[]
 }
 
-/** What the exports are, in the form that versions store. Throws {@link UploadRefused} for a wrong type. */
+/**
+ * Returns the exports with their kinds, in the form that versions store. Throws {@link UploadRefused} for a wrong type.
+ */
 function describedReport(
   exports: readonly DescribedExport[],
 ): Omit<CodeReport, 'startup_time_ms'> & { startup_time_ms: 0 } {
@@ -262,6 +277,7 @@ function describedReport(
       throw new UploadRefused([
         {
           kind: 'invalidScript',
+          pointer: '/main_module',
           message:
             "Uncaught TypeError: Incorrect type for map entry 'default': the provided value is not of type 'function or ExportedHandler'.",
         },

@@ -3,8 +3,10 @@ import type { Clock } from '../../core/clock.js'
 import { processUsage, type RuntimeProcess } from './process.js'
 
 const INTERVAL_MS = 500
-/** Checks above the limit of memory until the process is killed: garbage is not collected immediately. */
+/** Checks above the memory limit before the process is killed, because garbage is not collected immediately. */
 const CHECKS_OVER_MEMORY = 3
+/** Checks without a response after which a process counts as stalled. */
+const CHECKS_STALLED = 3
 /** Above this multiple of the limit it is killed immediately. */
 const MAX_EXCESS = 1.5
 
@@ -17,17 +19,19 @@ export interface WatchdogOptions {
   readonly entries: Iterable<{ readonly script: string; readonly since: number }>
   readonly maxStallMs: () => number
   readonly maxMemoryBytes: number
-  /** The process was killed; the scripts had requests in flight. */
+  /** Called after the process was killed. The scripts had requests in flight. */
   readonly issue: (scripts: readonly string[], reason: 'cpu' | 'memory') => void
 }
 
 /**
- * Kills a process that does not respond to health checks or that uses too much memory. The runtime has no limits of its own,
- * and a script in an endless loop stops all others of its process.
+ * Kills a process that does not respond to health checks or that uses too much memory. The runtime has no such limits,
+ * and a script in an endless loop stops all other scripts of its process.
  */
 export class Watchdog {
   /** Scripts that may have caused the end of the process. */
   readonly suspects = new Set<string>()
+  /** Start of the request that was longest in flight when the process was killed, and the limit. */
+  killed: { readonly since: number; readonly reason: 'cpu' | 'memory' } | undefined
   readonly #options: WatchdogOptions
   readonly #timer: NodeJS.Timeout
   #ping: ClientRequest | undefined
@@ -43,6 +47,11 @@ export class Watchdog {
     this.#lastPong = options.clock.monotonic()
     this.#timer = setInterval(() => void this.#check(), INTERVAL_MS)
     this.#timer.unref()
+  }
+
+  /** Returns whether the process has not responded for more than a second. */
+  get isStalled(): boolean {
+    return this.#ping !== undefined && this.#missed >= CHECKS_STALLED
   }
 
   close(): void {
@@ -90,6 +99,7 @@ export class Watchdog {
     const inFlight = [...entries]
     const stuck = inFlight.filter(({ since }) => since <= before)
     for (const { script } of stuck.length > 0 ? stuck : inFlight) this.suspects.add(script)
+    this.killed = { since: Math.min(...inFlight.map(({ since }) => since)), reason }
     this.close()
     process.kill()
     issue([...this.suspects], reason)

@@ -2,8 +2,9 @@
 const MAX_IN_CIRCLE = 128
 
 /**
- * Requests in flight from Workers to Workers of one account, or from process to process. The runtime does not say which request caused another one, so
- * Workers that call each other in a circle without passing `cdn-loop` on are found by the number of their calls.
+ * Requests in flight from Workers to Workers of one account, or from process to process. The runtime does not report
+ * which request caused another one, so Workers that call each other in a circle without passing `cdn-loop` on are found
+ * by the number of their calls.
  */
 export class WorkerCalls {
   /** Number of calls in flight, by caller and called Worker. */
@@ -14,7 +15,10 @@ export class WorkerCalls {
     this.#maxInCircle = maxInCircle
   }
 
-  /** Counts a call. Returns how to end it; undefined if the Workers call each other in a circle too often. */
+  /**
+   * Counts a call. Returns a function that ends the call, or undefined if the Workers call each other in a circle too
+   * often.
+   */
   begin(from: string, to: string): (() => void) | undefined {
     const called = this.#counts.get(from) ?? new Map<string, number>()
     const count = called.get(to) ?? 0
@@ -32,7 +36,7 @@ export class WorkerCalls {
     }
   }
 
-  /** Whether calls in flight lead from one to the other, directly or through others. */
+  /** Returns whether calls in flight lead from one to the other, directly or through others. */
   reaches(from: string, to: string): boolean {
     const seen = new Set([from])
     for (const at of seen) for (const next of this.#counts.get(at)?.keys() ?? []) seen.add(next)

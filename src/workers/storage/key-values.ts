@@ -1,7 +1,7 @@
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
-import { EventLoopYield } from '../../core/event-loop-yield.js'
-import { frozenJson } from '../../core/frozen-json.js'
+import { EventLoopYield } from '../../core/schedule/event-loop-yield.js'
+import { frozenJson } from '../../core/json/frozen-json.js'
 import { KeyedMutex } from '../../core/keyed-mutex.js'
 import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../../core/model/storage.js'
 import type { Scope } from '../../core/scope.js'
@@ -14,7 +14,7 @@ export const KV_LIMITS = { key: 512, value: 25 * 1024 * 1024, metadata: 1024 } a
 /** Maximum number of keys of an account, in all of its namespaces. */
 export const MAX_KEYS = 100_000
 
-/** Larger values are blobs: records stay in memory. */
+/** Larger values are stored as blobs, because records stay in memory. */
 const MAX_INLINE_BYTES = 1024
 
 /** Of a sweep that others write into. */
@@ -46,7 +46,10 @@ export class NoNamespace extends Error {
   override readonly name = 'NoNamespace'
 }
 
-/** Keys and values of all namespaces. Limits of single values are for the caller to check; those of accounts are kept here. */
+/**
+ * Keys and values of all namespaces. The caller checks the limits of single values. This class enforces the limits of
+ * accounts.
+ */
 export class KeyValues {
   readonly #store: Store
   readonly #blobs: () => Blobs
@@ -64,13 +67,13 @@ export class KeyValues {
     this.#maxKeys = maxKeys
   }
 
-  /** What is stored under a key, without its bytes. */
+  /** Returns the stored value of a key, without its bytes. */
   find(scope: Scope, namespaceId: string, key: string): StoredValue | undefined {
     const value = this.#store.get(KV_VALUES, scope, kvId(namespaceId, key))?.value
     return value && this.#lives(value) ? value : undefined
   }
 
-  /** The bytes of a value. */
+  /** Returns the bytes of a value. */
   async bytes({ inline, blob }: StoredValue): Promise<Buffer> {
     if (blob === undefined) return Buffer.from(inline ?? '', 'base64')
     const bytes = await this.#blobs().get(blob)
@@ -99,7 +102,7 @@ export class KeyValues {
       }
       await this.#store.batch(writes)
       if (this.#store.get(KV_NAMESPACES, scope, namespaceId)) return
-      // It was deleted while the values were on their way.
+      // The namespace was deleted while the values were written.
       await this.#store.batch(writes.map((write) => ({ ...write, value: undefined })))
       throw new NoNamespace()
     })
@@ -114,7 +117,10 @@ export class KeyValues {
     return there.length
   }
 
-  /** Returns up to `limit` keys that start with `prefix` and sort after `after`, in order. `more`: others follow. */
+  /**
+   * Returns up to `limit` keys that start with `prefix` and sort after `after`, in order. `more` is true if others
+   * follow.
+   */
   list(
     scope: Scope,
     namespaceId: string,
@@ -139,7 +145,7 @@ export class KeyValues {
     return { keys, more: false }
   }
 
-  /** What removes all values of a namespace. */
+  /** Returns the writes that remove all values of a namespace. */
   removal(scope: Scope, namespaceId: string): Write[] {
     const first = kvId(namespaceId, '')
     return this.#store
@@ -154,7 +160,7 @@ export class KeyValues {
 
   /** Expired values are deleted if the quota is exceeded. */
   async #roomFor(scope: Scope, namespaceId: string, keys: string[], work: () => Promise<void>): Promise<void> {
-    // One whose time is over counts as new: it may be swept away before it is stored again.
+    // An expired key counts as new, because it may be deleted before it is stored again.
     const added = keys.filter((key) => !this.find(scope, namespaceId, key)).length
     const coming = () => this.#coming.get(scope.id) ?? 0
     const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming() + added > this.#maxKeys
@@ -170,7 +176,7 @@ export class KeyValues {
     }
   }
 
-  /** One after the other, so that none sweeps what another one has swept. */
+  /** Sequential, so that no sweep deletes keys that another sweep has deleted. */
   async #sweep(scope: Scope): Promise<void> {
     await this.#sweeps.run(scope.id, async () => {
       for (let tries = 1; ; tries += 1) {
@@ -181,7 +187,7 @@ export class KeyValues {
             over.map(({ id, version }) => ({ kind: KV_VALUES, scope, id, value: undefined, ifVersion: version })),
           )
         } catch (error) {
-          // One of them was stored again in between.
+          // A key was stored again in between.
           if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
       }

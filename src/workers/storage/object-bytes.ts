@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { Blobs } from '../../core/blobs.js'
-import type { MemoryBudget } from '../../core/memory-budget.js'
+import { BlobLost, type Blobs } from '../../core/blobs.js'
+import type { MemoryBudget } from '../../core/memory/memory-budget.js'
 import type { StoredChunk } from '../../core/model/objects.js'
 import { ObjectError } from './object-error.js'
 import type { ByteRange } from './object-conditions.js'
@@ -15,7 +15,7 @@ export type Digest = (typeof DIGESTS)[number]
 export interface WrittenBytes {
   readonly chunks: readonly StoredChunk[]
   readonly size: number
-  /** In hexadecimal; always with `md5`. */
+  /** Checksums in hexadecimal. `md5` is always present. */
   readonly checksums: Readonly<Record<string, string>>
 }
 
@@ -24,7 +24,7 @@ export interface WriteOptions {
   /** Memory of all writes in progress. */
   readonly memory: MemoryBudget
   readonly maxBytes: number
-  /** Digests to compute besides MD5. */
+  /** Digests to compute in addition to MD5. */
   readonly digests: readonly Digest[]
 }
 
@@ -80,7 +80,7 @@ export async function* readBytes(
     start += size
     if (from >= to) continue
     const bytes = await blobs.get(blob)
-    if (!bytes) throw new Error(`the blob ${blob} of an object is missing; restore it from a backup`)
+    if (!bytes) throw new BlobLost(blob, 'missing', 'an object')
     yield bytes.subarray(from, to)
   }
 }

@@ -4,7 +4,7 @@ import type { StoredObject } from '../../core/model/objects.js'
 export type EtagTest =
   { readonly value: string; readonly type: 'strong' | 'weak' } | { readonly type: 'wildcard'; readonly value?: never }
 
-/** What has to be true of the stored object. Times are milliseconds since 1970. */
+/** Condition for the stored object. Times are milliseconds since 1970. */
 export interface ObjectCondition {
   readonly etagMatches?: readonly EtagTest[]
   readonly etagDoesNotMatch?: readonly EtagTest[]
@@ -14,7 +14,7 @@ export interface ObjectCondition {
   readonly secondsGranularity?: boolean
 }
 
-/** Whether a condition is true of an object, or of its absence (RFC 9110, 13.1). */
+/** Returns whether a condition is true of an object, or of its absence (RFC 9110, 13.1). */
 export function meets(condition: ObjectCondition, object: StoredObject | undefined): boolean {
   const { etagMatches, etagDoesNotMatch, uploadedAfter, uploadedBefore, secondsGranularity } = condition
   if (!object) return etagMatches === undefined && uploadedAfter === undefined
@@ -44,7 +44,7 @@ export function etagTests(field: string): EtagTest[] {
     )
 }
 
-/** Part of an object that is asked for: from `offset`, or the last `suffix` bytes. */
+/** Requested part of an object, from `offset`, or the last `suffix` bytes. */
 export interface WantedRange {
   readonly offset?: number
   readonly length?: number
@@ -56,7 +56,7 @@ export interface ByteRange {
   readonly length: number
 }
 
-/** The bytes of an object that are asked for. Undefined: the object has no such bytes. */
+/** Returns the requested bytes of an object. Undefined if the object has no such bytes. */
 export function byteRange({ offset, length, suffix }: WantedRange, size: number): ByteRange | undefined {
   if (suffix !== undefined) {
     const bytes = Math.min(suffix, size)
@@ -67,7 +67,7 @@ export function byteRange({ offset, length, suffix }: WantedRange, size: number)
   return from >= 0 && from < size && bytes > 0 ? { offset: from, length: bytes } : undefined
 }
 
-/** Reads a `Range` field with one range of bytes. Undefined: all bytes are asked for. */
+/** Reads a `Range` field with one range of bytes. Undefined if all bytes are requested. */
 export function wantedRange(field: string): WantedRange | undefined {
   const [, first = '', last = ''] = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(field) ?? []
   if (first === '') return last === '' ? undefined : { suffix: Number(last) }

@@ -1,4 +1,4 @@
-/** Why an operation on objects fails: status and the number that clients of R2 see. */
+/** Reasons for failed operations on objects, with the status and the number that clients of R2 see. */
 export const OBJECT_ERRORS = {
   noBucket: [404, 10006],
   noObject: [404, 10007],

@@ -59,7 +59,7 @@ export class ObjectUploads {
     return upload
   }
 
-  /** Stores a part; one with the same number is replaced. Resolves with its entity tag. */
+  /** Stores a part and replaces an earlier part with the same number. Resolves with the entity tag of the part. */
   async put(place: ObjectPlace, upload: string, number: number, body: AsyncIterable<Uint8Array>): Promise<string> {
     const { id } = this.#upload(place, upload)
     const { scope } = place
@@ -71,7 +71,7 @@ export class ObjectUploads {
     const etag = checksums['md5'] ?? ''
     const value: StoredPart = { number, etag, size, chunks }
     await this.#store.batch([{ kind: R2_PARTS, scope, id: partId(id, number), value }])
-    // It was completed or aborted while the bytes arrived.
+    // The upload was completed or aborted while the bytes arrived.
     if (!this.#store.get(R2_UPLOADS, scope, id)) {
       await this.#store.batch([{ kind: R2_PARTS, scope, id: partId(id, number), value: undefined }])
       throw noUpload()

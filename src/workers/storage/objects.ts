@@ -1,7 +1,7 @@
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
 import { newId } from '../../core/ids.js'
-import { MemoryBudget } from '../../core/memory-budget.js'
+import { MemoryBudget } from '../../core/memory/memory-budget.js'
 import { objectId, R2_OBJECTS, type ObjectHttpFields, type StoredObject } from '../../core/model/objects.js'
 import { R2_BUCKETS } from '../../core/model/storage.js'
 import type { Scope } from '../../core/scope.js'
@@ -27,11 +27,11 @@ export interface ObjectPlace {
   readonly key: string
 }
 
-/** What is stored with the bytes of an object. */
+/** Fields stored with the bytes of an object. */
 export interface ObjectFields {
   readonly http: ObjectHttpFields
   readonly custom: Readonly<Record<string, string>>
-  /** Default: that of the bucket. */
+  /** Storage class. The default is the storage class of the bucket. */
   readonly storageClass?: string | undefined
 }
 
@@ -53,7 +53,7 @@ export interface ListOptions {
 export interface ObjectList {
   readonly objects: readonly (readonly [key: string, object: StoredObject])[]
   readonly prefixes: readonly string[]
-  /** `after` of the next list. Undefined: nothing follows. */
+  /** `after` of the next list. Undefined if nothing follows. */
   readonly next: string | undefined
 }
 
@@ -144,7 +144,10 @@ export class Objects {
     await this.#store.batch(present.map((id) => ({ kind: R2_OBJECTS, scope, id, value: undefined })))
   }
 
-  /** Returns objects in the order of their keys; those with the delimiter behind the prefix as one prefix each. */
+  /**
+   * Returns objects in the order of their keys. Keys with the delimiter after the prefix are grouped, and each group is
+   * one prefix in the result.
+   */
   list(scope: Scope, bucket: string, { prefix = '', delimiter = '', after, limit }: ListOptions): ObjectList {
     const all = this.#store.list(R2_OBJECTS, scope)
     const first = objectId(bucket, prefix)

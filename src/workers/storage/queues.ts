@@ -29,7 +29,7 @@ export const QUEUE_LIMITS = {
   messages: 50_000,
 } as const
 
-/** Larger bodies are blobs: records stay in memory. */
+/** Larger bodies are stored as blobs, because records stay in memory. */
 const MAX_INLINE_BYTES = 1024
 /** Of a lease that another machine races with. */
 const MAX_ATTEMPTS = 5
@@ -38,7 +38,7 @@ const MAX_ATTEMPTS = 5
 export interface NewMessage {
   readonly body: Buffer
   readonly format: MessageFormat
-  /** Default: that of the queue. */
+  /** Default: the delay of the queue. */
   readonly delaySeconds?: number | undefined
 }
 
@@ -55,14 +55,14 @@ export interface LeasedMessage {
 /** The result of one delivery. */
 export interface Settlement {
   readonly acks: readonly string[]
-  /** By lease, with the delay. Default: that of the consumer. */
+  /** Messages to deliver again, by lease, with the delay. The default delay belongs to the consumer. */
   readonly retries: readonly { readonly lease: string; readonly delaySeconds?: number | undefined }[]
 }
 
 export interface QueueMetrics {
   readonly count: number
   readonly bytes: number
-  /** Milliseconds since 1970; 0: the queue is empty. */
+  /** Milliseconds since 1970, or 0 if the queue is empty. */
   readonly oldest: number
 }
 
@@ -71,11 +71,11 @@ export class TooManyMessages extends Error {
   override readonly name = 'TooManyMessages'
 }
 
-/** A new lease: the id of the message and a random part. */
+/** Creates a lease from the id of the message and a random part. */
 const newLease = (id: string): string => `${id}.${randomBytes(8).toString('hex')}`
 const messageOfLease = (lease: string): string => lease.slice(0, lease.lastIndexOf('.'))
 
-/** Whether a message can be delivered. Delays and leases from before the clock was set back are over. */
+/** Returns whether a message can be delivered. Delays and leases from before the clock was set back are over. */
 const isVisible = ({ visible, changed = 0 }: StoredMessage, now: number): boolean =>
   visible <= now || changed > now + MAX_SKEW_MS
 
@@ -134,7 +134,7 @@ export class Queues {
     return { count, bytes, oldest }
   }
 
-  /** When messages can be delivered: those of now, since when, and the time of the next one. */
+  /** Returns when messages can be delivered: the number that is ready, since when, and the time of the next message. */
   due(scope: Scope, queueId: string): { readonly ready: number; readonly since: number; readonly next: number } {
     const now = this.#clock.now()
     let [ready, since, next] = [0, Infinity, Infinity]
@@ -186,7 +186,7 @@ export class Queues {
     )
   }
 
-  /** Deletes what was acknowledged and delivers the others again. Leases that ended have no effect. */
+  /** Deletes acknowledged messages and delivers the others again. Leases that ended have no effect. */
   async settle(
     scope: Scope,
     queueId: string,
@@ -211,7 +211,7 @@ export class Queues {
     return { acked: done.length, retried: again.length }
   }
 
-  /** Deletes messages of a queue: these, or all. */
+  /** Deletes the given messages of a queue, or all messages. */
   async purge(scope: Scope, queueId: string, ids?: readonly string[]): Promise<void> {
     const wanted = ids && new Set(ids.map((id) => messageId(queueId, id)))
     const found = this.removal(scope, queueId).filter(({ id }) => !wanted || wanted.has(id))
@@ -274,7 +274,7 @@ export class Queues {
     return leased
   }
 
-  /** What delivers a message again, or moves it to the dead letter queue. */
+  /** Returns the writes that deliver a message again, or move it to the dead letter queue. */
   #retry(scope: Scope, queueId: string, { id, value, version }: Stored<StoredMessage>, visible: number): Write[] {
     const consumer = this.#store.get(QUEUE_CONSUMERS, scope, queueId)?.value
     const { lease: _lease, ...rest } = value

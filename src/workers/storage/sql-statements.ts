@@ -1,4 +1,4 @@
-/** Where a token of SQL ends. Undefined: no string, name or comment begins here. */
+/** Opening and closing text of strings, names and comments in SQL. */
 const CLOSERS: readonly (readonly [open: string, close: string])[] = [
   ["'", "'"],
   ['"', '"'],
@@ -9,7 +9,7 @@ const CLOSERS: readonly (readonly [open: string, close: string])[] = [
 ]
 const WORD = /[A-Za-z_]/
 
-/** Splits SQL into its statements. Bodies of triggers stay in one piece; statements without text are left out. */
+/** Splits SQL into its statements. Bodies of triggers stay in one piece. Empty statements are left out. */
 export function sqlStatements(sql: string): string[] {
   const statements: string[] = []
   let start = 0

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
+import { pointerToken } from '../../core/schema.js'
 import { BINDINGS } from '../bindings/index.js'
-import { UploadRefused } from './errors.js'
+import { UploadRefused } from '../upload-errors.js'
 
 /** A field of a form. */
 interface Field {
@@ -23,8 +24,8 @@ const ANY: Shape = {}
 
 /**
  * Returns the document that was flattened into fields such as `metadata[bindings][][type]`. `[]` is an element of a
- * list; a new one begins if the last one has that member already. Values arrive as text and are converted to the types
- * of the schema, those of a binding by the schema of its type.
+ * list. A new element begins if the last element has that member already. Values arrive as text and are converted to
+ * the types of the schema. A binding uses the schema of its type.
  */
 export function unflatten(document: string, fields: readonly Field[], schema: TSchema): Record<string, unknown> {
   const root = new Map<string, unknown>()
@@ -37,7 +38,7 @@ function stepsOf(document: string, name: string): string[] {
   const path = name.slice(document.length)
   const steps = [...path.matchAll(/\[([^[\]]*)\]/g)].map(([, step = '']) => step)
   if (steps.map((step) => `[${step}]`).join('') !== path || steps[0] === '' || steps.length > MAX_DEPTH)
-    throw bad(name, `is not a field of the ${document}`)
+    throw bad(`/${document}`, name, `is not a field of the ${document}`)
   return steps
 }
 
@@ -55,20 +56,20 @@ function put(root: Map<string, unknown>, steps: readonly string[], value: string
       at = isContainer(last) && !holds(last, rest) ? last : pushed(at, next)
     } else {
       if (next === undefined) {
-        if (at.has(step)) throw bad(steps.join('.'), 'is given twice')
+        if (at.has(step)) throw bad(pointerOf(steps), steps.join('.'), 'is given twice')
         at.set(step, value)
         return
       }
       const known: unknown = at.get(step)
       if (known !== undefined && (!isContainer(known) || Array.isArray(known) !== (next === '')))
-        throw bad(steps.join('.'), 'is given in two forms')
+        throw bad(pointerOf(steps), steps.join('.'), 'is given in two forms')
       if (known === undefined) at.set(step, container(next))
       at = at.get(step) as Container
     }
   }
 }
 
-/** Whether the path has a value already, so that the next one belongs to a new element. */
+/** Returns whether the path has a value already, so that the next one belongs to a new element. */
 function holds(element: Container, [step, ...rest]: readonly string[]): boolean {
   if (step === undefined || step === '' || Array.isArray(element)) return false
   const member = element.get(step)
@@ -119,5 +120,12 @@ function scalar(text: string, shapes: readonly Shape[]): unknown {
   return text
 }
 
-const bad = (name: string, message: string): Error =>
-  new UploadRefused([{ kind: 'invalidScript', message: `${JSON.stringify(name.slice(0, 200))} ${message}` }])
+/** Elements of lists have no number in the name of a field. */
+const pointerOf = (steps: readonly string[]): string =>
+  steps
+    .slice(0, steps.includes('') ? steps.indexOf('') : undefined)
+    .map((step) => `/${pointerToken(step)}`)
+    .join('')
+
+const bad = (pointer: string, name: string, message: string): Error =>
+  new UploadRefused([{ kind: 'invalidScript', pointer, message: `${JSON.stringify(name.slice(0, 200))} ${message}` }])

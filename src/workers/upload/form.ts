@@ -1,7 +1,8 @@
 import type { TSchema } from 'typebox'
+import { pointerToken } from '../../core/schema.js'
 import { unflatten } from './form-metadata.js'
 import { Metadata } from '../metadata/schema.js'
-import { reject, UploadRefused, type UploadIssue } from './errors.js'
+import { reject, UploadRefused, type UploadIssue } from '../upload-errors.js'
 
 /** One part of a form. */
 export interface FormPart {
@@ -12,19 +13,25 @@ export interface FormPart {
   readonly bytes: Buffer
   /** Value of the bytes, if they are JSON that was parsed before. */
   readonly json?: unknown
+  /** Where it is in a JSON document, if the upload is one. */
+  readonly pointer?: string
 }
 
 /** One uploaded file. */
 export interface UploadedFile {
-  /** Normalised path: no `./` in front, no empty steps. */
+  /** Normalized path without `./` at the start and without empty steps. */
   readonly name: string
-  /** Name of the part, by which the metadata may mean it as well; where several parts have it, the normalised path. */
+  /**
+   * Name of the part, which the metadata may use to name the part. If several parts have the name, the normalized path.
+   */
   readonly part: string
   readonly type: string
   readonly bytes: Buffer
+  /** As in {@link FormPart}. */
+  readonly pointer?: string
 }
 
-/** An upload as its sender meant it; nothing of the metadata has been checked. */
+/** An upload after parsing the form. None of the metadata has been checked. */
 export interface UploadForm {
   readonly metadata: unknown
   readonly files: readonly UploadedFile[]
@@ -55,12 +62,12 @@ export function readUpload(
   { metadataBytes }: { readonly metadataBytes: number },
 ): UploadForm {
   const { document, others } = readDocument(parts, { name: 'metadata', schema: Metadata, max: metadataBytes })
-  if (document === undefined) throw refused('the part metadata is missing')
+  if (document === undefined) throw refused('/metadata', 'the part metadata is missing')
   return { metadata: document, files: uploadedFiles(others) }
 }
 
 export interface FormDocument {
-  /** A JSON object that has not been checked; undefined if the form has none. */
+  /** A JSON object that has not been checked. Undefined if the form has no metadata. */
   readonly document: unknown
   readonly others: readonly FormPart[]
 }
@@ -70,19 +77,20 @@ export function readDocument(
   parts: readonly FormPart[],
   { name, schema, max }: { readonly name: string; readonly schema: TSchema; readonly max: number },
 ): FormDocument {
+  const at = `/${name}`
   const isField = (part: FormPart): boolean => part.name.startsWith(`${name}[`)
   const texts = parts.filter((part) => part.name === name)
   const fields = parts.filter(isField)
   const given = [...texts, ...fields].reduce((sum, { bytes }) => sum + bytes.length, 0)
-  if (given > max) throw refused(`the ${name} has more than ${max} bytes`)
-  if (texts.length > 1) throw refused(`the part ${name} is given twice`)
-  if (texts.length > 0 && fields.length > 0) throw refused(`the ${name} is given both as a text and as fields`)
+  if (given > max) throw refused(at, `the ${name} has more than ${max} bytes`)
+  if (texts.length > 1) throw refused(at, `the part ${name} is given twice`)
+  if (texts.length > 0 && fields.length > 0) throw refused(at, `the ${name} is given both as a text and as fields`)
   const [text] = texts
   const others = parts.filter((part) => part !== text && !isField(part))
   if (!text && fields.length === 0) return { document: undefined, others }
   const document = text ? (text.json ?? parsed(name, text.bytes)) : unflatten(name, fields, schema)
   if (document === null || typeof document !== 'object' || Array.isArray(document))
-    throw refused(`the ${name} must be a JSON object`)
+    throw refused(at, `the ${name} must be a JSON object`)
   return { document, others }
 }
 
@@ -93,7 +101,7 @@ function parsed(name: string, bytes: Buffer): unknown {
     return JSON.parse(decoder.decode(bytes))
   } catch (error) {
     // The parser's own message quotes the text, which may hold secrets.
-    throw refused(error instanceof SyntaxError ? `the ${name} is not JSON` : `the ${name} is not UTF-8`)
+    throw refused(`/${name}`, error instanceof SyntaxError ? `the ${name} is not JSON` : `the ${name} is not UTF-8`)
   }
 }
 
@@ -103,25 +111,36 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
   const files = new Map<string, UploadedFile>()
   const once = new Set<string>()
   const shared = new Set(parts.map(({ name }) => name).filter((name) => once.size === once.add(name).size))
-  for (const { name: field, filename, type, bytes } of parts) {
+  for (const { name: field, filename, type, bytes, pointer } of parts) {
     const given = filename ?? field
+    const at = modulePointer({ name: given.slice(0, MAX_NAME_LENGTH), pointer })
     const name = modulePath(given)
     const shown = JSON.stringify(given.slice(0, MAX_NAME_LENGTH))
-    if (name === undefined) issues.push(issue(`the part ${shown} has a name that is not a path inside the upload`))
+    if (name === undefined) issues.push(issue(at, `the part ${shown} has a name that is not a path inside the upload`))
     else if (!(PART_TYPES as readonly string[]).includes(type))
       issues.push(
         issue(
+          at,
           `the part ${shown} has the content type ${JSON.stringify(type.slice(0, 100))}, expected one of ${PART_TYPES.join(', ')}`,
         ),
       )
-    else if (files.has(name)) issues.push(issue(`two parts have the name ${JSON.stringify(name)}`))
-    else files.set(name, { name, part: shared.has(field) ? name : field, type, bytes })
+    else if (files.has(name)) issues.push(issue(at, `two parts have the name ${JSON.stringify(name)}`))
+    else
+      files.set(name, {
+        name,
+        part: shared.has(field) ? name : field,
+        type,
+        bytes,
+        ...(pointer !== undefined && { pointer }),
+      })
   }
   reject(issues)
   return [...files.values()]
 }
 
-/** Returns the name of a module as a normalized path; undefined if it leads out of the upload or is not a path. */
+/**
+ * Returns the name of a module as a normalized path. Undefined if the name leads out of the upload or is not a path.
+ */
 export function modulePath(name: string): string | undefined {
   // oxlint-disable-next-line no-control-regex -- names end up in logs, headers and configuration
   if (name.length > MAX_NAME_LENGTH || /[\u0000-\u001f\u007f\\\p{Surrogate}]/u.test(name) || name.startsWith('/'))
@@ -135,6 +154,15 @@ export function modulePath(name: string): string | undefined {
   return steps.length > 0 && !name.endsWith('/') ? steps.join('/') : undefined
 }
 
-const issue = (message: string): UploadIssue => ({ kind: 'invalidScript', message })
+/** Returns the pointer of errors in a module. The parts of a form are named, because a form has no places. */
+export const modulePointer = ({
+  name,
+  pointer,
+}: {
+  readonly name: string
+  readonly pointer?: string | undefined
+}): string => pointer ?? `/modules/${pointerToken(name)}`
 
-const refused = (message: string): Error => new UploadRefused([issue(message)])
+const issue = (pointer: string, message: string): UploadIssue => ({ kind: 'invalidScript', pointer, message })
+
+const refused = (pointer: string, message: string): Error => new UploadRefused([issue(pointer, message)])

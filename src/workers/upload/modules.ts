@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { ScriptFormat } from '../../core/model/worker.js'
-import { UploadRefused, type UploadIssue } from './errors.js'
+import { UploadRefused, type UploadIssue } from '../upload-errors.js'
 import { modulePath, type UploadedFile } from './form.js'
 import type { Metadata } from '../metadata/schema.js'
 
-/** What of an upload is run, and how. */
+/** The code of an upload that is run, and the way it is run. */
 export interface MainModule {
   readonly format: ScriptFormat
   readonly main: UploadedFile
@@ -14,12 +14,12 @@ const PYTHON = 'text/x-python'
 const SOURCE_MAP = 'application/source-map'
 const SCRIPTS: readonly string[] = ['application/javascript', 'text/javascript']
 
-/** Whether a script can import the file. A source map cannot be imported. */
+/** Returns whether a script can import the file. A source map cannot be imported. */
 export const isModule = ({ type }: { readonly type: string }): boolean => type !== SOURCE_MAP
 
 /**
- * The main module that the metadata names by file name or name of the part, or the only module where it names none.
- * Undefined for an upload of assets alone. Throws UploadRefused.
+ * Returns the main module that the metadata names by file name or name of the part, or the only module if it names
+ * none. Undefined for an upload of assets alone. Throws UploadRefused.
  */
 export function mainModule(metadata: Metadata, files: readonly UploadedFile[]): MainModule | undefined {
   const { main_module, body_part } = metadata
@@ -28,7 +28,7 @@ export function mainModule(metadata: Metadata, files: readonly UploadedFile[]): 
   if (body_part !== undefined) return named('/body_part', body_part, files)
   const [only, ...others] = files.filter(isModule)
   if (!only && (metadata.assets !== undefined || metadata.keep_assets === true)) return undefined
-  if (!only) throw refused(undefined, 'the upload has no module')
+  if (!only) throw refused('/main_module', 'the upload has no module')
   if (others.length > 0) throw refused('/main_module', 'is required if there are several modules')
   const format = formatOf(only)
   if (!format) throw refused('/main_module', `is required: the only module has the content type ${only.type}`)
@@ -62,10 +62,10 @@ function named(pointer: '/main_module' | '/body_part', name: string, files: read
   return { format, main }
 }
 
-/** What a file can be named by. */
+/** Names that can refer to a file. */
 export type NamedPart = Pick<UploadedFile, 'name' | 'part'>
 
-/** The file with this file name, or else of the part with this name. */
+/** Returns the file with this file name, or else the file of the part with this name. */
 export function partNamed<F extends NamedPart>(name: string, files: readonly F[]): F | undefined {
   const path = modulePath(name)
   return files.find((file) => file.name === path) ?? files.find(({ part }) => part === name)
@@ -77,7 +77,7 @@ function formatOf({ type }: UploadedFile): ScriptFormat | undefined {
   return SCRIPTS.includes(type) ? 'service-worker' : undefined
 }
 
-/** SHA-256 over which file is run, and the names, types and bytes of all; hexadecimal. */
+/** Returns the hexadecimal SHA-256 over the name of the main file and the names, types and bytes of all files. */
 export function contentEtag(main: string | undefined, files: readonly UploadedFile[]): string {
   const hash = createHash('sha256').update(JSON.stringify([main ?? null]))
   for (const { name, type, bytes } of [...files].sort((a, b) => (a.name < b.name ? -1 : 1)))
@@ -85,5 +85,5 @@ export function contentEtag(main: string | undefined, files: readonly UploadedFi
   return hash.digest('hex')
 }
 
-const refused = (pointer: string | undefined, message: string): Error =>
-  new UploadRefused([{ kind: 'invalidScript', message, ...(pointer !== undefined && { pointer }) }])
+const refused = (pointer: string, message: string): Error =>
+  new UploadRefused([{ kind: 'invalidScript', pointer, message }])

@@ -5,7 +5,7 @@ import { flatGrant, holds, mayUse } from '../../../control/http/auth/access.js'
 import { FailedAttempts } from '../../../control/http/auth/failed-attempts.js'
 import { SharedFailures } from '../../../control/http/auth/shared-failures.js'
 import type { ApiError } from '../../../control/http/errors.js'
-import type { Permission } from '../../../control/http/auth/permissions.js'
+import type { Permission } from '../../../control/http/permissions.js'
 import { flatPolicies, grantsIn } from '../../../control/http/auth/policies.js'
 import type { Caller, Grant } from '../../../control/http/context.js'
 import { createToken } from '../../../control/tokens/token-repository.js'
@@ -52,6 +52,20 @@ const CREDENTIALS: [what: string, headers: Record<string, string>, refusal: Refu
     { status: 400, code: 6003, chain: [6102, 6103] },
   ],
 ]
+t.test('a bad header is named, and a permission that would be enough', async (t) => {
+  const readOnly = 'a-token-that-reads-zones-only-0123456789'
+  const tokens = [{ name: 'reader', token: readOnly, permissions: ['Zone Read'], accounts: ['*'], zones: ['*'] }]
+  const { as, url } = await client(t, { config: { ...config, tokens: [...CONFIG.tokens, ...tokens] } })
+  t.match(await as(readOnly)('PATCH', `/zones/${ZONE}/settings/content_converter`, { value: 'on' }), {
+    status: 403,
+    body: { errors: [{ code: 10000, message: /^Authentication error: .* "Zone Settings Write"/ }] },
+  })
+  const response = await fetch(`${url}/zones`, { headers: { authorization: `Basic ${ADMIN}` } })
+  t.match(await response.json(), {
+    errors: [{ message: 'Invalid request headers: Invalid format for Authorization header' }],
+  })
+})
+
 t.test('credentials', async (t) => {
   const { url } = await client(t, { config })
   for (const [what, headers, refusal] of CREDENTIALS) {
@@ -349,6 +363,69 @@ t.test('an address with many wrong credentials is blocked, even with right ones'
   t.equal((await ask(ADMIN)).status, 429)
   clock.advance(1000)
   t.equal((await ask(ADMIN)).status, 200)
+})
+
+t.test('a right token of a blocked address learns whose block it is and how long it lasts', async (t) => {
+  const { call, clock, url } = await client(t)
+  for (let n = 0; n < 60; n += 1) await fetch(`${url}/zones`, { headers: { authorization: `Bearer guess-${n}` } })
+  clock.advance(20_000)
+  t.match(await call('GET', '/zones'), {
+    status: 429,
+    body: { errors: [{ message: /^127\.0\.0\.1 is blocked for 40 s after 60 requests .* control\.trusted_proxies$/ }] },
+  })
+})
+
+const behindProxy = { control: { ...CONFIG.control, trusted_proxies: ['127.0.0.1', '10.0.0.0/8'] } }
+
+t.test('wrong credentials count for the client that a trusted proxy reports', async (t) => {
+  const { call, as, url } = await client(t, { config: behindProxy })
+  const from = (forwarded: string) => ({ 'x-forwarded-for': forwarded })
+  for (let n = 0; n < 60; n += 1) await as(`guess-${n}`)('GET', '/zones', undefined, from('192.0.2.1'))
+  const blocked = await call('GET', '/zones', undefined, from('192.0.2.1'))
+  t.match(blocked, { status: 429, body: { errors: [{ message: /^192\.0\.2\.1 is blocked/ }] } })
+  t.equal((await call('GET', '/zones', undefined, from('192.0.2.2'))).status, 200, 'another client')
+  t.equal((await call('GET', '/zones')).status, 200, 'the proxy itself')
+  const forged = from('192.0.2.2, 192.0.2.1, 10.1.2.3')
+  t.equal((await call('GET', '/zones', undefined, forged)).status, 429, 'entries before the first untrusted one')
+  const response = await fetch(`${url}/zones`, {
+    headers: [
+      ['authorization', `Bearer ${ADMIN}`],
+      ['x-forwarded-for', '192.0.2.2'],
+      ['x-forwarded-for', '192.0.2.1'],
+    ],
+  })
+  t.equal(response.status, 429, 'the last of two header fields')
+})
+
+t.test('X-Forwarded-For of other peers has no effect', async (t) => {
+  const { call, as } = await client(t)
+  for (let n = 0; n < 60; n += 1)
+    await as(`guess-${n}`)('GET', '/zones', undefined, { 'x-forwarded-for': `192.0.2.${n}` })
+  t.equal((await call('GET', '/zones', undefined, { 'x-forwarded-for': '192.0.2.99' })).status, 429)
+})
+
+t.test('conditions of tokens and the audit log have the address that a trusted proxy reports', async (t) => {
+  const { call, as } = await client(t, { config: behindProxy })
+  const inside = { 'x-forwarded-for': '198.51.100.7' }
+  const policies = [
+    {
+      effect: 'allow',
+      permission_groups: [{ name: 'Zone Read' }],
+      resources: { 'com.cloudflare.api.account.*': '*' },
+    },
+  ]
+  const condition = { request_ip: { in: ['198.51.100.0/24'] } }
+  const { body } = await call('POST', '/user/tokens', { name: 'office', policies, condition }, inside)
+  const office = as(body.result.value)
+  t.equal((await office('GET', '/zones', undefined, inside)).status, 200)
+  t.match(await office('GET', '/zones', undefined, { 'x-forwarded-for': '192.0.2.1' }), {
+    status: 403,
+    body: { errors: [{ code: 9109, message: /from location: 192\.0\.2\.1$/ }] },
+  })
+  const setting = `/zones/${ZONE}/settings/content_converter`
+  t.equal((await call('PATCH', setting, { value: 'on' }, { 'x-forwarded-for': '198.51.100.8' })).status, 200)
+  const { body: log } = await call('GET', `/accounts/${ACCOUNT}/audit_logs?actor.ip=198.51.100.8`)
+  t.match(log.result, [{ actor: { ip: '198.51.100.8' } }])
 })
 
 t.test('addresses of one IPv6 network are counted together', async (t) => {

@@ -8,10 +8,12 @@ import { ERRORS } from '../../../control/http/errors.js'
 import { basicEndpoints, startControl } from '../../../control/index.js'
 import { jsonIssue } from '../../../control/http/json-errors.js'
 import { ADMIN, client, CONFIG, FREE_ZONE, handClock, ZONE } from '../client.js'
+import { BlobLost } from '../../../src/core/blobs.js'
 import { silentLog } from '../../../src/core/log.js'
 import { SETTING } from '../../../src/core/model/setting.js'
 import { zone } from '../../../src/core/scope.js'
 import { StoreFull, StoreUnavailable, VersionConflict } from '../../../src/core/store.js'
+import { blobName } from '../../../src/store/blobs/blob-name.js'
 
 const SETTING_PATH = `/zones/${ZONE}/settings/content_converter`
 
@@ -48,7 +50,9 @@ for (const [what, path] of NOWHERE) {
       body.errors.map(({ code }: { code: number }) => code),
       [7003, 7000],
     )
-    t.match(body.errors[0].message, /^Could not route to \/.*, perhaps your object identifier is invalid\?$/)
+    const reason = /^\/(zones|accounts)\//.test(path) ? /perhaps your object identifier/ : /no endpoint has this path/
+    t.match(body.errors[0].message, /^Could not route to \//)
+    t.match(body.errors[0].message, reason)
   })
 }
 
@@ -110,6 +114,15 @@ t.test('the response of an unavailable store has the reason', async (t) => {
   t.match(await call('POST', '/fails'), { status: 503, body: { errors: [{ code: 10503, message }] } })
 })
 
+t.test('the response for a blob that is damaged or missing has a code of its own, and names the blob', async (t) => {
+  const blob = blobName(Buffer.from('module'))
+  for (const how of ['damaged', 'missing'] as const) {
+    const { call } = await client(t, { areas: () => [failing(new BlobLost(blob, how))] })
+    const message = `the blob ${blob} is ${how}; upload its content again, or restore it from a backup`
+    t.match(await call('POST', '/fails'), { status: 500, body: { errors: [{ code: 10508, message }] } })
+  }
+})
+
 t.test('an endpoint can respond without a body, with messages and with headers', async (t) => {
   const areas = () => [
     endpoint({
@@ -149,13 +162,17 @@ t.test('an endpoint can respond without a body, with messages and with headers',
     ['n=1e3', '/n'],
     ['on=yes', '/on'],
     ['n=1&n=2', '/n'],
-    ['n=1&other=1', '/other'],
-    ['__proto__=1', '/__proto__'],
   ])
     t.match(
       await call('GET', `/list?${query}`),
       { status: 400, body: { errors: [{ code: 10002, source: { pointer } }] } },
       `${query} is refused`,
+    )
+  for (const name of ['other', '__proto__'])
+    t.match(
+      await call('GET', `/list?n=1&${name}=1`),
+      { status: 200, body: { messages: [{ code: 10904, source: { pointer: `/${name}` } }] } },
+      `${name} is ignored`,
     )
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseJson } from '../../../control/http/json-body.js'
-import { parseScanned, scanJson } from '../../../src/core/json-slices.js'
+import { parseScanned, scanJson } from '../../../src/core/json/json-slices.js'
 import { randomNumbers } from '../hostile-bodies.js'
 
 const filler = 'x'.repeat(200)

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { Type } from 'typebox'
 import { endpoint } from '../../../control/http/endpoint.js'
-import { discardRest } from '../../../control/http/unread-body.js'
+import { discardRest } from '../../../pipelines/sources/intake/unread-body.js'
 import { ADMIN, client, ZONE } from '../client.js'
 import { SETTING } from '../../../src/core/model/setting.js'
 
@@ -160,6 +160,30 @@ t.test('a client that sends its body after an early response keeps its connectio
   t.match(received, /^HTTP\/1\.1 4\d\d /)
   t.notMatch(received, /connection: close/i)
 })
+
+for (const [what, field] of [
+  ['chunked', 'transfer-encoding: chunked'],
+  ['long', 'content-length: 100000000'],
+])
+  t.test(`an early response to a ${what} body is the last of its connection and arrives whole`, async (t) => {
+    const { url } = await client(t)
+    const rows = [
+      ['POST', '/zones', '', 401],
+      ['POST', '/nowhere', '', 404],
+      ['PUT', '/zones', '', 405],
+      ['POST', '/zones', `authorization: Bearer ${ADMIN}\r\ncontent-type: text/plain\r\n`, 415],
+    ] as const
+    for (const [method, path, more, status] of rows) {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('latin1')
+      t.teardown(() => socket.destroy())
+      socket.on('error', () => undefined)
+      socket.write(`${method} /client/v4${path} HTTP/1.1\r\nhost: a\r\n${more}${field}\r\n\r\n`)
+      const [head] = (await once(socket, 'data')) as [string]
+      t.match(head, new RegExp(`^HTTP/1.1 (${status}|400) `), `${method} ${path}`)
+      t.match(head, /connection: close/i)
+      t.match(head, /content-length: \d+/i)
+    }
+  })
 
 t.test(
   'a client that sends on for too long after an early response is disconnected',

@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { discardRest } from '../../../control/http/unread-body.js'
+import { discardRest } from '../../../pipelines/sources/intake/unread-body.js'
 
 /** Time after which a body is given up, with enough of it for a busy machine. */
 const LINGER_MS = 500
@@ -49,6 +49,21 @@ t.test('a connection whose body went to a decoder that nobody reads serves its n
     discardRest(request, response, LINGER_MS)
     if (request.method === 'POST') request.pipe(new PassThrough())
     response.end(request.method)
+  })
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(1_000_000)}`)
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await has(/\r\nPOST.*\r\nGET/s)
+})
+
+// A form that was refused at its parts: the rest was not read, and the connection was reset during its next request.
+t.test('a connection whose body an iterator left serves its next request', async (t) => {
+  const { socket, has } = await connected(t, (request, response) => {
+    const respond = () => {
+      discardRest(request, response, LINGER_MS)
+      response.end(request.method)
+    }
+    if (request.method === 'GET') return respond()
+    void request.iterator({ destroyOnReturn: false }).next().then(respond)
   })
   socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(1_000_000)}`)
   socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')

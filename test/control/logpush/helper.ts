@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { redact } from '../../../sinks/index.js'
 import type { Destinations, LogpushServices } from '../../../control/logpush/services.js'
 import type { LiveLines } from '../../../control/logpush/live-session.js'
 import { LiveSessions } from '../../../control/logpush/live-sessions.js'
@@ -10,7 +11,7 @@ import { InvalidInput } from '../../../src/core/errors.js'
 import { silentLog } from '../../../src/core/log.js'
 import type { Scope } from '../../../src/core/scope.js'
 import { SinkError, type Sink } from '../../../src/core/sink.js'
-import { Keyring } from '../../../src/store/keyring.js'
+import { Keyring } from '../../../src/store/secrets/keyring.js'
 import { ACCOUNT, ADMIN, client, handClock, ZONE, type TestResponse, type Client } from '../client.js'
 import { testFolder } from '../../helpers/folder.js'
 
@@ -62,6 +63,8 @@ export class TestDestinations implements Destinations {
       },
     }
   }
+
+  redact = redact
 
   needsOwnership(destination: string): boolean {
     return destination.startsWith('s3:') && !destination.includes('access-key-id')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
 import { account, zone } from '../../../src/core/scope.js'
 import { secretOf } from '../../../src/core/vault.js'
-import { Keyring } from '../../../src/store/keyring.js'
+import { Keyring } from '../../../src/store/secrets/keyring.js'
 import { ACCOUNT, ADMIN, NOWHERE, OTHER_ZONE, ZONE } from '../client.js'
 import { ACCOUNT_JOBS, HTTPS, JOBS, logpushClient } from './helper.js'
 
@@ -26,6 +26,18 @@ t.test('a job is created with its defaults, and returned as it was sent', async 
   t.match(list.body.result_info, { count: 1, total_count: 1 })
   t.strictSame((await call('GET', ACCOUNT_JOBS)).body.result, [])
   t.notMatch(JSON.stringify([...store.records()]), /hunter2|logs\.example\.com/)
+})
+
+t.test('destinations are listed without secrets, of jobs that run and of others', async (t) => {
+  const { call } = await logpushClient(t)
+  const shown = async (path: string) => (await call('GET', path)).body.result as unknown
+  await call('POST', JOBS, { destination_conf: HTTPS, enabled: true })
+  await call('POST', JOBS, { destination_conf: 's3://b?region=R&access-key-id=K&secret-access-key=hunter2' })
+  t.strictSame(await shown(`/zones/${ZONE}/edged/destinations`), [
+    { id: 1, destination_conf: 'https://logs.example.com/in?header_Authorization=***&x=***' },
+    { id: 2, destination_conf: 's3://b?region=R&access-key-id=***&secret-access-key=***' },
+  ])
+  t.strictSame(await shown(`/accounts/${ACCOUNT}/edged/destinations`), [])
 })
 
 // A key that was taken away too early made every list of jobs answer 500.
@@ -211,7 +223,7 @@ t.test('a change keeps what it leaves out', async (t) => {
     [{ filter: '{"where":1}' }, '/filter/where'],
     [{ output_options: { field_names: ['Nope'] } }, '/output_options/field_names/0'],
     [{ destination_conf: 'nowhere' }, '/destination_conf'],
-    [{ id: 1 }, '/id'],
+    [{ id: 2 }, '/id'],
   ] as const) {
     const before = store.get(LOGPUSH_JOBS, zone(ZONE), '1')
     const response = await call('PUT', `${JOBS}/1`, body)

@@ -6,6 +6,7 @@ import { zone } from '../../../src/core/scope.js'
 import { until } from '../../helpers/web.js'
 import { ADMIN, ACCOUNT, OTHER_ZONE, ZONE } from '../client.js'
 import { logpushClient, type LogpushClient } from './helper.js'
+import { refusedUpgrade } from '../../helpers/refused-upgrade.js'
 
 const EDGE = `/zones/${ZONE}/logpush/edge/jobs`
 const RECORDS = `/zones/${ZONE}/edged/records/http_requests`
@@ -146,6 +147,8 @@ t.test('a zone has ten sessions, a session ten clients', async (t) => {
   const eleventh = new WebSocket(urls[0]!)
   const [code] = (await once(eleventh, 'close')) as [number]
   t.equal(code, 1013)
+  // Each stayed connected for 30 s, because it did not close.
+  t.match(await refusedUpgrade(urls[0]!), /^HTTP\/1\.1 101 /)
 })
 
 t.test('sessions end after an hour, and after five minutes without clients', async (t) => {

@@ -54,6 +54,15 @@ const TOKENS = {
   other: { permissions: ['*'], accounts: [OTHER_ACCOUNT], zones: ['*'] },
 }
 
+const ORIGIN = {
+  url: 'http://127.0.0.1:9000',
+  state: 'down' as const,
+  up: false,
+  backup: false,
+  weight: 1,
+  requests_in_flight: 2,
+}
+
 /** The API with fixed numbers; `proxy` is where trial requests go. */
 async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount[] = []): Promise<Client> {
   const services: OverviewServices = {
@@ -61,7 +70,7 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount
     zones: () => [
       {
         id: ZONE,
-        origins: [{ url: 'http://127.0.0.1:9000', up: false, backup: false, weight: 1, requests_in_flight: 2 }],
+        origins: [ORIGIN],
       },
     ],
     startedAt: START,
@@ -136,7 +145,7 @@ t.test('the overview has totals, points and origins of the visible zones', async
     markdown: 5,
     cache_hits: 4,
     bytes: 250,
-    origins: [{ url: 'http://127.0.0.1:9000', up: false, backup: false, weight: 1, requests_in_flight: 2 }],
+    origins: [ORIGIN],
   })
   t.match(whole.zones[2], { requests: 0, origins: [] }, 'a zone without requests')
   t.match(whole.points, [

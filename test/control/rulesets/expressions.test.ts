@@ -244,6 +244,10 @@ t.test('probable mistakes are in the messages of writes and of dry runs', async 
   t.same(moved.body.messages, [])
 })
 
+const LIMIT = { characteristics: ['ip.src', 'cf.colo.id'], period: 60, requests_per_period: 10 }
+const CREDENTIALS = { username_expression: 'http.host', password_expression: 'http.host' }
+const ERROR = { content: 'no', content_type: 'text/plain' }
+
 /** Rules with members that have no effect here, and their pointers. */
 const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
   [
@@ -269,14 +273,30 @@ const INERT: [phase: PhaseName, rule: object, ...pointers: string[]][] = [
   [FIREWALL, { action: 'skip', action_parameters: { products: ['waf', 'bic'] } }, '/action_parameters/products/1'],
   [FIREWALL, { action: 'ddos_dynamic' }, '/action'],
   ['magic_transit', { action: 'block' }, '/action'],
+  [FIREWALL, { action: 'log', exposed_credential_check: CREDENTIALS }, '/exposed_credential_check'],
   [
-    FIREWALL,
-    {
-      action: 'log',
-      exposed_credential_check: { username_expression: 'http.host', password_expression: 'http.host' },
-    },
+    'http_response_firewall_managed',
+    { action: 'log', ratelimit: LIMIT, exposed_credential_check: CREDENTIALS },
+    '/ratelimit',
     '/exposed_credential_check',
   ],
+  [
+    'http_request_transform',
+    { action: 'rewrite', action_parameters: { uri: { path: { value: '/' } } }, ratelimit: LIMIT },
+    '/ratelimit',
+  ],
+  ['http_custom_errors', { action: 'serve_error', action_parameters: ERROR, ratelimit: LIMIT }, '/ratelimit'],
+  ['http_ratelimit', { action: 'block', ratelimit: LIMIT }],
+  [FIREWALL, { action: 'score' }, '/action'],
+  [FIREWALL, { action: 'score', action_parameters: {} }, '/action_parameters'],
+  [FIREWALL, { action: 'score', action_parameters: { increment: 0 } }],
+  [FIREWALL, { action: 'transform_response_html' }, '/action'],
+  [
+    FIREWALL,
+    { action: 'transform_response_html', action_parameters: { link_maze: {} } },
+    '/action_parameters/link_maze',
+  ],
+  ['http_response_compression', { action: 'compress_response' }],
 ]
 
 t.test('what is stored without effect is named in messages of the write', async (t) => {

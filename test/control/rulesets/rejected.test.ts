@@ -149,7 +149,7 @@ t.test('a rule with more values than any real one is refused before it is read f
   t.match(response, { status: 400, body: { errors: [{ source: { pointer: '/rules/0' }, message: /20000 values/ }] } })
 })
 
-t.test('a free zone has no Markdown conversion by rule either', async (t) => {
+t.test('a free zone has no Markdown conversion by rule either, unless it has custom hostnames', async (t) => {
   const { call } = await client(t)
   const rules = [{ expression: 'true', action: 'set_config', action_parameters: { content_converter: true } }]
   const refused = await call('PUT', `/zones/${FREE_ZONE}/rulesets/phases/http_config_settings/entrypoint`, { rules })
@@ -157,6 +157,9 @@ t.test('a free zone has no Markdown conversion by rule either', async (t) => {
     status: 400,
     body: { errors: [{ code: 1015, source: { pointer: '/rules/0/action_parameters/content_converter' } }] },
   })
+  t.equal((await call('POST', `/zones/${FREE_ZONE}/custom_hostnames`, { hostname: 'app.shop.com' })).status, 200)
+  const free = `/zones/${FREE_ZONE}/rulesets/phases/http_config_settings/entrypoint`
+  t.equal((await call('PUT', free, { rules })).status, 200)
   t.equal((await call('PUT', `/zones/${ZONE}/rulesets/phases/http_config_settings/entrypoint`, { rules })).status, 200)
 })
 

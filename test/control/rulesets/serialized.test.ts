@@ -1,7 +1,7 @@
 import t from 'tap'
 import { digests, serialized, withOlder } from '../../../control/rulesets/serialized.js'
 import { digest } from '../../../src/core/digest.js'
-import { isFrozenJson } from '../../../src/core/frozen-json.js'
+import { isFrozenJson } from '../../../src/core/json/frozen-json.js'
 import type { Ruleset } from '../../../src/core/model/ruleset.js'
 import { rulesetOf } from '../../helpers/rules.js'
 

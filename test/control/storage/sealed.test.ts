@@ -2,10 +2,10 @@ import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import { sealedStorage } from '../../../control/storage/index.js'
 import { HYPERDRIVES } from '../../../src/core/model/hyperdrive.js'
-import { STORE_SECRETS } from '../../../src/core/model/secrets-store.js'
+import { STORE_SECRET_NAMES, STORE_SECRETS } from '../../../src/core/model/secrets-store.js'
 import { account } from '../../../src/core/scope.js'
 import { secretOf } from '../../../src/core/vault.js'
-import { Keyring } from '../../../src/store/keyring.js'
+import { Keyring } from '../../../src/store/secrets/keyring.js'
 import { all } from '../../helpers/all.js'
 import { ACCOUNT, ADMIN, client } from '../client.js'
 
@@ -65,6 +65,31 @@ t.test('the official client creates stores and secrets, and no response has a va
   await t.rejects(stores.secrets.get(id, at), { status: 404, errors: [{ code: 1001 }] })
   await stores.delete(main.id, inAccount)
   t.same(await all(stores.list(inAccount)), [])
+})
+
+t.test('a store of secrets is deleted with its secrets if that is forced', async (t) => {
+  const { call, store } = await open(t)
+  const path = `/accounts/${ACCOUNT}/secrets_store/stores`
+  const make = async (name: string): Promise<string> => {
+    const { id } = (await call('POST', path, { name })).body.result as { id: string }
+    const secrets = [
+      { name: 'a', value: 'x', scopes: ['workers'] },
+      { name: 'b', value: 'y', scopes: ['workers'] },
+    ]
+    t.equal((await call('POST', `${path}/${id}/secrets`, secrets)).status, 200)
+    return id
+  }
+  const [main, other] = [await make('main'), await make('other')]
+  for (const query of ['', '?force=false'])
+    t.match(await call('DELETE', `${path}/${main}${query}`), { status: 409, body: { errors: [{ code: 1005 }] } })
+  t.match(await call('DELETE', `${path}/${main}?force=true`), { status: 200, body: { result: { id: main } } })
+  t.same(
+    store.list(STORE_SECRETS, account(ACCOUNT)).map(({ value }) => value.store_id),
+    [other, other],
+    'secrets of other stores stay',
+  )
+  t.equal(store.count(STORE_SECRET_NAMES, account(ACCOUNT)), 2)
+  t.equal((await call('DELETE', `${path}/${main}?force=true`)).status, 404)
 })
 
 t.test('the official client creates, changes and deletes Hyperdrive configurations', async (t) => {

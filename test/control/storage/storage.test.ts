@@ -1,7 +1,7 @@
 import Cloudflare, { toFile } from 'cloudflare'
 import t, { type Test } from 'tap'
 import { storage } from '../../../control/storage/index.js'
-import { fileBlobs } from '../../../src/store/file-blobs.js'
+import { fileBlobs } from '../../../src/store/blobs/file-blobs.js'
 import { KV_NAMESPACES, KV_VALUES } from '../../../src/core/model/storage.js'
 import { account } from '../../../src/core/scope.js'
 import { blobsOfValues, KeyValues } from '../../../src/workers/storage/key-values.js'
@@ -166,6 +166,40 @@ t.test('a value in a field of a form keeps its bytes', async (t) => {
   const sent = await send(api, 'PUT', path, body, { 'content-type': 'multipart/form-data; boundary=b' })
   t.equal(sent.status, 200)
   t.same(Buffer.from(await (await send(api, 'GET', path)).arrayBuffer()), value)
+})
+
+t.test('metadata in a field for each member is stored', async (t) => {
+  const api = await open(t)
+  const id = await namespace(api)
+  const { values, metadata } = api.cf.kv.namespaces
+  const place = { ...inAccount, namespace_id: id }
+  const sent = { m: 1, name: 'a b', on: true, tags: ['x', 'y'], code: '007', deep: { id: '12345678901234567890' } }
+  await values.update('k', { ...place, value: 'v', metadata: sent })
+  t.same(await metadata.get('k', place), sent)
+})
+
+t.test('a form with other fields or too many is refused, and nothing is stored', async (t) => {
+  const api = await open(t)
+  const path = `${KV}/${await namespace(api)}/values/k`
+  const REFUSED: readonly (readonly [what: string, fields: readonly string[], pointer?: string])[] = [
+    ['another field', ['meta'], '/meta'],
+    ['the value twice', ['value'], '/value'],
+    ['a pointer', ['a/b'], '/a~1b'],
+    ['metadata twice', ['metadata', 'metadata'], '/metadata'],
+    ['metadata in two forms', ['metadata', 'metadata[a]'], '/metadata'],
+    ['a prototype', ['metadata[__proto__]'], '/metadata/__proto__'],
+    ['a member twice', ['metadata[a]', 'metadata[a]'], '/metadata'],
+    ['many parts', Array.from({ length: 100 }, (_, at) => `metadata[x${at}]`)],
+  ]
+  for (const [what, fields, pointer] of REFUSED) {
+    const form = new FormData()
+    form.append('value', 'v')
+    for (const name of fields) form.append(name, '1')
+    const response = await send(api, 'PUT', path, form)
+    const { errors } = (await response.json()) as { errors: { source?: { pointer: string } }[] }
+    t.same([response.status, errors[0]?.source?.pointer], [400, pointer], what)
+  }
+  t.equal((await send(api, 'GET', path)).status, 404)
 })
 
 t.test('a value has at most 25 MiB, and the one that stood there stays', async (t) => {

@@ -326,3 +326,40 @@ t.test('findings as returned by reads can be ingested again, and unknown members
     { message: '/instances/0/wehbooks is not a known member, did you mean webhooks' },
   ])
 })
+
+t.test('a request with findings ends at a limit, and says what is stored', async (t) => {
+  const api = await postureClient(t)
+  const one = ndjson(finding('f1', [instance('i1'), instance('i2')]))
+  const blank = Buffer.alloc(999_998, '\n')
+  const BEYOND: [body: Buffer, status: number, error: object][] = [
+    [
+      Buffer.concat([Buffer.from(`${one}\n`), blank, Buffer.from('{}\n{}')]),
+      413,
+      {
+        code: 10413,
+        message: /^the body has more than 1000000 lines; .*; findings up to line 1000000 were stored$/,
+        meta: { accepted: 2, rejected: [{ line: 1_000_000 }] },
+      },
+    ],
+    [
+      Buffer.from(`${one}\n${'x\n'.repeat(10_001)}${one}`),
+      400,
+      { code: 10001, message: /^more than 10000 lines are invalid; .*line 10002 were stored$/, meta: { accepted: 2 } },
+    ],
+    [
+      Buffer.concat([Buffer.from(`${one}\n`), Buffer.alloc(64 * 1024 * 1024, `${' '.repeat(999)}\n`)]),
+      413,
+      { code: 10413, message: /^the body is larger than 67108864 bytes; .*line 1 were stored$/, meta: { accepted: 2 } },
+    ],
+  ]
+  for (const [body, status, error] of BEYOND) {
+    const response = await fetch(api.url + INGEST, {
+      method: 'POST',
+      headers: { authorization: 'Bearer admin-token-0123456789-abcdefghijklmnop', 'content-encoding': 'gzip' },
+      body: gzipSync(body),
+    })
+    t.equal(response.status, status)
+    t.match(await response.json(), { errors: [error] })
+  }
+  t.equal(api.store.count(INSTANCES), 2)
+})

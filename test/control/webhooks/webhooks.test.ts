@@ -2,7 +2,7 @@ import t from 'tap'
 import { WEBHOOKS as STORED } from '../../../src/core/model/webhook.js'
 import { account } from '../../../src/core/scope.js'
 import { secretOf } from '../../../src/core/vault.js'
-import { Keyring } from '../../../src/store/keyring.js'
+import { Keyring } from '../../../src/store/secrets/keyring.js'
 import { disableWebhook } from '../../../src/webhooks/disable.js'
 import { BAD_CREDENTIALS, BAD_WEBHOOKS } from './bad-webhooks.js'
 import { ACCOUNT, NOWHERE, type TestResponse } from '../client.js'
@@ -242,6 +242,32 @@ t.test('a webhook whose secrets no key decrypts is repaired by new ones', async 
   t.match(pointers(await call('PUT', `${WEBHOOKS}/${id}`, fixed())), ['/headers/0/value'])
   t.equal((await call('PUT', `${WEBHOOKS}/${id}`, fixed('new'))).status, 200)
   t.same(opened(id).headers, [{ key: 'x-key', value: 'new' }])
+})
+
+t.test('a signing secret that can be guessed is accepted with a message', async (t) => {
+  const { call } = await postureClient(t)
+  const hmac = (signing_secret: string) => webhook({ authentication_type: 'HMAC-Signing', signing_secret })
+  const weak = [{ code: 10910, message: /has 3 bytes .* at least 16/, source: { pointer: '/signing_secret' } }]
+  const made = await call('POST', WEBHOOKS, hmac('abc'))
+  t.match(made, { status: 200, body: { messages: weak } })
+  const path = `${WEBHOOKS}/${made.body.result.id}`
+  const change = (secret: string) => ({ ...hmac(secret), status: 'enabled' })
+  t.match(await call('PUT', path, change('whsec_YWJj')), { status: 200, body: { messages: weak } })
+  const { label: _label, ...candidate } = hmac('abc')
+  t.match(await call('POST', `${WEBHOOKS}/evaluate`, candidate), { status: 200, body: { messages: weak } })
+  for (const secret of ['0123456789abcdef', `whsec_${Buffer.alloc(16).toString('base64')}`])
+    t.strictSame((await call('PUT', path, change(secret))).body.messages, [], secret)
+})
+
+t.test('a signing secret is generated on request', async (t) => {
+  const { call } = await postureClient(t)
+  const generate = async () =>
+    (await call('POST', `/accounts/${ACCOUNT}/edged/signing_secrets`)).body.result.signing_secret as string
+  const [one, two] = [await generate(), await generate()]
+  t.match(one, /^whsec_[A-Za-z0-9+/]{32}$/)
+  t.not(one, two)
+  const made = await call('POST', WEBHOOKS, webhook({ authentication_type: 'HMAC-Signing', signing_secret: one }))
+  t.match(made, { status: 200, body: { messages: [] } })
 })
 
 t.test('secrets never appear in responses, the store, the audit record or errors', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseCron } from '../../../src/core/cron.js'
+import { parseCron } from '../../../src/core/schedule/cron.js'
 import { WORKER_DOMAINS, WORKER_ROUTES } from '../../../src/core/model/worker-routing.js'
 import { routePattern } from '../../../src/core/route-pattern.js'
 import { all } from '../../helpers/all.js'

@@ -48,8 +48,8 @@ t.test('codes beside pointers: what only a second upload can show', async (t) =>
 
   const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
   const made = await api.upload('x', { exports, bindings: [binding] }, room)
+  t.same(made.body.result.exports, { Room: { ...exports.Room, state: 'created' } })
   t.match(made.body.result, {
-    exports,
     exports_reconciliation: { created: ['Room'], warnings: [], removable_entries: [] },
   })
   t.same(errorsOf(await api.upload('x', { migrations: { new_tag: 'v1' } }, room)), [[10021, '/migrations']])

@@ -126,8 +126,8 @@ t.test('metadata alone comes as JSON by the name of a script, as the SDK sends i
     ['files', '{"metadata":{},"files":["a"]}', 400, 10026],
     ['other members', '{"metadata":{},"a":1}', 400, 10026],
     ['a prototype', '{"metadata":{"__proto__":{}}}', 400, 10021, '/metadata/__proto__'],
-    ['metadata that is no object', '{"metadata":[]}', 400, 10021],
-    ['metadata without a module', '{"metadata":{}}', 400, 10021],
+    ['metadata that is no object', '{"metadata":[]}', 400, 10021, '/metadata'],
+    ['metadata without a module', '{"metadata":{}}', 400, 10021, '/main_module'],
     ['a raw script', PLAIN, 415, 10415],
     ['too much of it', `{"a":"${'x'.repeat(10_000_000)}"}`, 413, 10413],
   ]

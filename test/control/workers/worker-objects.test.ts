@@ -234,7 +234,7 @@ t.test('a version that does not fit is refused, and nothing is stored', async (t
   const before = [...api.store.records()].length
   const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
   const REFUSED: readonly (readonly [what: string, body: object, code: number, pointer?: string, query?: string])[] = [
-    ['no module', {}, 10021],
+    ['no module', {}, 10021, '/main_module'],
     ['an unknown member', { ...code(), keep_bindings: [] }, 10021, '/keep_bindings'],
     ['a main module that is none', { ...code(), main_module: 'x.js' }, 10021, '/main_module'],
     ['a module without content', { modules: [{ name: 'a', content_type: ESM }] }, 10021, '/modules/0/content_base64'],
@@ -245,11 +245,16 @@ t.test('a version that does not fit is refused, and nothing is stored', async (t
       '/modules/0/content_base64',
     ],
     ['an unknown content type', { modules: [module('', 'a', 'text/html')] }, 10021, '/modules/0/content_type'],
-    ['a module outside', { ...code(), modules: [module(PLAIN, '../a.js')] }, 10021],
+    ['a module outside', { ...code(), modules: [module(PLAIN, '../a.js')] }, 10021, '/modules/0'],
     // The code could not be read afterwards: no header can say half a character.
-    ['half a character in a name', { main_module: '\ud800.js', modules: [module(PLAIN, '\ud800.js')] }, 10021],
-    ['a module twice', { ...code(), modules: [module(PLAIN), module(PLAIN)] }, 10021],
-    ['wrong syntax', code('export'), 10021],
+    [
+      'half a character in a name',
+      { main_module: '\ud800.js', modules: [module(PLAIN, '\ud800.js')] },
+      10021,
+      '/modules/0',
+    ],
+    ['a module twice', { ...code(), modules: [module(PLAIN), module(PLAIN)] }, 10021, '/modules/1'],
+    ['wrong syntax', code('export'), 10021, '/modules/0'],
     ['a binding without a name', { ...code(), bindings: [{ type: 'ai' }] }, 10052, '/bindings/0/name'],
     ['nothing to inherit', { ...code(), bindings: [{ name: 'A', type: 'inherit' }] }, 10057, '/bindings/0'],
     [
@@ -267,4 +272,35 @@ t.test('a version that does not fit is refused, and nothing is stored', async (t
     t.same(first(await api.call('POST', `${WORKERS}/app/versions${query}`, body)), [400, code, pointer], what)
   t.same(first(await api.call('POST', `${WORKERS}/none/versions`, code())), [404, 10007, undefined])
   t.same([...api.store.records()].length, before, 'nothing was stored')
+})
+
+t.test('every way to write a Worker reports members without effect', async (t) => {
+  const api = await uploader(t)
+  const pointers = ({ body }: TestResponse): unknown[] =>
+    (body.messages as { code: number; source?: { pointer: string } }[])
+      .filter(({ code }) => code === 10900)
+      .map(({ source }) => source?.pointer)
+  const observability = { enabled: true, traces: { enabled: true } }
+  const traces = ['/observability/traces']
+  const exports = { default: { type: 'worker', cache: { enabled: true } } }
+  const bindings = [{ name: 'S', type: 'service', service: 'app', environment: 'staging' }]
+  const made = await api.call('POST', WORKERS, { name: 'app', observability })
+  t.same(pointers(made), traces)
+  t.same(pointers(await api.call('PATCH', `${WORKERS}/app`, { observability })), traces)
+  t.same(pointers(await api.call('PATCH', `${WORKERS}/app`, { tags: [] })), [])
+  const version = { ...code(), bindings, exports }
+  t.same(pointers(await api.call('POST', `${WORKERS}/app/versions`, version)), [
+    '/bindings/0/environment',
+    '/exports/default/cache',
+  ])
+  const env = { 'a/b': { type: 'service', service: 'app', environment: 'staging' }, AI: { type: 'ai' }, S: null }
+  t.same(pointers(await api.call('PATCH', `${WORKERS}/app/versions/latest`, { env })), [
+    '/env/a~1b/environment',
+    '/env/AI',
+  ])
+  t.same(pointers(await api.upload('app', { observability, bindings })), [
+    '/observability/traces',
+    '/bindings/0/environment',
+  ])
+  t.same(pointers(await api.call('PATCH', `${SCRIPTS}/app/script-settings`, { observability })), traces)
 })

@@ -108,13 +108,13 @@ t.test('new code that does not fit is refused, and nothing is stored', async (t)
     reported: readonly [status: number, code: number, pointer?: string | undefined],
     name?: string,
   ])[] = [
-    ['no module', [metadataPart({})], [400, 10021, undefined]],
+    ['no module', [metadataPart({})], [400, 10021, '/main_module']],
     ['code without a class that has objects', [modulePart('w.js', PLAIN)], [400, 10064, undefined]],
     ['a main module that is no part', [metadataPart({ main_module: 'x.js' }), main], [400, 10021, '/main_module']],
-    ['metadata that is no JSON', [metadataPart('{'), main], [400, 10021, undefined]],
+    ['metadata that is no JSON', [metadataPart('{'), main], [400, 10021, '/metadata']],
     ['metadata that does not fit', [metadataPart({ main_module: 1 }), main], [400, 10021, '/main_module']],
     ['metadata with a prototype', [metadataPart('{"__proto__":{}}'), main], [400, 10021, '/__proto__']],
-    ['wrong syntax', [modulePart('w.js', 'export')], [400, 10021, undefined]],
+    ['wrong syntax', [modulePart('w.js', 'export')], [400, 10021, '/modules/w.js']],
     ['too much code', [modulePart('w.js', `//${'x'.repeat(1000)}`)], [413, 10027, undefined]],
     [
       'a script without the part of a binding',
@@ -282,9 +282,14 @@ t.test('exports without Durable Object classes list the classes of the code that
 t.test('exports among settings are reconciled', async (t) => {
   const api = await uploader(t)
   await api.upload('app', {}, ROOM)
-  const exports = { Room: { type: 'durable-object', storage: 'sqlite' } }
-  t.match((await patch(api, { exports })).body.result, { exports, exports_reconciliation: { created: ['Room'] } })
-  t.match((await patch(api, { logpush: true })).body.result, { exports, exports_reconciliation: undefined })
+  const worker = { type: 'worker', cache: { enabled: false } }
+  const exports = { Room: { type: 'durable-object', storage: 'sqlite' }, default: worker }
+  const shown = { Room: { ...exports.Room, state: 'created' }, default: { ...worker, state: 'created' } }
+  const { result } = (await patch(api, { exports })).body
+  t.match(result.exports_reconciliation, { created: ['Room'] })
+  t.same(result.exports, shown, 'the default state is written out')
+  t.match((await patch(api, { logpush: true })).body.result, { exports: shown, exports_reconciliation: undefined })
+  t.equal((await patch(api, { exports: shown })).status, 200, 'what is shown can be sent')
   t.same(first(await patch(api, { exports: {} })), [400, 100402, undefined])
 })
 
@@ -294,8 +299,8 @@ t.test('settings that do not fit are refused, and nothing is stored', async (t) 
   const versions = api.store.count(WORKER_VERSIONS)
   const text = { name: 'A', type: 'plain_text', text: '' }
   const REFUSED: readonly (readonly [what: string, settings: unknown, code: number, pointer?: string])[] = [
-    ['no JSON', '{', 10021],
-    ['no object', [], 10021],
+    ['no JSON', '{', 10021, '/settings'],
+    ['no object', [], 10021, '/settings'],
     ['an unknown member', { main_module: 'x' }, 10021, '/main_module'],
     ['a prototype', '{"constructor":{}}', 10021, '/constructor'],
     ['wrong bindings', { bindings: {} }, 10021, '/bindings'],
@@ -344,7 +349,7 @@ t.test('settings that do not fit are refused, and nothing is stored', async (t) 
   ]
   for (const [what, settings, code, pointer] of REFUSED)
     t.same(first(await patch(api, settings)), [400, code, pointer], what)
-  t.same(first(await api.send('app', [settingsPart({}), settingsPart({})], asSettings)), [400, 10021, undefined])
+  t.same(first(await api.send('app', [settingsPart({}), settingsPart({})], asSettings)), [400, 10021, '/settings'])
   t.equal(
     (await api.send('app', [settingsPart({}), modulePart('w.js', PLAIN)], asSettings)).status,
     400,

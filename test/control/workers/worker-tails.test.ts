@@ -7,6 +7,7 @@ import { until } from '../../helpers/web.js'
 import { Masking } from '../../../control/workers/services/websocket-mask.js'
 import { ACCOUNT } from '../client.js'
 import { workersClient } from './helper.js'
+import { refusedUpgrade } from '../../helpers/refused-upgrade.js'
 
 const SCRIPT = `/accounts/${ACCOUNT}/workers/scripts/app`
 const TAILS = `${SCRIPT}/tails`
@@ -120,6 +121,8 @@ t.test('a script has ten tails, a tail ten clients', async (t) => {
   for (let joined = 0; joined < 10; joined++) await listen(t, urls[0]!)
   const eleventh = new WebSocket(urls[0]!, 'trace-v1')
   t.same(await closing(eleventh), [1013, 'at most 10 clients'])
+  // Each stayed connected for 30 s, because it did not close.
+  t.match(await refusedUpgrade(urls[0]!), /^HTTP\/1\.1 101 /)
 })
 
 t.test('clients get what other machines send, and know of machines that do not respond', async (t) => {

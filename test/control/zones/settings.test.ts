@@ -159,6 +159,17 @@ const BAD_SETTINGS: RefusedRow[] = [
   ],
 ]
 
+t.test('a free zone chooses which custom hostnames are converted once it has one; its own setting stays', async (t) => {
+  const { call } = await client(t)
+  const path = `/zones/${FREE_ZONE}/settings`
+  const all = async () => await call('PATCH', `${path}/edged_custom_hostnames`, { value: 'all' })
+  t.match(await all(), { status: 400, body: { errors: [{ code: 1015, message: /without custom hostnames/ }] } })
+  t.match((await call('GET', `${path}/edged_custom_hostnames`)).body.result, { editable: false })
+  await call('POST', `/zones/${FREE_ZONE}/custom_hostnames`, { hostname: 'app.shop.com' })
+  t.match(await all(), { status: 200, body: { result: { value: 'all', editable: true } } })
+  t.match(await call('PATCH', `${path}/content_converter`, { value: 'on' }), { status: 400 })
+})
+
 t.test('an invalid setting is rejected with a pointer, and nothing is stored', async (t) => {
   await refusesAll(t, await client(t), BAD_SETTINGS)
 })

@@ -50,6 +50,16 @@ t.test('a zone has an origin, a plan and messages about what is missing or has n
   t.match((await call('GET', `/zones/${ZONE}`)).body.result.edged, { source: 'file' })
 })
 
+t.test('an origin whose name does not resolve is stored, with a message', async (t) => {
+  const originIssue = async () => await Promise.resolve({ message: 'the name does not resolve', isLasting: false })
+  const { call } = await client(t, { originIssue })
+  const made = await make(call, 'shop.test', { edged: { origin: ORIGIN } })
+  const messages = [{ code: 10909, message: /does not resolve/, source: { pointer: '/edged/origin' } }]
+  t.match(made, { status: 200, body: { result: { edged: { origin: ORIGIN } }, messages } })
+  const path = `/zones/${made.body.result.id}`
+  t.match((await call('PATCH', path, { edged: { origin: ORIGIN } })).body, { messages })
+})
+
 t.test('zones of the configuration file keep their origin and are not deleted', async (t) => {
   const { call } = await client(t)
   const refused = { status: 400, body: { errors: [{ code: 20502 }] } }

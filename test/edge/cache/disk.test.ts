@@ -198,6 +198,7 @@ t.test('a purge covers files, also after a restart and for another store', async
   await until(() => entries(first) === 4)
   purge(first, { tags: ['t1'] }, 7)
   purge(first, { urls: ['example.test/b/2'] }, 8)
+  await first.owner!.recorded
   // As after kill -9: nothing was removed yet, and the purges are known.
   const second = await startCachedSite(t, respond, { disk, origin: first.origin })
   for (const target of ['/a/1', '/b/2']) t.match(await second.get(target), { cache: 'MISS' }, target)

@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
+import type { Zone } from '../../../src/edge/exchange/zones.js'
 import { until } from '../../helpers/web.js'
 import { rulesOf } from '../../helpers/rules.js'
 import { MovedClock, startCachedSite } from './setup.js'
@@ -27,6 +29,31 @@ t.test('input that is not in the key never reaches what others get', async (t) =
     { x_forwarded_host: 'evil.test' },
     { 'X_Original-URL': '/evil' },
     { x_http_method_override: 'EVIL' },
+    { rsc: 'evil' },
+    { 'next-router-state-tree': 'evil' },
+    { 'Next-Router-Prefetch': 'evil' },
+    { next_router_prefetch: 'evil' },
+    { 'next-url': '/evil' },
+    { 'x-nextjs-data': 'evil' },
+    { 'x-invoke-path': '/evil' },
+    { 'x-invoke-status': 'evil' },
+    { X_Invoke_Path: '/evil' },
+    { 'x-middleware-subrequest': 'evil' },
+    { 'x-middleware-prefetch': 'evil' },
+    { 'x-matched-path': '/evil' },
+    { 'x-now-route-matches': 'evil' },
+    { 'x-forwarded': 'evil' },
+    { 'x-scheme': 'evil' },
+    { 'x-url-scheme': 'evil' },
+    { x_url_scheme: 'evil' },
+    { 'x-https': 'evil' },
+    { 'x-original-proto': 'evil' },
+    { 'front-end-https': 'evil' },
+    { Front_End_Https: 'evil' },
+    { 'base-url': 'http://evil.test' },
+    { base_url: 'http://evil.test' },
+    { 'x-proxy-url': 'http://evil.test' },
+    { 'x-envoy-original-path': '/evil' },
     { origin: 'https://evil.test' },
     { range: 'bytes=0-evil' },
     { 'if-none-match': '"evil"' },
@@ -166,27 +193,75 @@ t.test('a slow reader and a leader that leaves hold up nobody', async (t) => {
   slow.destroy()
 })
 
-t.test('cache deception: a page at the address of a picture is not stored', async (t) => {
-  const rules = rulesOf([
-    {
-      phase: 'http_request_cache_settings',
-      rules: [
-        {
-          action: 'set_cache_settings',
-          action_parameters: { cache: true, cache_key: { cache_deception_armor: true } },
-        },
-      ],
-    },
-  ])
-  const site = await startCachedSite(
-    t,
-    (request, response) =>
-      response.setHeader('content-type', request.url!.startsWith('/account') ? 'text/html' : 'image/png').end('x'),
-    { mode: 'default', zone: { rules } },
-  )
-  for (const target of ['/account/me.png', '/logo.png']) await site.get(target)
-  t.match(await site.get('/account/me.png'), { cache: 'BYPASS' })
-  t.match(await site.get('/logo.png'), { cache: 'HIT' })
+const DECEPTIVE: [target: string, type: string][] = [
+  ['/account/a.css', 'text/html'],
+  ['/account/a.CSS?x=1', 'Text/HTML; charset=utf-8'],
+  ['/account%2fa.js', 'application/json'],
+  ['/account;a.js', 'text/html'],
+  ['/account/a.png', 'application/xhtml+xml'],
+  ['/account/a.zip', 'application/json'],
+  ['/account/a.docx', 'application/problem+json'],
+  ['/account/a.ejs', 'text/html'],
+  ['/account/a.svg', 'text/xml'],
+]
+const HONEST: [target: string, type: string][] = [
+  ['/a.css', 'text/css; charset=utf-8'],
+  ['/a.js', 'application/javascript'],
+  ['/a.png', 'image/webp'],
+  ['/a.svg', 'image/svg+xml'],
+  ['/a.eps', 'application/postscript'],
+  ['/a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['/a.zip', 'application/octet-stream'],
+  ['/a.gif', 'video/mp4'],
+]
+// A page for one user under the name of a static file was stored and sent to others: no rule had asked for the check.
+for (const mode of ['default', 'everything'] as const)
+  t.test(`cache deception, mode ${mode}: a page under the name of a static file is not stored`, async (t) => {
+    const types = new Map([...DECEPTIVE, ...HONEST])
+    const site = await startCachedSite(
+      t,
+      ({ url }, response) =>
+        response
+          .setHeader('content-type', types.get(url!)!)
+          .setHeader('last-modified', new Date(Date.now() - 864_000_000).toUTCString())
+          .end(String(site.requests.length)),
+      { mode },
+    )
+    for (const [target, cache] of [
+      ...DECEPTIVE.map(([target]) => [target, 'BYPASS']),
+      ...HONEST.map(([target]) => [target, 'HIT']),
+    ] as const) {
+      await site.get(target!)
+      t.match(await site.get(target!), { cache }, target!)
+    }
+  })
+
+t.test('an explicit lifetime of the origin or of a cache rule overrides the check for cache deception', async (t) => {
+  const html = (_: unknown, response: ServerResponse, fields = {}) =>
+    response.writeHead(200, { 'content-type': 'text/html', ...fields }).end('x')
+  const ruled = (action_parameters: object): Partial<Zone> => ({
+    rules: rulesOf([
+      {
+        phase: 'http_request_cache_settings',
+        rules: [{ action: 'set_cache_settings', action_parameters: { ...action_parameters } }],
+      },
+    ]),
+  })
+  const second = async (fields: object, zone: Partial<Zone> = {}) => {
+    const site = await startCachedSite(t, (request, response) => html(request, response, fields), {
+      mode: 'default',
+      zone,
+    })
+    await site.get('/account/me.png')
+    return (await site.get('/account/me.png')).cache
+  }
+  t.equal(await second({ 'cache-control': FRESH }), 'HIT')
+  t.equal(await second({ expires: new Date(Date.now() + 600_000).toUTCString() }), 'HIT')
+  t.equal(await second({ 'cdn-cache-control': FRESH }), 'HIT')
+  t.equal(await second({}, ruled({ cache: true, edge_ttl: { mode: 'override_origin', default: 60 } })), 'HIT')
+  t.equal(await second({}, ruled({ cache: true, cache_key: { cache_deception_armor: false } })), 'HIT')
+  t.equal(await second({}, ruled({ cache: true, cache_key: { cache_deception_armor: true } })), 'BYPASS')
+  t.equal(await second({}, ruled({ cache: true })), 'BYPASS')
 })
 
 t.test('custom keys separate by cookie, header, device and query as the rule says', async (t) => {

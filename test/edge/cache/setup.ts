@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { request as send, type IncomingHttpHeaders } from 'node:http'
 import { systemClock, type Clock } from '../../../src/core/clock.js'
-import { openMetrics } from '../../../src/core/metrics.js'
+import { openMetrics } from '../../../src/core/metrics/metrics.js'
 import { silentLog } from '../../../src/core/log.js'
 import { ResponseCache } from '../../../src/edge/cache/cache.js'
 import { DiskOwner } from '../../../src/edge/cache/files/owner.js'
-import type { CacheOptions } from '../../../src/edge/cache/types.js'
-import { zoneTable, type Zone } from '../../../src/edge/zones.js'
+import type { CacheOptions } from '../../../src/edge/cache/entries/types.js'
+import { zoneTable, type Zone } from '../../../src/edge/exchange/zones.js'
 import { startOrigin, startProxy, testZone, type Teardown, type TestProxy } from '../../helpers/proxy.js'
 
 export interface CachedSite extends TestProxy {

@@ -20,6 +20,11 @@ t.test('what could be read in two ways as text is rejected', (t) => {
     ['an empty name', {}, ['', 'b'], 400],
     ['two hosts', {}, ['host', 'example.test', 'host', 'example.test'], 400],
     ['another host', {}, ['host', 'other.test'], 400],
+    ['another port', {}, ['host', 'example.test:80'], 400],
+    ['another label', {}, ['host', 'example.test..'], 400],
+    ['two ports', {}, ['host', 'example.test:443:443'], 400],
+    ['an empty host', {}, ['host', ''], 400],
+    ['an empty authority', { ':authority': '' }, ['host', 'example.test'], 400],
     ['two lengths', {}, ['content-length', '1', 'content-length', '1'], 400],
     ['a length with a sign', {}, ['content-length', '+1'], 400],
     ['a length that is too large', {}, ['content-length', '51'], 413],
@@ -48,5 +53,25 @@ t.test('a head becomes that of the same request in HTTP/1.1', (t) => {
       rawHeaders: ['host', 'example.test', 'x-a', 'b', 'cookie', 'a=1; c=2'],
     },
   })
+  t.end()
+})
+
+// A client that spelt one of them otherwise was rejected, although both name one host.
+t.test(':authority and Host may be two spellings of one host', (t) => {
+  const spellings: [authority: string, host: string][] = [
+    ['EXAMPLE.test', 'example.Test'],
+    ['example.test', 'example.test:443'],
+    ['example.test:443', 'Example.test'],
+    ['example.test.', 'example.test'],
+    ['example.test:00443', 'example.test.:443'],
+    ['example.test:8443', 'EXAMPLE.test.:08443'],
+    ['[::A]:443', '[::a]'],
+  ]
+  for (const [authority, host] of spellings)
+    t.match(
+      read({ ':authority': authority }, 'host', host),
+      { request: { rawHeaders: ['host', authority] } },
+      `${authority} and ${host}`,
+    )
   t.end()
 })

@@ -5,8 +5,8 @@ import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { LogRecord } from '../../../src/core/emit.js'
 import { silentLog } from '../../../src/core/log.js'
-import { MemoryBudget } from '../../../src/core/memory-budget.js'
-import { openMetrics } from '../../../src/core/metrics.js'
+import { MemoryBudget } from '../../../src/core/memory/memory-budget.js'
+import { openMetrics } from '../../../src/core/metrics/metrics.js'
 import { markdownStage } from '../../../src/edge/markdown/stage.js'
 import { http2IsOn } from '../../../src/edge/client/http2-support.js'
 import { metric, startOrigin, startProxy, startRawOrigin, testZone } from '../../helpers/proxy.js'
@@ -297,7 +297,7 @@ t.test('the tokens of streamed Markdown follow the body as trailers', async (t) 
   )
   const metrics = openMetrics({ process: false })
   const stage = markdownStage({ memory: new MemoryBudget(50_000_000), metrics, log: silentLog })
-  const zone = testZone(url, 'settings: { content_converter: on }')
+  const zone = testZone(url, 'settings: { content_converter: on }, markdown: { compress: true }')
   const proxy = await startProxy(t, [zone], { yaml: YAML(), stages: [stage] })
   const client = await session(t, proxy.tls!.port)
   for (const coding of ['identity', 'gzip']) {

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { LogRecord } from '../../../src/core/emit.js'
 import { http2IsOn } from '../../../src/edge/client/http2-support.js'
 import { metric, startOrigin, startProxy, startRawOrigin } from '../../helpers/proxy.js'
+import { renegotiations } from '../../helpers/renegotiation.js'
 import { CA_FILE, tlsFile } from '../../helpers/tls.js'
 
 const CA = readFileSync(CA_FILE)
@@ -167,4 +168,12 @@ t.test('responses to several slow readers over HTTPS never mix', async (t) => {
   })
   for (const [i, text] of (await Promise.all(bodies)).entries())
     t.ok(text.endsWith(letter(paths[i]!).repeat(bytes)) && text.split(letter(paths[i]!).repeat(bytes)).length === 3)
+})
+
+// Each renegotiation costs a handshake of CPU, and no limit counted it: 1,000 of 1,000 succeeded on one connection.
+t.test('a client of TLS 1.2 cannot renegotiate', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end('hello'))
+  const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }` })
+  t.equal(await renegotiations(proxy.tls!.port), 0)
+  t.match(await exchange(await secure(t, proxy.tls!.port, { maxVersion: 'TLSv1.2' }), GET), /hello$/)
 })

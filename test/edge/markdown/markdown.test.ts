@@ -99,7 +99,7 @@ for (const [coding, encode] of ENCODED) {
     for (const path of ['/length', '/chunked']) {
       const { headers, body } = await get(path)
       t.equal(body.toString(), markdownOf(big))
-      t.equal(headers['content-encoding'], 'br', 'the coding of the Markdown')
+      t.equal(headers['content-encoding'], undefined, 'the coding is that of the HTML')
       t.equal(headers['x-markdown-tokens'], String(Math.ceil(body.length / 4)))
     }
     t.same(await outcomes(), { converted: 2 })
@@ -322,17 +322,35 @@ t.test('many concurrent clients each get their own page', async (t) => {
   for (const [i, body] of bodies.entries()) t.ok(body.startsWith(`# /${i}\n`), `page ${i}`)
 })
 
-t.test('Markdown is compressed as the client accepts it, piece by piece', async (t) => {
-  let more: ServerResponse | undefined
-  const { port, get } = await site(t, ({ url }, response) => {
-    const html = '<h1>Title</h1>' + '<p>first</p>'.repeat(5000)
-    response.writeHead(200, { 'content-type': HTML, etag: '"e"', 'content-length': String(html.length + 13) })
-    if (url === '/whole') response.end(`${html}<p>second</p>`)
-    else {
-      response.write(html)
-      more = response
+// Clients that list codings got Markdown in one of them, although nobody had asked for that.
+t.test('Markdown has no coding that nobody asked for', async (t) => {
+  const { get } = await site(t, page({}, big))
+  for (const accepted of ['gzip', 'br', 'zstd', '*', 'gzip, deflate, br, zstd', 'identity;q=0, gzip'])
+    for (const method of ['GET', 'HEAD']) {
+      const { headers } = await get('/', { method, headers: { 'accept-encoding': accepted } })
+      t.match(
+        headers,
+        { 'content-type': MARKDOWN, 'content-encoding': undefined, vary: 'accept' },
+        `${method} ${accepted}`,
+      )
     }
-  })
+})
+
+t.test('with markdown.compress it is compressed as the client accepts it, piece by piece', async (t) => {
+  let more: ServerResponse | undefined
+  const { port, get } = await site(
+    t,
+    ({ url }, response) => {
+      const html = '<h1>Title</h1>' + '<p>first</p>'.repeat(5000)
+      response.writeHead(200, { 'content-type': HTML, etag: '"e"', 'content-length': String(html.length + 13) })
+      if (url === '/whole') response.end(`${html}<p>second</p>`)
+      else {
+        response.write(html)
+        more = response
+      }
+    },
+    { markdown: 'compress: true' },
+  )
   for (const [accepted, coding] of [
     ['gzip', 'gzip'],
     ['gzip;q=0.5, br', 'br'],

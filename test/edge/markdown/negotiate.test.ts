@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { askForHtml, wantsMarkdown } from '../../../src/edge/markdown/negotiate.js'
-import { CODINGS, codingsToUndo } from '../../../src/edge/content-coding.js'
+import { CODINGS, codingsToUndo } from '../../../src/edge/exchange/content-coding.js'
 
 const LISTED: [accept: string | undefined, wanted: boolean][] = [
   [undefined, false],

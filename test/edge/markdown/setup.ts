@@ -1,13 +1,13 @@
 import zlib from 'node:zlib'
 import t from 'tap'
-import { NotConvertible } from '../../../pipelines/markdown/not-convertible.js'
+import { NotConvertible } from '../../../pipelines/markdown/text/not-convertible.js'
 import { silentLog } from '../../../src/core/log.js'
-import { openMetrics } from '../../../src/core/metrics.js'
-import type { ResponseSink } from '../../../src/edge/response.js'
-import type { Exchange } from '../../../src/edge/exchange.js'
+import { openMetrics } from '../../../src/core/metrics/metrics.js'
+import type { ResponseSink } from '../../../src/edge/exchange/response.js'
+import type { Exchange } from '../../../src/edge/exchange/exchange.js'
 import type { RawHeaders } from '../../../src/http/headers.js'
 import { markdownStage } from '../../../src/edge/markdown/stage.js'
-import { MemoryBudget } from '../../../src/core/memory-budget.js'
+import { MemoryBudget } from '../../../src/core/memory/memory-budget.js'
 
 /*
  * The stage between a source and a sink that the test holds in its hands, with a converter that is easy to predict:
@@ -91,6 +91,8 @@ export interface Case {
   readonly memory?: number
   readonly window?: number
   readonly content?: 'page' | 'main'
+  /** Markdown is compressed without a rule. */
+  readonly compresses?: boolean
 }
 
 /** A stage with a client behind it, and what a source does in front of it. */
@@ -101,6 +103,7 @@ export function stand({
   memory = MEMORY,
   window = Infinity,
   content,
+  compresses = false,
 }: Case = {}) {
   const budget = new MemoryBudget(memory)
   const metrics = openMetrics({ process: false })
@@ -112,7 +115,7 @@ export function stand({
     rawHeaders: [accept].flat().flatMap((value) => ['Accept', value]),
     headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
     settings: { content_converter: on, content_converter_content: content },
-    zone: { negotiation: 'listed' },
+    zone: { negotiation: 'listed', compressesMarkdown: compresses },
     settle: () => false,
   } as unknown as Exchange
   const sink = stage(exchange, client)

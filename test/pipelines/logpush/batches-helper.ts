@@ -1,10 +1,10 @@
-import { BatchBuilder } from '../../../pipelines/logpush/batch-builder.js'
-import type { BatchBuffer } from '../../../pipelines/logpush/batch-buffer.js'
-import type { CompiledJob } from '../../../pipelines/logpush/compiled-job.js'
+import { BatchBuilder } from '../../../pipelines/logpush/batches/batch-builder.js'
+import type { BatchBuffer } from '../../../pipelines/logpush/batches/batch-buffer.js'
+import type { CompiledJob } from '../../../pipelines/logpush/settings/compiled-job.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
-import type { Shared } from '../../../pipelines/logpush/shared-formatting.js'
-import type { JobFilter } from '../../../pipelines/logpush/shared-filters.js'
-import type { JobRows } from '../../../pipelines/logpush/shared-rows.js'
+import type { Shared } from '../../../pipelines/logpush/batches/shared-formatting.js'
+import type { JobFilter } from '../../../pipelines/logpush/batches/shared-filters.js'
+import type { JobRows } from '../../../pipelines/logpush/batches/shared-rows.js'
 import type { ReadableSpool } from '../../../pipelines/logpush/spool/types.js'
 
 /** What a job makes of a spool from a position on, batch after batch. */

@@ -38,7 +38,7 @@ const fussy = ({ text }: { text: string }): void => {
     throw new RecordsRefused('sink.test did not take them', { lines: bad, taken: lines.length - bad.length })
 }
 
-t.test('records that are refused for what is in them are set aside, and the job goes on', async (t) => {
+t.test('records whose content is rejected are set aside, and the job goes on', async (t) => {
   const bench = await Bench.open(t, { dead_letter: 'test://dead' })
   const [sink, dead] = [bench.sink(), bench.sink('test://dead')]
   sink.response = fussy

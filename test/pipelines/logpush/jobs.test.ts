@@ -1,8 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { limitsOf } from '../../../pipelines/logpush/limits.js'
-import { LOGPUSH_JOBS, LOGPUSH_STATUS } from '../../../src/core/model/logpush-job.js'
+import { limitsOf } from '../../../pipelines/logpush/settings/limits.js'
+import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushStatus } from '../../../src/core/model/logpush-job.js'
 import { Bench, DEFAULTS, OPTIONS, rays, refused, textOf, tooLarge, transient, ZONE } from './jobs-helper.js'
 
 t.test('records arrive after the interval, as one batch named by its times', async (t) => {
@@ -210,6 +210,24 @@ t.test('a wrong key marks the job at once; a corrected one sends what waited', a
   t.equal(bench.sink('test://wrong').open, 0, 'the old destination is closed')
 })
 
+t.test('a job leaves the failing state in one write: with the end of what was delivered', async (t) => {
+  const bench = await Bench.open(t)
+  const sink = bench.sink()
+  sink.response = (_batch, attempt) => {
+    if (attempt < 5) throw transient()
+  }
+  const states: LogpushStatus[] = []
+  bench.store.watch((changes) => {
+    for (const { kind, value } of changes) if (kind === LOGPUSH_STATUS.name) states.push(value as LogpushStatus)
+  })
+  await bench.job(1)
+  await bench.write(...rays(0, 10))
+  await bench.clock.until(() => states.some(({ error_message }) => error_message !== null))
+  await bench.clock.until(() => bench.status(1)?.error_message === null)
+  const left = states.find(({ error_message }, at) => at > 0 && error_message === null)
+  t.match(left, { error_message: null, last_error: null, last_complete: sink.arrived[0]!.to })
+})
+
 t.test('a job that fails for a day is disabled, and says why', async (t) => {
   const bench = await Bench.open(t)
   bench.sink().response = () => {
@@ -273,7 +291,7 @@ t.test("a destination that never responds times out without delaying others's wa
   await bench.job(2, { to: 'test://well' })
   await bench.write(...rays(0, 1))
   await bench.clock.until(() => bench.status(1)?.error_message !== undefined && hang.attempts.length > 1)
-  t.equal(bench.status(1)?.error_message, 'the destination did not answer within 300 s')
+  t.equal(bench.status(1)?.error_message, 'the destination did not respond within 300 s')
   for (let i = 1; i < 4; i++) {
     await bench.write(...rays(i, i + 1))
     await bench.clock.until(() => bench.sink('test://well').arrived.length === i + 1, { most: 300 })

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compileJob } from '../../../pipelines/logpush/compiled-job.js'
+import { compileJob } from '../../../pipelines/logpush/settings/compiled-job.js'
 import {
   cursorAt,
   positionOf,
   type SpoolPosition,
   type Lines,
   type Reader,
-} from '../../../pipelines/logpush/spool-position.js'
+} from '../../../pipelines/logpush/spool/position.js'
 import { openReader } from '../../../pipelines/logpush/reader.js'
 import type { Frame, Spool } from '../../../pipelines/logpush/spool/types.js'
 import { DATASETS, Scanner } from '../../../pipelines/records/index.js'

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Metrics } from '../../../src/core/metrics.js'
+import type { Metrics } from '../../../src/core/metrics/metrics.js'
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog, type Log } from '../../../src/core/log.js'
 import type { Store } from '../../../src/core/store.js'

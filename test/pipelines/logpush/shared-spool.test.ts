@@ -54,7 +54,7 @@ t.test('URLs of shared spools', async (t) => {
   const WRONG: [url: string, message: RegExp][] = [
     ['nats://', /not valid: use nats:/],
     ['nats://h:port', /not valid: use nats:/],
-    ['nats://u:secret@h?strem=a', /unknown option strem: there is stream, replicas, ca_file/],
+    ['nats://u:secret@h?strem=a', /unknown option strem; use stream, replicas, ca_file/],
     ['nats://h?stream=a.b', /stream .* not valid/],
     ['nats://h?replicas=0', /use a number from 1 to 5/],
     ['nats://h?ca_file=/a', /begins with tls/],

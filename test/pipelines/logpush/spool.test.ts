@@ -1,8 +1,9 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import t from 'tap'
-import { dataset } from '../../../pipelines/records/dataset.js'
+import { dataset } from '../../../pipelines/records/fields/dataset.js'
 import {
   BatchText,
   compileFilter,
@@ -15,6 +16,7 @@ import {
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
 import type { Disk } from '../../../src/disk/durable-write.js'
+import { WriteHealth } from '../../../src/disk/write-health.js'
 import { BlockCache } from '../../../pipelines/logpush/spool/block-cache.js'
 import { Buffers } from '../../../pipelines/logpush/spool/buffers.js'
 import { DurableSpool } from '../../../pipelines/logpush/spool/durable-spool.js'
@@ -130,6 +132,57 @@ t.test('a folder that is open cannot be opened again', async (t) => {
   await t.rejects(spoolsIn(t, folder), /in use by another process/)
   await spools.close()
   await spoolsIn(t, folder)
+})
+
+t.test('a damaged or missing lock is replaced, and the spools keep their id and records', async (t) => {
+  const damages: [what: string, damage: (lock: string) => void][] = [
+    ['every file overwritten', (lock) => {
+      for (const name of readdirSync(lock)) writeFileSync(join(lock, name), Buffer.alloc(300, 7))
+    }],
+    ['CURRENT missing', (lock) => rmSync(join(lock, 'CURRENT'))],
+    ['CURRENT without its end', (lock) => writeFileSync(join(lock, 'CURRENT'), 'MANIFEST-0')],
+    ['CURRENT that names no file', (lock) => writeFileSync(join(lock, 'CURRENT'), 'MANIFEST-000999\n')],
+    ['the manifest emptied', (lock) => {
+      for (const name of readdirSync(lock)) if (name.startsWith('MANIFEST')) writeFileSync(join(lock, name), '')
+    }],
+    ['the log emptied', (lock) => {
+      for (const name of readdirSync(lock)) if (name.endsWith('.log')) writeFileSync(join(lock, name), '')
+    }],
+    ['tables missing', (lock) => {
+      for (const name of readdirSync(lock)) if (name.endsWith('.ldb')) rmSync(join(lock, name))
+    }],
+    ['the folder missing', (lock) => rmSync(lock, { recursive: true })],
+  ] // prettier-ignore
+  for (const [what, damage] of damages) {
+    const folder = testFolder(t, { [what]: {} })
+    for (const { isFirst } of [{ isFirst: true }, { isFirst: false }]) {
+      const { spools, spool } = await spoolsIn(t, folder)
+      await spool.cursor('job')
+      await append(spool, [{ RayID: isFirst ? 'a' : 'b' }])
+      const { id } = spools
+      await spools.close()
+      damage(join(folder, 'lock'))
+      const { spools: after, spool: again } = await spoolsIn(t, folder)
+      t.equal(after.id, id, what)
+      t.equal(again.end, isFirst ? 1 : 2, what)
+      await after.close()
+    }
+    t.notOk(existsSync(`${folder}.format-1`), 'nothing was converted')
+  }
+})
+
+t.test('a lock that is damaged before a file named its id is replaced too', async (t) => {
+  const folder = testFolder(t)
+  const { spools, spool } = await spoolsIn(t, folder)
+  const cursor = await spool.cursor('job')
+  await append(spool, [{ RayID: 'a' }])
+  await cursor.save({ next: 1, keep: 0, batches: [[1, 'one']] })
+  await spools.close()
+  rmSync(join(folder, 'identity'))
+  rmSync(join(folder, 'lock'), { recursive: true })
+  const { spool: again } = await spoolsIn(t, folder)
+  t.strictSame(await lines(again), ['{"RayID":"a"}'])
+  t.strictSame((await again.cursor('job')).state, { next: 1, keep: 0, batches: [[1, 'one']] })
 })
 
 t.test('a folder of a newer version is refused, and stays as it is', async (t) => {
@@ -303,6 +356,7 @@ t.test('records of an older version of a dataset have their fields in the places
       quota: new DiskQuota(1e9),
       losses,
       failed: () => undefined,
+      health: new WriteHealth('the log spool', { disk, clock: systemClock, log: silentLog }),
       segmentBytes: 1e6,
     }
   }

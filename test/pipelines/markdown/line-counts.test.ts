@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Line } from '../../../pipelines/markdown/line.js'
+import { Line } from '../../../pipelines/markdown/output/line.js'
 
 const link = (url: string) => ({ url, plain: true, title: undefined, name: undefined })
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ANYTHING } from '../../../pipelines/markdown/text-traits.js'
+import { ANYTHING } from '../../../pipelines/markdown/text/text-traits.js'
 import { convert, Converter } from '../../../pipelines/markdown/index.js'
-import { Line } from '../../../pipelines/markdown/line.js'
+import { Line } from '../../../pipelines/markdown/output/line.js'
 import { canonical, render } from '../../conformance/round-trip.js'
 
 /** Parts of text that mean something in Markdown, and white space that is collapsed. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import type { Tag } from '../../../pipelines/markdown/events.js'
-import { pageScanner } from '../../../pipelines/markdown/page-scanner.js'
+import type { Tag } from '../../../pipelines/markdown/text/events.js'
+import { pageScanner } from '../../../pipelines/markdown/html/page-scanner.js'
 import {
   ATTRIBUTE_SIZE,
   ATTRIBUTE_TRAITS,
@@ -34,8 +34,8 @@ import {
   SPACE_AFTER,
   SPACE_BEFORE,
   SPECIALS,
-} from '../../../pipelines/markdown/text-traits.js'
-import { HtmlTokenizer } from '../../../pipelines/markdown/tokenizer.js'
+} from '../../../pipelines/markdown/text/text-traits.js'
+import { HtmlTokenizer } from '../../../pipelines/markdown/html/tokenizer.js'
 
 const scanner = pageScanner()
 const FIRST = TOKENS / 4

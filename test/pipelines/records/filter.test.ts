@@ -227,3 +227,14 @@ t.test('texts are compared as they are, escaped or not', async () => {
     { numRuns: 300 },
   )
 })
+
+t.test('an unknown operator is reported beside an unknown field', async (t) => {
+  const where = { and: [{ key: 'Nope', operator: 'gq', value: 1 }, { key: 'Nope', operator: 'eq', value: 1 }] } // prettier-ignore
+  try {
+    compileFilter(httpRequests, JSON.stringify({ where }))
+    t.fail('the filter is refused')
+  } catch (error) {
+    const pointers = (error as InvalidInput).issues.map(({ pointer }) => pointer)
+    t.strictSame(pointers, ['/where/and/0/key', '/where/and/0/operator', '/where/and/1/key'])
+  }
+})

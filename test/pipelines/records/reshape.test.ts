@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compileJob, type JobSettings } from '../../../pipelines/logpush/compiled-job.js'
+import { compileJob, type JobSettings } from '../../../pipelines/logpush/settings/compiled-job.js'
 import { batchOf } from '../../../pipelines/run/batch-of.js'
 import type { Reshape } from '../../../pipelines/records/index.js'
 import { InvalidInput } from '../../../src/core/errors.js'

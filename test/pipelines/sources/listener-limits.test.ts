@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { SyslogFrames } from '../../../pipelines/sources/syslog-frames.js'
+import { SyslogFrames } from '../../../pipelines/sources/listeners/syslog-frames.js'
 import { testFolder } from '../../helpers/folder.js'
 import { until } from '../../helpers/web.js'
 import { sourceRun } from './source-helper.js'

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { RunStats } from '../../../pipelines/sources/run-stats.js'
+import { RunStats } from '../../../pipelines/sources/intake/run-stats.js'
 import { readPipelines } from '../../../src/config/pipeline-file.js'
 import { systemClock as clock } from '../../../src/core/clock.js'
 import { silentLog as log } from '../../../src/core/log.js'
-import { destinationChecks } from '../../../src/daemon/destinations.js'
-import { runPipeline } from '../../../src/daemon/pipeline-run.js'
+import { destinationChecks } from '../../../src/daemon/pipelines/destinations.js'
+import { runPipeline } from '../../../src/daemon/pipelines/run.js'
 
 const checks = destinationChecks({ clock, log })
 

@@ -14,10 +14,15 @@ interface Job {
   readonly dataset: string
   readonly enabled: boolean
   readonly max_upload_interval_seconds?: number | null
-  readonly destination_conf: string
   readonly last_complete: string | null
   readonly last_error: string | null
   readonly error_message: string | null
+}
+
+/** The destination of a job, without secrets. */
+interface Destination {
+  readonly id: number
+  readonly destination_conf: string
 }
 
 /** Jobs of a zone or its account with their progress, a form for new ones, and live records of the zone. */
@@ -46,7 +51,9 @@ export function LogPush() {
 
 function Jobs({ jobs, path }: { jobs: Read<readonly Job[]>; path: string }) {
   const running = useRead<readonly Running[]>(`${path}/edged/pipelines`, 5000)
+  const destinations = useRead<readonly Destination[]>(`${path}/edged/destinations`, 5000)
   const { busy, error, run } = useWork()
+  const destinationOf = ({ id }: Job) => destinations.value?.find((one) => one.id === id)?.destination_conf ?? ''
   const of = ({ id }: Job) => running.value?.find(({ kind, name }) => kind === 'job' && name === String(id))
   return (
     <Panel title="Jobs">
@@ -58,11 +65,11 @@ function Jobs({ jobs, path }: { jobs: Read<readonly Job[]>; path: string }) {
             rows={list}
             empty="No jobs. A job sends log records to a destination; create one below."
             keyOf={({ id }) => id}
-            textOf={({ id, name, dataset, destination_conf: to }) => `${id} ${name ?? ''} ${dataset} ${to}`}
+            textOf={(job) => `${job.id} ${job.name ?? ''} ${job.dataset} ${destinationOf(job)}`}
             columns={[
               ['Job', ({ id, name }) => name ?? `job ${id}`],
               ['Dataset', ({ dataset }) => dataset],
-              ['Destination', ({ destination_conf: to }) => <code>{to}</code>],
+              ['Destination', (job) => <code>{destinationOf(job)}</code>],
               [
                 'Enabled',
                 (job) => (

@@ -14,7 +14,7 @@ interface Totals {
 }
 interface Origin {
   readonly url: string
-  readonly up: boolean
+  readonly state: 'up' | 'down' | 'unknown' | 'none'
   readonly backup: boolean
   readonly requests_in_flight: number
 }
@@ -29,6 +29,10 @@ interface OverviewResult {
   readonly zones: readonly ZoneTraffic[]
   readonly points: readonly (Totals & { readonly at: string })[]
 }
+
+const STATES = { up: 'up', down: 'down', unknown: 'not asked yet', none: 'no origin' }
+/** Undefined: neither good nor bad. */
+const GOOD = { up: true, down: false, unknown: undefined, none: undefined }
 
 const total = (zones: readonly ZoneTraffic[], member: keyof Totals): number =>
   zones.reduce((sum, zone) => sum + zone[member], 0)
@@ -84,8 +88,8 @@ function Found({ zones, points, version, started_at: started }: OverviewResult) 
           empty="No origin."
           columns={[
             ['Zone', ({ zone }) => zone],
-            ['Origin', ({ url, backup }) => `${url}${backup ? ' (backup)' : ''}`],
-            ['Health', ({ up }) => <Badge good={up}>{up ? 'up' : 'down'}</Badge>],
+            ['Origin', ({ url, backup }) => `${url || '-'}${backup ? ' (backup)' : ''}`],
+            ['Health', ({ state }) => <Badge good={GOOD[state]}>{STATES[state]}</Badge>],
             ['In flight', (origin) => origin.requests_in_flight],
           ]}
         />

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { placed, post, put } from '../api.ts'
 import { useWork } from '../hooks.ts'
 import { Choice, Problem, TextArea, TextField } from '../parts.tsx'
+import { usePlace } from '../place.ts'
 import type { Webhook } from './webhook.ts'
 
 const TYPES = ['None', 'Basic Auth', 'Bearer Auth', 'Static Headers', 'HMAC-Signing'] as const
@@ -44,6 +45,8 @@ export function WebhookForm({
   const [type, setType] = useState<string>(webhook?.authentication_type ?? TYPES[0])
   const [user, setUser] = useState('')
   const [secret, setSecret] = useState('')
+  const [generated, setGenerated] = useState('')
+  const { ofAccount } = usePlace()
   const [headers, setHeaders] = useState((webhook?.headers ?? []).map(({ key }) => key).join('\n'))
   const { busy, failure, run } = useWork()
   const { at, rest } = placed(failure, FIELDS)
@@ -60,7 +63,12 @@ export function WebhookForm({
     const body = { label, destination_url: url, authentication_type: type, ...credentials() }
     if (webhook) await put(`${posture}/webhooks/${webhook.id}`, { ...body, status: webhook.status })
     else await post(`${posture}/webhooks`, body)
-    for (const clear of [setLabel, setUrl, setUser, setSecret, setHeaders]) clear('')
+    for (const clear of [setLabel, setUrl, setUser, setSecret, setGenerated, setHeaders]) clear('')
+  }
+  const generate = async () => {
+    const { signing_secret: made } = await post<{ signing_secret: string }>(`${ofAccount}/edged/signing_secrets`)
+    setSecret(made)
+    setGenerated(made)
   }
   const names: Readonly<Record<string, string>> = {
     'Basic Auth': 'Password',
@@ -104,6 +112,18 @@ export function WebhookForm({
           />
         )}
       </div>
+      {type === 'HMAC-Signing' && (
+        <p>
+          <button type="button" aria-disabled={busy} onClick={() => run(generate)}>
+            Generate a signing secret
+          </button>{' '}
+          {generated !== '' && (
+            <span>
+              For the receiver: <code>{generated}</code>. It is not shown again.
+            </span>
+          )}
+        </p>
+      )}
       {type === 'Static Headers' && (
         <TextArea
           label="Headers, one in a line"

@@ -3,7 +3,7 @@ import { positionOfMessage } from './frame.js'
 
 const MAX_ENTRIES = 4096
 
-/** Numbers of records of messages, for telling how far behind a reader is. Older messages are counted together. */
+/** Counts the records of messages, to show the lag of a reader. Older messages are counted together. */
 export class ArrivedCounts {
   #entries: { readonly sequence: number; count: number }[] = []
 

@@ -5,7 +5,7 @@ import { LOGPUSH_LEASES } from '../../../../src/core/model/logpush-job.js'
 import { CursorLost, type Cursor, type CursorState } from '../types.js'
 import type { ReaderLeases } from './reader-leases.js'
 
-/** A cursor of a shared spool. Scope: that of the records; id: dataset and name. */
+/** A cursor of a shared spool. The scope is the scope of the records. The id is dataset and name. */
 interface SharedState {
   /** Stream of the positions. */
   readonly spool: string
@@ -31,17 +31,23 @@ export interface CursorDeps {
   readonly stream: () => string
 }
 
-/** The place of one reader, in the store: each save names the version that it follows, so a machine that lost it saves nothing. */
+/**
+ * Position of one reader in the store. Each save names the version that it follows, so a machine that lost the cursor
+ * cannot save.
+ */
 export class SharedCursor implements Cursor {
   readonly #deps: CursorDeps
   readonly #scope: Scope
   readonly #id: string
   /** Version that the next save follows. */
   #version: number
-  /** What this machine saved last. */
+  /** State that this machine saved last. */
   #last: CursorState
   #saving: Promise<void> = Promise.resolve()
-  /** Reads for the cursor, or did: only its own state may be followed. Others overwrite what is stored. */
+  /**
+   * Whether this machine reads or has read for the cursor. Only then its own state may be followed, because other
+   * machines overwrite the stored state.
+   */
   #taken = false
 
   constructor(deps: CursorDeps, { scope, id, version, value }: Stored<SharedState>) {
@@ -64,7 +70,7 @@ export class SharedCursor implements Cursor {
     const { leases, clock } = this.#deps
     await leases.hold(this.#scope, this.#id, lost, signal)
     this.#taken = true
-    // A new version: what the machine before saves from now on is rejected.
+    // A new version rejects all further saves of the machine before.
     for (;;) {
       signal.throwIfAborted()
       const version = this.#stored?.version ?? 0
@@ -113,7 +119,7 @@ export class SharedCursor implements Cursor {
       } catch (error) {
         if (error instanceof VersionConflict) {
           const stored = this.#stored
-          // A write that was in flight when the connection broke may have been made.
+          // A write in flight when the connection broke may have succeeded.
           if (stored === undefined || JSON.stringify(stored.value.state) !== JSON.stringify(state))
             throw new CursorLost('another machine reads on, or the cursor was removed')
           this.#version = stored.version
@@ -135,7 +141,7 @@ export class SharedCursor implements Cursor {
   }
 }
 
-/** Returns a state; that of a stream that was replaced since begins with the new one. */
+/** Returns a state. If the stream was replaced since, the state begins with the new stream. */
 export function stateOf(
   value: SharedState | undefined,
   { stream }: Pick<CursorDeps, 'stream'>,

@@ -15,10 +15,10 @@ import {
 
 /** Cursor of the forwarder in the spools of this machine. */
 const CURSOR = 'forward'
-/** Frames between two saves of a cursor. What was forwarded since is recognized by its id. */
+/** Frames between two saves of a cursor. Frames forwarded since the last save are recognized by their id. */
 const SAVE_FRAMES = 16
 const AGAIN_MS = 1000
-/** Time that the rest has at the end; what is left follows after the next start. */
+/** Time to forward the rest at the end. Remaining frames are forwarded after the next start. */
 const DRAIN_MS = 3000
 
 /** A shared spool, as far as the forwarder needs it. */
@@ -49,7 +49,7 @@ export class Forwarder implements EventSpools {
     this.#deps = deps
   }
 
-  /** Forwards what an earlier run has left, records of jobs of an embedded spool included. */
+  /** Forwards frames left by an earlier run, including records of jobs of an embedded spool. */
   async start(): Promise<void> {
     const { log } = this.#deps
     for (const spool of this.#deps.local.all()) {

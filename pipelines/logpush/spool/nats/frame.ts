@@ -4,7 +4,7 @@ import { jsonLine } from '../json-line.js'
 import { FrameRecords, type RecordRoom } from '../layout.js'
 import type { Frame, Position } from '../types.js'
 
-/** Positions of a message: no frame has more records. */
+/** Positions per message. No frame has more records. */
 const STRIDE = 16_384
 
 /** Returns the position of the first record of a message. */
@@ -12,17 +12,17 @@ export const positionOfMessage = (sequence: number): Position => sequence * STRI
 /** Returns the sequence of the message that has a position. */
 export const sequenceAt = (position: Position): number => Math.floor(position / STRIDE)
 
-/** A message of the stream: a frame. */
+/** A message of the stream, which is a frame. */
 export interface Message {
   readonly sequence: number
   readonly bytes: Buffer
-  /** When the server accepted it: the same for all machines. */
+  /** Time at which the server accepted it. It is the same for all machines. */
   readonly acceptedAt: number
   readonly count: number
   readonly fingerprint: number
 }
 
-/** Parses a message; undefined if it is not a valid frame. Throws if a newer version wrote it. */
+/** Parses a message. Undefined if it is not a valid frame. Throws if a newer version wrote it. */
 export function parseMessage(sequence: number, data: Uint8Array, at: Date): Message | undefined {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   const header = readHeader(bytes, 0)
@@ -51,7 +51,7 @@ export class MessageFrame implements Frame {
   }
 
   record(index: number, places?: Int16Array): ScannedRecord {
-    if (!(index >= 0 && index < this.count)) throw new RangeError(`there is no record ${index} of ${this.count}`)
+    if (!(index >= 0 && index < this.count)) throw new RangeError(`no record ${index} of ${this.count}`)
     return this.#records.read(index, places)
   }
 
@@ -59,6 +59,6 @@ export class MessageFrame implements Frame {
     return jsonLine(this.record(index), this.#names)
   }
 
-  /** The memory is that of the message. */
+  /** The memory belongs to the message. */
   release(): void {}
 }

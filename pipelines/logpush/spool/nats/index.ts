@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../src/core/clock.js'
 import type { Log } from '../../../../src/core/log.js'
-import type { Metrics } from '../../../../src/core/metrics.js'
+import type { Metrics } from '../../../../src/core/metrics/metrics.js'
 import type { Scope } from '../../../../src/core/scope.js'
 import type { Store } from '../../../../src/core/store.js'
 import { storedDataset } from '../../../records/index.js'
@@ -32,11 +32,11 @@ export interface SharedSpoolsOptions {
 }
 
 /**
- * The spools that all machines of a store share, in one stream of NATS JetStream. Until there is a connection, records are
- * refused and jobs wait.
+ * The spools that all machines of a store share, in one stream of NATS JetStream. Without a connection, records are
+ * rejected and jobs wait.
  *
- *     stream edged, subjects edged.DATASET.SCOPE    messages are frames, and their sequences positions
- *     records of the store                          cursors, leases, layouts, the id of the stream
+ *     stream edged, subjects edged.DATASET.SCOPE messages are frames, and their sequences positions
+ *     records of the store cursors, leases, layouts, the id of the stream
  */
 export class SharedSpools implements Spools {
   readonly #options: SharedSpoolsOptions

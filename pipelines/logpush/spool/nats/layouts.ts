@@ -2,7 +2,7 @@ import { DAEMON } from '../../../../src/core/scope.js'
 import { kind, type Store } from '../../../../src/core/store.js'
 import type { Dataset } from '../../../records/index.js'
 
-/** Names of the fields of frames, by the fingerprint in their header. Id: dataset and fingerprint. */
+/** Names of the fields of frames, by the fingerprint in their header. The id is dataset and fingerprint. */
 const LOGPUSH_LAYOUTS = kind<{ readonly names: readonly string[] }>('logpush_layout')
 
 /** Finds the fields of frames that other versions of edged have written. */

@@ -11,7 +11,7 @@ import { natsTarget, type NatsTarget } from './target.js'
 
 /** The stream that the machines of this store share. A stream that took its place has another id. */
 const LOGPUSH_STREAM = kind<{ readonly id: string }>('logpush_stream')
-/** Version of the form of messages and subjects; part of the stream's description. */
+/** Version of the form of messages and subjects, which is part of the stream's description. */
 const FORMAT = 1
 const DESCRIPTION = /^edged log spool, format (\d+), id ([0-9a-f]{16})$/
 
@@ -20,7 +20,7 @@ const RETRY_MS = 1000
 /** A connection without a response to two pings is closed. */
 const PING_MS = 5000
 const REQUEST_MS = 4000
-/** After this time without an acknowledgement a publisher gives up. It covers the election of a leader. */
+/** Time without an acknowledgement after which a publisher gives up. It covers the election of a leader. */
 const PUBLISH_MS = 12_000
 const PUBLISH_PAUSE_MS = 250
 /** Repeated messages are recognized for this time. */
@@ -48,7 +48,7 @@ export interface LinkDeps {
   readonly bytes: number
   /** Called with the state of the stream after each connect and every {@link POLL_MS}. */
   readonly polled: (state: StreamInfo['state'], isNew: boolean) => void
-  /** Called with each announcement of a message: its subject, and text. */
+  /** Called with the subject and text of each announcement of a message. */
   readonly announced: (subject: string, text: string) => void
 }
 
@@ -124,7 +124,7 @@ export class NatsLink {
     }
   }
 
-  /** Tells the other machines of a message. */
+  /** Announces a message to the other machines. */
   announce(subject: string, text: string): void {
     const { connection } = this.#ready ?? {}
     if (connection && !connection.isClosed()) connection.publish(`${this.target.stream}-new.${subject}`, text)
@@ -185,7 +185,7 @@ export class NatsLink {
       this.#deps.announced(subject.slice(prefix.length), Buffer.from(data).toString())
   }
 
-  /** Announcements may be lost: looks at the stream now and then. */
+  /** Checks the stream now and then, because announcements may be lost. */
   async #poll(connection: NatsConnection): Promise<void> {
     const { clock, polled } = this.#deps
     while (!connection.isClosed()) {
@@ -196,7 +196,9 @@ export class NatsLink {
     }
   }
 
-  /** Returns the stream, which is made if there is none. Throws if it is of another installation or a newer version. */
+  /**
+   * Returns the stream, and creates it if necessary. Throws if it belongs to another installation or a newer version.
+   */
   async #stream(jsm: JetStreamManager): Promise<{ id: string; state: StreamInfo['state'] }> {
     const { stream, replicas } = this.target
     const { bytes, store, log } = this.#deps
@@ -241,7 +243,7 @@ export class NatsLink {
         allow_direct: true,
       })
     } catch (error) {
-      // Another machine made it meanwhile.
+      // Another machine created it in the meantime.
       if (error instanceof JetStreamApiError && error.code === IN_USE) return await jsm.streams.info(stream)
       throw error
     }
@@ -283,7 +285,7 @@ async function connected({ servers, user, password: pass, tls }: NatsTarget): Pr
   })
 }
 
-/** Connects once, and returns what one of the servers says of itself. */
+/** Connects once and returns the description of one of the servers. */
 export async function natsServer(url: string): Promise<{ readonly version: string; readonly jetstream: boolean }> {
   const connection = await connected(natsTarget(url))
   try {

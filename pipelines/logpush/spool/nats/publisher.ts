@@ -3,11 +3,11 @@ import { newId } from '../../../../src/core/ids.js'
 import { SpoolFull, type FrameParts, type WriterOptions } from '../types.js'
 import type { NatsLink } from './link.js'
 
-/** Messages on their way at once. */
+/** Maximum messages in flight. */
 const IN_FLIGHT = 16
-/** Bytes that wait for the servers; more are refused. */
+/** Maximum bytes that wait for the servers. Further bytes are rejected. */
 const MAX_WAITING = 64 * 2 ** 20
-/** Attempts to make room for one message. */
+/** Attempts to free capacity for one message. */
 const ROOM_ATTEMPTS = 8
 
 /** A frame that the stream has. */
@@ -23,7 +23,7 @@ export interface Published {
 }
 
 interface Room {
-  /** Deletes what no reader needs any more. */
+  /** Deletes messages that no reader needs any more. */
   trim(): Promise<void>
   /** Deletes the oldest messages. False if there are none. */
   dropOldest(reason: 'limit'): Promise<boolean>
@@ -36,7 +36,7 @@ export interface Commit {
   readonly whenFull: WriterOptions['whenFull']
   /** Fills the header of a frame. */
   readonly head: (frame: FrameParts) => void
-  /** Ids of the frames, the same for each attempt to send them; made here unless given. */
+  /** Ids of the frames, the same for each attempt to send them. Created here by default. */
   readonly ids?: readonly string[] | undefined
 }
 
@@ -46,7 +46,7 @@ export class Publisher {
   readonly #room: Room
   readonly #session = newId()
   readonly #queue = new PQueue({ concurrency: IN_FLIGHT })
-  /** Of frames that a writer tries to commit again. */
+  /** Ids of frames that a writer tries to commit again. */
   readonly #ids = new WeakMap<FrameParts, string>()
   readonly #sequences = new WeakMap<FrameParts, number>()
   #count = 0
@@ -58,7 +58,10 @@ export class Publisher {
     this.#room = room
   }
 
-  /** Resolves when a quorum has all frames. Rejects with SpoolFull or SpoolUnavailable; some of them may be stored then. */
+  /**
+   * Resolves after a quorum has all frames. Rejects with SpoolFull or SpoolUnavailable. Some frames may be stored in
+   * that case.
+   */
   async publish({ subject, frames, bytes, whenFull, head, ids }: Commit): Promise<Published> {
     if (this.#waiting + bytes > MAX_WAITING) throw new SpoolFull(`more than ${MAX_WAITING} bytes wait for NATS`)
     this.#waiting += bytes
@@ -69,7 +72,7 @@ export class Publisher {
         const index = frames.indexOf(frame)
         return await this.#queue.add(async () => await this.#send(subject, frame, whenFull, head, ids?.[index]))
       })
-      // All of them end before the memory of the frames is used again.
+      // Every upload ends before the memory of the frames is reused.
       const results = await Promise.allSettled(sending)
       for (const result of results) if (result.status === 'rejected') throw result.reason
       const stored = fitting.map((frame) => ({ sequence: this.#sequences.get(frame)!, count: frame.count }))

@@ -17,7 +17,7 @@ interface Waiting {
   readonly wake: () => void
 }
 
-/** Decides which machine reads for a cursor: one at a time, the others after it is gone. */
+/** Decides which machine reads for a cursor. Only one machine reads at a time. Another takes over after it is gone. */
 export class ReaderLeases {
   readonly #leases: Leases
   readonly #store: Store
@@ -32,7 +32,10 @@ export class ReaderLeases {
   #running: Promise<void> | undefined
   #unwatch = () => {}
 
-  /** `self`: the name of this machine; the same after a restart, so that it goes on with its cursors at once. */
+  /**
+   * `self` is the name of this machine. It is the same after a restart, so the machine continues with its cursors
+   * immediately.
+   */
   constructor(store: Store, clock: Clock, log: Log, self: string) {
     this.#leases = new Leases(store, clock, {
       leases: LOGPUSH_LEASES,
@@ -67,7 +70,7 @@ export class ReaderLeases {
     this.#held.set(key, lost)
   }
 
-  /** Takes a lease if it is free now. */
+  /** Acquires a lease if it is free now. */
   async tryHold(scope: Scope, id: string): Promise<boolean> {
     return await this.#take(scope, id)
   }

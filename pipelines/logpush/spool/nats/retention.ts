@@ -26,12 +26,14 @@ export interface RetentionDeps {
   readonly log: Log
   /** Messages older than this are deleted, delivered or not. */
   readonly ageMs: number | undefined
-  /** The oldest position that a cursor of a subject needs; undefined if it has none. */
+  /** Returns the oldest position that a cursor of a subject needs. Undefined if it has no cursor. */
   readonly least: (subject: string) => Position | undefined
   readonly losses: (subject: string) => LossCounter
 }
 
-/** Deletes messages that no reader needs. One machine at a time does it; each does it if there is no room. */
+/**
+ * Deletes messages that no reader needs. One machine at a time does it. If the stream is full, every machine does it.
+ */
 export class StreamRetention {
   readonly #deps: RetentionDeps
   readonly #ages: AgeClock
@@ -39,7 +41,7 @@ export class StreamRetention {
   readonly #turns = new KeyedMutex()
   /** Sequence up to which a subject is empty. */
   readonly #purged = new Map<string, number>()
-  /** The last message of the round before: what is newer stays although no stored cursor needs it. */
+  /** Last message of the round before. Newer messages stay although no stored cursor needs them. */
   #before = 0
   #running: Promise<void> | undefined
 
@@ -57,7 +59,7 @@ export class StreamRetention {
     await this.#running
   }
 
-  /** Deletes what all cursors have passed. Rejects if the servers or the store are away. */
+  /** Deletes messages that all cursors have passed. Rejects if the servers or the store are unavailable. */
   async trim(): Promise<void> {
     await this.#turns.run('trim', async () => await this.#trim())
   }
@@ -93,7 +95,7 @@ export class StreamRetention {
     const { stream } = link.target
     const { jsm } = link.ready
     const info = await jsm.streams.info(stream, { subjects_filter: `${stream}.>` })
-    // A cursor that another machine confirmed from now on begins behind these messages.
+    // A cursor that another machine confirms from now on begins after these messages.
     await store.caughtUp()
     for (const subject of Object.keys(info.state.subjects ?? {})) {
       const needed = least(subject)
@@ -120,7 +122,7 @@ export class StreamRetention {
     const last = oldest.at(-1)
     if (last === undefined) return false
     const { purged } = await link.ready.jsm.streams.purge(stream, { seq: last.message.sequence + 1 })
-    // What another machine has deleted meanwhile it has counted.
+    // Messages deleted by another machine in the meantime are counted there.
     for (const { subject, message } of oldest.slice(oldest.length - purged)) {
       const first = positionOfMessage(message.sequence)
       const needed = least(subject)

@@ -4,7 +4,7 @@ import { VersionConflict, type Store } from '../../../../src/core/store.js'
 import { scannerOf, type Dataset, type RecordScanner } from '../../../records/index.js'
 import type { Buffers } from '../buffers.js'
 import { LIVE } from '../../live.js'
-import { furthestOf } from '../../spool-position.js'
+import { furthestOf } from '../position.js'
 import { RECORDS, writeHeader } from '../frame.js'
 import { fingerprint, FramePacker, recordRoom, type RecordRoom } from '../layout.js'
 import type { LossCounter } from '../loss-counter.js'
@@ -29,7 +29,7 @@ import { ArrivedCounts } from './arrived.js'
 
 /** Room in a message for records that were added before the one that closes the frame. */
 const FRAME_BYTES = 256 * 1024 + 16 * 1024
-/** Readers go on behind frames that were given: which message follows. */
+/** Maximum number of positions with a known next message. Readers continue after returned frames. */
 const MAX_TRAILS = 64
 
 export interface SharedSpoolDeps extends CursorDeps {
@@ -108,7 +108,7 @@ export class SharedSpool implements Spool {
       try {
         await store.batch([{ kind: LOGPUSH_CURSORS, scope: this.scope, id, value, ifVersion: 0 }])
       } catch (error) {
-        // Another machine made it.
+        // Another machine created it.
         if (!(error instanceof VersionConflict)) throw error
       }
     }
@@ -176,7 +176,7 @@ export class SharedSpool implements Spool {
     packer.clear()
   }
 
-  /** Takes note of a message that the stream has. */
+  /** Notes a message that the stream has. */
   arrived(sequence: number, count: number): void {
     this.#arrived.add(sequence, count)
     const end = positionOfMessage(sequence) + count
@@ -185,13 +185,13 @@ export class SharedSpool implements Spool {
     this.#waiters.arrived(end)
   }
 
-  /** Takes note that messages may have arrived that were not announced. */
+  /** Notes that messages may have arrived without an announcement. */
   look(): void {
     this.#unknown = true
     this.#waiters.arrived(Infinity)
   }
 
-  /** The oldest position that a cursor of any machine needs; undefined without cursors. */
+  /** Oldest position that a cursor of any machine needs. Undefined without cursors. */
   get least(): Position | undefined {
     let least: Position | undefined
     const states = [
@@ -214,7 +214,7 @@ export class SharedSpool implements Spool {
     return Math.max(64 * 1024, this.#deps.link.maxPayload - FRAME_BYTES)
   }
 
-  /** Position behind all that the stream has. */
+  /** Returns the position after the last message of the stream. */
   async #newest(): Promise<Position> {
     const { last_seq: last } = await this.#deps.link.state()
     return positionOfMessage(last + 1)
@@ -245,7 +245,7 @@ export class SharedSpool implements Spool {
         kind: RECORDS,
         fingerprint: this.#fingerprint,
         count: frame.count,
-        // The sequence of the message says it.
+        // The sequence of the message determines it.
         first: 0,
         acceptedAt,
       })
@@ -254,7 +254,7 @@ export class SharedSpool implements Spool {
     if (sent.unfit > 0) losses.add('unfit', sent.unfit, { error: `more than ${link.maxPayload} bytes` })
   }
 
-  /** Where the fields of a message are now; undefined for one whose layout is not known any more. */
+  /** Returns the current indexes of the fields of a message. Undefined if its layout is unknown. */
   #places({ fingerprint: mark, count, sequence }: Message): Int16Array | 'the same' | undefined {
     if (mark === this.#fingerprint) return 'the same'
     const names = this.#deps.layouts.names(this.dataset, mark)

@@ -7,7 +7,7 @@ import { SpoolUnavailable } from '../types.js'
 import { parseMessage, type Message } from './frame.js'
 import type { NatsLink } from './link.js'
 
-/** Messages that were read last: readers near each other share them. */
+/** Bytes of messages that were read last. Readers at nearby positions share them. */
 const CACHE_BYTES = 32 * 2 ** 20
 const MESSAGE_OVERHEAD = 512
 /** Attempts to read, so that the election of a leader is no failure. */
@@ -34,8 +34,8 @@ export class StreamReader {
   }
 
   /**
-   * Returns the first message of a subject from a sequence on, undefined if there is none. With `isKnown` the leader
-   * confirms that: another replica may not have what was acknowledged. Rejects with SpoolUnavailable.
+   * Returns the first message of a subject from a sequence on. Undefined if there is none. With `isKnown` the leader
+   * confirms that, because another replica may lack acknowledged messages. Rejects with SpoolUnavailable.
    */
   async next(subject: string, from: number, isKnown: boolean): Promise<Message | undefined> {
     const key = `${subject} ${from}`
@@ -56,7 +56,7 @@ export class StreamReader {
     return message ? { subject: stored.subject, message } : undefined
   }
 
-  /** Forgets all messages: the stream may be another one. */
+  /** Forgets all messages, because the stream may be another one. */
   clear(): void {
     this.#messages.clear()
   }

@@ -10,7 +10,7 @@ export interface NatsTarget {
   readonly password: string | undefined
   /** Undefined without TLS. */
   readonly tls: { readonly ca?: string } | undefined
-  /** For messages; never with a password. */
+  /** Name for messages, without a password. */
   readonly where: string
 }
 
@@ -35,7 +35,7 @@ export function natsTarget(url: string): NatsTarget {
   const options = new URLSearchParams(query)
   for (const name of options.keys())
     if (!OPTIONS.includes(name))
-      throw new Error(`the URL of the spool has an unknown option ${name}: there is ${OPTIONS.join(', ')}`)
+      throw new Error(`the URL of the spool has an unknown option ${name}; use ${OPTIONS.join(', ')}`)
   const stream = options.get('stream') ?? 'edged'
   if (!STREAM.test(stream))
     throw new Error(`the stream in the URL of the spool is not valid: use letters, digits, "_" and "-"`)

@@ -1,5 +1,5 @@
 import { FOREIGN, INPUT, RETURNS, TEXT, TEXT_END, TEXT_FROM, TEXT_START, TEXT_TO, TEXT_TRAITS } from '../layout'
-import { AMPERSAND, BLANK, INNER_SPACE, NUL, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from '../../text-traits'
+import { AMPERSAND, BLANK, INNER_SPACE, NUL, SPACE_AFTER, SPACE_BEFORE, SPECIALS } from '../../text/text-traits'
 import {
   anyOf,
   firstOf,

@@ -1,5 +1,5 @@
-import type { ResponseSink } from '../../response.js'
-import type { Piece } from '../delivery.js'
+import type { ResponseSink } from '../../exchange/response.js'
+import type { Piece } from '../delivery/delivery.js'
 import { CHECKED_BYTES } from './format.js'
 import type { OpenFile } from './open-files.js'
 
@@ -8,12 +8,12 @@ const READ_BLOCKS = 4
 /** Blocks that are read in one turn of the event loop without waiting. */
 const MAX_NOW = 16
 
-// Sinks that copy what they retain get blocks in the same memory: it stays in the processor's cache.
+// Sinks that copy the bytes they retain get blocks in the same memory, which stays in the processor's cache.
 let shared: Buffer | undefined
 const sharedBlock = (): Buffer => (shared ??= Buffer.allocUnsafeSlow(CHECKED_BYTES))
 const ownBlock = (): Buffer => Buffer.allocUnsafeSlow(CHECKED_BYTES)
 
-/** Sends the body of a response, or pieces of it, from disk to one sink: some blocks of it are in memory at a time. */
+/** Sends the body of a response, or pieces of the body, from disk to one sink. Only some blocks are in memory at a time. */
 export class FileDelivery {
   /** Bytes of the body that were passed on. */
   bytes = 0
@@ -27,7 +27,7 @@ export class FileDelivery {
   /** Bytes that were read, and their position in the body. */
   #chunk: Buffer | undefined
   #chunkAt = 0
-  /** For the next read, if the sink copies what it retains. */
+  /** Memory for the next read, if the sink copies the bytes it retains. */
   #memory: Buffer<ArrayBuffer> | undefined
   #isReading = false
   #isBlocked = false

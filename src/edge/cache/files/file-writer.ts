@@ -1,6 +1,6 @@
 import { open, rename, unlink, type FileHandle } from 'node:fs/promises'
 import { writeAt } from '../../../disk/positioned-io.js'
-import type { BodySink } from '../types.js'
+import type { BodySink } from '../entries/types.js'
 import { Checksums, encodeHead, type FileHead } from './format.js'
 
 /** Bytes that wait for the disk. */
@@ -11,17 +11,17 @@ export interface FileWriterOptions {
   readonly partial: string
   readonly slot: number
   readonly head: Omit<FileHead, 'length' | 'checksums'>
-  /** Length of the body; undefined: the file has a head only. */
+  /** Length of the body. Undefined if the file has a head only. */
   readonly length: number | undefined
   /** Resolves with false if the disk tier has no capacity for the file. */
   readonly begin: () => Promise<boolean>
-  /** Called before the file gets its name; false: it must not. */
+  /** Called before the file gets its name. Returns false if it must not. */
   readonly mayKeep: () => boolean
   /** Called once. */
   readonly done: (result: FileResult) => void
 }
 
-/** `checksums`: of the body of a file that was written. `error`: of the disk. */
+/** `checksums` are the checksums of the body of a written file. `error` is an error of the disk. */
 export interface FileResult {
   readonly isReserved: boolean
   readonly checksums?: string
@@ -36,8 +36,8 @@ class NotWritten extends Error {
 const isErrno = (error: unknown): boolean => typeof (error as NodeJS.ErrnoException).code === 'string'
 
 /**
- * Writes one response to disk: the body as it comes, then the head, then the file gets its name. Nothing is synced: after a
- * power failure the checksums show what is missing.
+ * Writes one response to disk: first the body as it arrives, then the head. The file gets its name last. Nothing is
+ * synced. After a power failure the checksums detect missing data.
  */
 export class FileWriter implements BodySink {
   readonly #options: FileWriterOptions

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import type { RawHeaders } from '../../../http/headers.js'
-import type { Freshness } from '../policy.js'
+import type { Freshness } from '../entries/policy.js'
 
 /*
- * A file of the disk tier: two slots for the head, then the body. A revalidation writes the head into the other slot, so a
- * write that is cut off leaves the earlier head. Each head has a checksum, and the checksums of the body's blocks.
+ * A file of the disk tier has two slots for the head, then the body. A revalidation writes the head into the other
+ * slot, so a write that is cut off leaves the earlier head. Each head has a checksum, and the checksums of the body's
+ * blocks.
  */
 
 const MAGIC = 0x45444743
@@ -83,14 +84,14 @@ export class Checksums {
 export const isIntact = (block: Uint8Array, checksums: Buffer, index: number): boolean =>
   checksums.length >= (index + 1) * CRC_BYTES && zlib.crc32(block) === checksums.readUInt32LE(index * CRC_BYTES)
 
-/** Returns the slot size for a head with a body of `length` bytes; undefined if it would be too large. */
+/** Returns the slot size for a head with a body of `length` bytes, or undefined if it would be too large. */
 export function slotFor(head: Omit<FileHead, 'checksums' | 'length'>, length: number): number | undefined {
   const checksums = Math.ceil((Math.ceil(length / CHECKED_BYTES) * CRC_BYTES * 4) / 3) + 4
   const units = Math.ceil((PREFIX + Buffer.byteLength(JSON.stringify(head)) + checksums + SLACK) / UNIT)
   return units > MAX_UNITS ? undefined : units * UNIT
 }
 
-/** Returns the bytes of a slot; undefined if the head does not fit. */
+/** Returns the bytes of a slot, or undefined if the head does not fit. */
 export function encodeHead(head: FileHead, slot: number, sequence: number): Buffer | undefined {
   const json = Buffer.from(JSON.stringify(head))
   if (PREFIX + json.length > slot) return undefined
@@ -109,8 +110,8 @@ const checksumOf = (slot: Buffer, length: number): number =>
   zlib.crc32(slot.subarray(PREFIX, PREFIX + length), zlib.crc32(slot.subarray(0, 16)))
 
 /**
- * Returns the newest valid head in the beginning of a file, or the number of bytes that are needed to read it. `isAll`: the
- * file has no more bytes, since a file without a body ends after the first slot.
+ * Returns the newest valid head in the beginning of a file, or the number of bytes that are needed to read it. `isAll`
+ * is true if the file has no more bytes, since a file without a body ends after the first slot.
  */
 export function decodeHead(bytes: Buffer, isAll: boolean): ReadHead | { readonly needed: number } | undefined {
   const units = [0, 1].map((i) => unitsAt(bytes, i))

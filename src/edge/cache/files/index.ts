@@ -1,4 +1,4 @@
-import { Queue } from '../queue.js'
+import { Queue } from '../entries/queue.js'
 
 /** Hits that count for the decision. */
 const MAX_HITS = 3
@@ -10,7 +10,7 @@ interface DiskRecord {
   bytes: number
   hits: number
   isMain: boolean
-  /** Its response leaves last: a rule made it eligible for the reserve. */
+  /** Its response is evicted last, because a rule made it eligible for the reserve. */
   isReserve: boolean
   before: DiskRecord | undefined
   after: DiskRecord | undefined

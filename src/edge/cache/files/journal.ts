@@ -1,5 +1,7 @@
-import { appendFile, readFile, writeFile } from 'node:fs/promises'
-import type { Purge } from '../purge.js'
+import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { syncFolder, type Disk } from '../../../disk/durable-write.js'
+import type { Purge } from '../entries/purge.js'
 
 /** A purge that may concern files that have not been removed yet. Numbers grow over restarts. */
 export interface DiskPurge {
@@ -10,25 +12,30 @@ export interface DiskPurge {
 
 /** The file with purges whose files might still exist. Purges that arrive during a write are written together. */
 export class PurgeJournal {
+  readonly #disk: Disk
   readonly #path: string
   readonly #failed: (error: unknown) => void
   #lines: string[] = []
   #isCleared = false
+  /** The name of the file is durable. */
+  #isNamed = false
   #writing: Promise<void> | undefined
 
   /** `failed` is called with errors of the disk. */
-  constructor(path: string, failed: (error: unknown) => void) {
+  constructor(disk: Disk, path: string, failed: (error: unknown) => void) {
+    this.#disk = disk
     this.#path = path
     this.#failed = failed
   }
 
-  /** Resolves when the purges so far are in the file, or could not be written; undefined if that is so now. */
+  /** Resolves when the purges so far are durable, or could not be written. Returns undefined if that is so now. */
   get recorded(): Promise<void> | undefined {
     return this.#writing
   }
 
   append(purge: DiskPurge): void {
-    this.#lines.push(`${JSON.stringify(purge)}\n`)
+    // The line break before it ends a line that a kill or a full disk has cut off.
+    this.#lines.push(`\n${JSON.stringify(purge)}\n`)
     this.#begin()
   }
 
@@ -62,11 +69,24 @@ export class PurgeJournal {
       this.#lines = []
       this.#isCleared = false
       try {
-        await (isCleared ? writeFile : appendFile)(this.#path, text)
+        await this.#store(text, isCleared ? 'w' : 'a')
       } catch (error) {
         this.#failed(error)
       }
     }
     this.#writing = undefined
+  }
+
+  async #store(text: string, flags: 'w' | 'a'): Promise<void> {
+    const file = await this.#disk.open(this.#path, flags, 0o600)
+    try {
+      await file.writeFile(text)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    if (this.#isNamed) return
+    await syncFolder(this.#disk, dirname(this.#path))
+    this.#isNamed = true
   }
 }

@@ -59,7 +59,7 @@ export class Descriptor {
   }
 }
 
-/** Decides whether reads may block the process: only if they are served from memory of the system. */
+/** Decides whether reads may block the process. They may only if the memory of the system serves them. */
 export class BlockingReads {
   #pausedUntil = 0
   /** Blocks that the process had read from disk at the last slow read. */
@@ -128,7 +128,7 @@ export class OpenFile {
     return fstatSync(this.#descriptor.fd).mtimeMs === this.#changedAt
   }
 
-  /** Compares the body with its checksums, if `first`, the bytes at the beginning of the file, has all of it. */
+  /** Compares the body with its checksums, if `first`, the bytes at the beginning of the file, contains the whole body. */
   compare(first: Buffer): void {
     if (first.length < this.#offset + this.length) return
     this.#compare(first.subarray(this.#offset, this.#offset + this.length), 0)
@@ -172,7 +172,7 @@ export class OpenFile {
   }
 }
 
-/** Files that stay open for the next readers: a bounded number, and not for long after their last use. */
+/** Files that stay open for the next readers. Their number is bounded, and they close soon after their last use. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
   #bytes = 0

@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs'
+import * as fs from 'node:fs/promises'
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../core/clock.js'
 import { messageOf } from '../../../core/errors.js'
 import type { Log } from '../../../core/log.js'
-import { Purges, type Purge } from '../purge.js'
+import { syncFolder, TEMPORARY, writeDurably, type Disk } from '../../../disk/durable-write.js'
+import { Purges, type Purge } from '../entries/purge.js'
 import { decodeHead, FOLDERS, isFileName, PARTIAL, pathOf, urlPrefix, type FileHead } from './format.js'
 import { DiskIndex } from './index.js'
 import { PurgeJournal, type DiskPurge } from './journal.js'
@@ -20,18 +21,21 @@ export interface DiskStart {
   readonly folder: string
   /** Added to the versions of the store. */
   readonly base: number
-  /** Purges with numbers up to this one have been applied to the files, except those of `pending`. */
+  /** Purges with numbers up to this one have been applied to the files, except the purges in `pending`. */
   readonly seen: number
   readonly pending: readonly DiskPurge[]
 }
 
 /** What those who read and write the files report to the owner, and ask it. */
 export interface DiskOwnerPort {
-  /** Whether the file exists; undefined if that is not known. */
+  /** Whether the file exists. Undefined if that is not known. */
   has(name: string): boolean | undefined
-  /** Reserves bytes of the tier. Removes other files if necessary. `mayWait`: until the files were counted after the start. */
+  /**
+   * Reserves bytes of the tier. Removes other files if necessary. With `mayWait`, waits until the files were counted
+   * after the start.
+   */
   reserve(bytes: number, mayWait: boolean): Promise<boolean>
-  /** Ends a reservation. `name`: the file that now has these bytes; undefined: it was not written. */
+  /** Ends a reservation. `name` is the file that now has these bytes, or undefined if it was not written. */
   settle(bytes: number, name: string | undefined, isReserve: boolean): void
   hit(name: string): void
   /** A file was found to be damaged or outdated, and was removed. */
@@ -61,6 +65,7 @@ export class DiskOwner implements DiskOwnerPort {
   readonly evictions = new Map<DiskRemoval, number>(DISK_REMOVALS.map((reason) => [reason, 0]))
   readonly errors = new Map<DiskOperation, number>(DISK_OPERATIONS.map((operation) => [operation, 0]))
   limit: number
+  readonly #disk: Disk
   readonly #folder: string
   readonly #clock: Clock
   readonly #log: Log
@@ -77,24 +82,25 @@ export class DiskOwner implements DiskOwnerPort {
   readonly #closing = new AbortController()
   #removals: Promise<unknown> = Promise.resolve()
 
-  private constructor(folder: string, limit: number, { clock, log }: { clock: Clock; log: Log }) {
+  private constructor(folder: string, limit: number, { disk, clock, log }: { disk: Disk; clock: Clock; log: Log }) {
+    this.#disk = disk
     this.#folder = folder
     this.limit = limit
     this.#clock = clock
     this.#log = log
     this.#start = { folder, base: 0, seen: 0, pending: [] }
-    this.#journal = new PurgeJournal(join(folder, JOURNAL), (error) => this.failed('write', error))
+    this.#journal = new PurgeJournal(disk, join(folder, JOURNAL), (error) => this.failed('write', error))
   }
 
   /**
-   * Opens the folder, creates it if necessary. `identity`: of the store that numbers purges; undefined if it forgets them at
-   * each start.
+   * Opens the folder and creates it if necessary. `identity` identifies the store that numbers purges. It is undefined
+   * if the store forgets them at each start.
    */
   static async open(
     { folder, bytes }: { folder: string; bytes: number },
-    { identity, clock, log }: { identity: string | undefined; clock: Clock; log: Log },
+    { identity, clock, log, disk = fs }: { identity: string | undefined; clock: Clock; log: Log; disk?: Disk },
   ): Promise<DiskOwner> {
-    const owner = new DiskOwner(folder, bytes, { clock, log })
+    const owner = new DiskOwner(folder, bytes, { disk, clock, log })
     await owner.#open(identity)
     return owner
   }
@@ -159,7 +165,10 @@ export class DiskOwner implements DiskOwnerPort {
     this.#free(this.limit - this.bytes + this.index.bytes * FREED_SHARE)
   }
 
-  /** Applies a purge. It must not be acknowledged before {@link recorded}. `version`: of its record in the store. */
+  /**
+   * Applies a purge. It must not be acknowledged before {@link recorded}. `version` is the version of its record in the
+   * store.
+   */
   purge(zone: string, purge: Purge, version: number): void {
     const number = this.#start.base + version
     this.#add({ number, zone, purge })
@@ -167,7 +176,7 @@ export class DiskOwner implements DiskOwnerPort {
     this.sweep()
   }
 
-  /** Resolves when the purges so far survive the end of the process; undefined if that is so now. */
+  /** Resolves when the purges so far survive the end of the process and a loss of power; undefined if that is so now. */
   get recorded(): Promise<void> | undefined {
     return this.#journal.recorded
   }
@@ -178,7 +187,7 @@ export class DiskOwner implements DiskOwnerPort {
     if (this.#isComplete) this.#free(0)
   }
 
-  /** Removes what a process left that ended without finishing its writes, and counts the files that it finished. */
+  /** Removes the unfinished writes of a process that ended, and counts the files that the process finished. */
   async ended(pid: number, reserved: number): Promise<void> {
     this.#reserved -= reserved
     await this.#each(async (folder, name) => {
@@ -211,7 +220,7 @@ export class DiskOwner implements DiskOwnerPort {
     const seen = isSame ? Math.max(state.seen, ...journal.map(({ number }) => number)) : base
     this.#start = { folder: this.#folder, base, seen, pending: [] }
     for (const pending of journal) this.#add(pending)
-    this.#writeState()
+    await this.#writeState()
     await Promise.all(
       FOLDERS.map(async (name) => await mkdir(join(this.#folder, name), { recursive: true, mode: 0o700 })),
     )
@@ -235,21 +244,23 @@ export class DiskOwner implements DiskOwnerPort {
     }
   }
 
-  #writeState(): void {
+  async #writeState(): Promise<void> {
     const { base, seen } = this.#start
     try {
-      writeFileSync(join(this.#folder, STATE), JSON.stringify({ identity: this.#identity, base, seen }))
+      const text = JSON.stringify({ identity: this.#identity, base, seen })
+      await writeDurably(this.#disk, join(this.#folder, STATE), text, { temporary: `${STATE}${TEMPORARY}` })
     } catch (error) {
       this.failed('write', error)
     }
   }
 
-  /** Removes everything that belongs to another store: its purges are not known. */
+  /** Removes everything that belongs to another store, because the purges of that store are not known. */
   async #discard(): Promise<void> {
     const trash = join(this.#folder, `discarded-${process.pid}`)
     await mkdir(trash, { recursive: true })
     for (const name of [...FOLDERS, JOURNAL, STATE])
       await rename(join(this.#folder, name), join(trash, name)).catch(() => undefined)
+    await syncFolder(this.#disk, this.#folder)
     void rm(trash, { recursive: true, force: true }).catch((error: unknown) => this.failed('remove', error))
   }
 
@@ -301,9 +312,9 @@ export class DiskOwner implements DiskOwnerPort {
   }
 
   #unlink(name: string): void {
-    const removal = unlink(join(this.#folder, pathOf(name))).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.failed('remove', error)
-    })
+    const removal = this.#disk
+      .rm(join(this.#folder, pathOf(name)), { force: true })
+      .catch((error: unknown) => this.failed('remove', error))
     this.#removals = Promise.all([this.#removals, removal])
   }
 
@@ -322,12 +333,27 @@ export class DiskOwner implements DiskOwnerPort {
         if (this.#closing.signal.aborted) return
         await Promise.all(names.slice(at, at + SCAN_BATCH).map(async (name) => await this.#sweepFile(name)))
       }
+      await this.#syncRemovals()
       this.#pending = this.#pending.slice(swept.length)
       if (this.#pending.length > 0) continue
+      await this.#writeState()
+      if (this.#pending.length > 0) continue
       this.#purges.forget(this.#start.seen)
-      this.#writeState()
-      // In the same turn: a purge that arrives next must stay in it.
+      // This must be in the same turn, so that a purge that arrives next stays in the journal.
       this.#journal.clear()
+    }
+  }
+
+  /**
+   * Makes removals durable, including the removals by other processes, because the purges that cover the files are
+   * forgotten next.
+   */
+  async #syncRemovals(): Promise<void> {
+    await this.#removals
+    try {
+      for (const name of FOLDERS) await syncFolder(this.#disk, join(this.#folder, name))
+    } catch (error) {
+      this.failed('remove', error)
     }
   }
 

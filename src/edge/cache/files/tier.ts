@@ -2,11 +2,11 @@ import { open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../core/clock.js'
 import { writeAt } from '../../../disk/positioned-io.js'
-import { Body } from '../body.js'
-import { Delivery } from '../delivery.js'
-import { Entry } from '../entry.js'
-import type { MemoryStore } from '../memory.js'
-import { Purges, type Purge } from '../purge.js'
+import { Body } from '../entries/body.js'
+import { Delivery } from '../delivery/delivery.js'
+import { Entry } from '../entries/entry.js'
+import type { MemoryStore } from '../entries/memory.js'
+import { Purges, type Purge } from '../entries/purge.js'
 import { FileWriter } from './file-writer.js'
 import {
   CHECKED_BYTES,
@@ -25,7 +25,7 @@ import { BlockingReads, Descriptor, OpenFile, OpenFiles } from './open-files.js'
 import { WriteQueue, type Write } from './write-queue.js'
 import { partialPath, type DiskOwnerPort, type DiskStart } from './owner.js'
 
-/** Responses up to this size return to memory when they are used again; larger ones are sent from disk. */
+/** Responses up to this size return to memory when they are used again. Larger ones are sent from disk. */
 const MAX_PROMOTED = 4 * 1024 * 1024
 const FIRST_READ = 65_536
 /** Blocks that are read together into memory. */
@@ -39,7 +39,7 @@ export interface DiskTierDeps {
   readonly clock: Clock
 }
 
-/** What a request looks for. */
+/** The response that a request needs from the disk tier. */
 export interface Wanted {
   readonly zone: string
   readonly url: string
@@ -94,7 +94,7 @@ export class DiskTier {
     return opened
   }
 
-  /** Opens the body of a response that stays on disk; undefined if the file is not the same any more. Never rejects. */
+  /** Opens the body of a response that stays on disk. Returns undefined if the file has changed. Never rejects. */
   async open({ file, body }: Entry): Promise<OpenFile | undefined> {
     if (!file) return undefined
     const { name, checksums } = file
@@ -294,7 +294,10 @@ export class DiskTier {
     else this.#deps.owner.failed('read', error)
   }
 
-  /** Returns the body in memory; undefined: it stays on disk. Rejects if it is damaged. `known`: its first bytes. */
+  /**
+   * Returns the body in memory, or undefined if it stays on disk. Rejects if it is damaged. `known` has its first
+   * bytes.
+   */
   async #bodyOf(file: OpenFile, known: Buffer): Promise<Body | undefined> {
     const { store } = this.#deps
     const { length } = file
@@ -320,7 +323,7 @@ export class DiskTier {
   #entry(name: string, { head, sequence, slot }: ReadHead, body: Body | undefined): Entry {
     const { store, clock, number } = this.#deps
     const elapsed = clock.now() - head.arrivedAt
-    // The clock was set back: the age is not known.
+    // The clock was set back, so the age is not known.
     const age = elapsed < 0 ? head.freshness.lifetime * 1000 : elapsed
     const { key, zone, url, tags, vary, varyKey, status, fields, freshness } = head
     const parts = { key, zone, url, tags, vary, varyKey, born: number(), diskBorn: head.born }
@@ -404,13 +407,13 @@ export class DiskTier {
 interface Loaded {
   readonly key: string
   readonly vary: readonly string[]
-  /** Undefined: the file names the selecting fields only. */
+  /** Undefined if the file names the selecting fields only. */
   readonly entry: Entry | undefined
 }
 
 const facts = ({ zone, url, tags }: Entry): Pick<Entry, 'zone' | 'url' | 'tags'> => ({ zone, url, tags })
 
-/** Returns the newest valid head of a file; undefined if it is damaged. `first`: the bytes at its beginning. */
+/** Returns the newest valid head of a file, or undefined if it is damaged. `first`: the bytes at its beginning. */
 async function readHead(descriptor: Descriptor, first: Buffer): Promise<ReadHead | undefined> {
   const found = decodeHead(first, false)
   if (!found || 'head' in found) return found

@@ -1,7 +1,7 @@
-import type { Entry } from '../entry.js'
+import type { Entry } from '../entries/entry.js'
 
 const MAX_WRITES = 32
-/** Responses that wait to be written; with more, new ones stay in memory alone. */
+/** Maximum responses that wait to be written. Further ones stay in memory only. */
 const MAX_QUEUED = 1024
 
 /** A response that is written into a file. */
@@ -18,7 +18,10 @@ type Progressed = (() => void) | undefined
 /** Begins a write and calls `ended` at its end. Returns false if there is nothing to write. */
 type Begin = (write: Write, ended: () => void, progressed: Progressed) => boolean
 
-/** Writes of the disk tier: a few at a time, and the last one of each file. The body of each is retained until it begins. */
+/**
+ * Writes of the disk tier. Only a few run concurrently, and only the last write of each file counts. The body of each
+ * is retained until its write begins.
+ */
 export class WriteQueue {
   readonly #begin: Begin
   /** The last write of each file. */
@@ -38,7 +41,7 @@ export class WriteQueue {
     const earlier = this.#last.get(name)
     const isFull = this.#running >= MAX_WRITES
     if (this.#isClosed || (isFull && this.#waiting.length >= MAX_QUEUED)) return
-    // Bytes that are not in memory cannot wait, and one writer of them is enough.
+    // Bytes that are not in memory cannot wait, and one writer for these bytes is enough.
     if (!entry.body.complete && (isFull || (earlier && !earlier.isCancelled))) return
     if (earlier) earlier.isCancelled = true
     this.#last.set(name, write)

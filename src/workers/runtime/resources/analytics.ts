@@ -7,7 +7,7 @@ export const ANALYTICS_DATASET = 'workers_analytics_engine'
 
 const MAX_BODY_BYTES = 64 * 1024
 const VALUES = 20
-/** Bytes of the index, and of all blobs together: the limits of the hosted service. */
+/** Maximum bytes of the index, and of all blobs together. Equal to the limits of the hosted service. */
 const MAX_INDEX_BYTES = 96
 const MAX_BLOB_BYTES = 16 * 1024
 
@@ -38,5 +38,5 @@ export function analyticsResource(send: (scope: Scope, record: () => LogRecord) 
 const textOf = (value: unknown): string | undefined =>
   Array.isArray(value) ? Buffer.from(value as number[]).toString('utf8') : typeof value === 'string' ? value : undefined
 
-/** The time of a data point, which arrives as text. */
+/** Reads the time of a data point, which arrives as text. */
 const nanoseconds = (value: unknown): bigint => (typeof value === 'string' && /^\d+$/.test(value) ? BigInt(value) : 0n)

@@ -2,10 +2,10 @@ import { ResourceError, type ResourceCall, type ResourceHandler } from '../resou
 
 const MAX_BODY_BYTES = 5 * 1024 * 1024
 const MAX_RECIPIENTS = 50
-/** The envelope of a message, as JSON in a URL encoding; the body is the raw message, if there is one. */
+/** The envelope of a message, as JSON in a URL encoding. The body is the raw message, if any. */
 const MAIL_HEADER = 'x-edged-mail'
 
-/** What a `send_email` binding allows. */
+/** Addresses that a `send_email` binding allows. */
 interface Allowed {
   readonly destination_address?: string
   readonly allowed_destination_addresses?: readonly string[]
@@ -31,7 +31,7 @@ export interface Mailbox {
   readonly address: string
 }
 
-/** A message for a mail server: the envelope, and the members of the message or its bytes. */
+/** A message for a mail server, with its envelope and either its members or its bytes. */
 export interface Mail {
   readonly envelope: { readonly from: string; readonly to: readonly string[] }
   readonly raw?: Buffer
@@ -49,8 +49,8 @@ export interface Mail {
 }
 
 /**
- * The `send_email` binding. The id of the resource is what the binding allows, as JSON. `send` resolves to the id of the
- * message.
+ * Creates the `send_email` binding. The id of the resource holds the allowed addresses as JSON. `send` resolves to the
+ * id of the message.
  */
 export function emailResource(send: (call: ResourceCall, mail: Mail) => Promise<string>): ResourceHandler {
   return async (call) => {

@@ -130,7 +130,7 @@ function parsed(bytes: Buffer): unknown {
 /** Header bytes are UTF-8 for the runtime and Latin-1 for Node. */
 const asciiJson = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('latin1')
 
-/** Keys are percent-encoded and can hold a raw `&`: only the first `?` ends the path. */
+/** Keys are percent-encoded and can hold a raw `&`. Only the first `?` ends the path. */
 function target(url: string): { path: string; query: URLSearchParams } {
   const mark = url.indexOf('?')
   const path = url.slice(1, mark < 0 ? undefined : mark)
@@ -145,7 +145,7 @@ function decoded(path: string): string {
   }
 }
 
-/** Values are not cached here; a time that the hosted service rejects is rejected here too. */
+/** Values are not cached here. A time that the hosted service rejects is rejected here too. */
 function checkCacheTtl(seconds: unknown): void {
   if (seconds !== undefined && seconds !== null && !(Number(seconds) >= MIN_CACHE_TTL_SECONDS))
     throw new ResourceError(400, `cacheTtl must be at least ${MIN_CACHE_TTL_SECONDS} seconds`)

@@ -14,7 +14,7 @@ interface Batch {
   }[]
 }
 
-/** Queues as scripts send to them. The id is the name of the queue. */
+/** Queues as scripts send to them. The id is the delay of the binding in seconds, which may be empty, `/` and the name of the queue. */
 export function queueResource(queues: Queues): ResourceHandler {
   const metrics = (scope: Scope, { id }: StoredQueue) => {
     const { count, bytes, oldest } = queues.metrics(scope, id)
@@ -22,10 +22,12 @@ export function queueResource(queues: Queues): ResourceHandler {
   }
   return async (call) => {
     const { scope, id, headers, method, url } = call
-    const queue = queues.named(scope, id)
-    if (!queue) throw new ResourceError(404, `the queue ${id} does not exist`)
+    const name = id.slice(id.indexOf('/') + 1)
+    const queue = queues.named(scope, name)
+    if (!queue) throw new ResourceError(404, `the queue ${name} does not exist`)
     if (method === 'GET' && url === '/metrics') return json(metrics(scope, queue))
-    const delaySeconds = delay(headers['x-msg-delay-secs'])
+    const ofBinding = id.slice(0, id.indexOf('/')) || undefined
+    const delaySeconds = delay(headers['x-msg-delay-secs'] ?? ofBinding)
     let messages: NewMessage[]
     if (url === '/message') {
       const body = await call.body(QUEUE_LIMITS.messageBytes)
@@ -65,7 +67,10 @@ function assertSize(messages: readonly NewMessage[]): void {
     throw new ResourceError(413, `a batch has at most ${batchBytes} bytes`)
 }
 
-/** The runtime cannot deliver a batch with a message that is not JSON although it should be: all of its messages would fail. */
+/**
+ * Checks that messages declared as JSON are valid JSON. The runtime cannot deliver a batch otherwise, and all messages
+ * of the batch would fail.
+ */
 function assertReadable(messages: readonly NewMessage[]): void {
   for (const { body, format } of messages) {
     if (format !== 'json') continue

@@ -173,7 +173,7 @@ function reply(
   return { status: 200, headers, body: { bytes: body(), size: json.length + bytes.size } }
 }
 
-/** A failed operation. `metadata`: of the object that does not meet the condition. */
+/** Returns the response to a failed operation. `metadata` belongs to the object that does not meet the condition. */
 function failure({ message, status, code }: ObjectError, metadata?: object): ResourceResponse {
   const json = metadata && Buffer.from(JSON.stringify(metadata))
   return {

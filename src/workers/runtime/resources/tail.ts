@@ -1,5 +1,5 @@
 import type { Scope } from '../../../core/scope.js'
-import type { TraceEvent } from '../trace-record.js'
+import type { TraceEvent } from '../../observability/trace-record.js'
 import type { ResourceHandler } from '../resource-server.js'
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024
@@ -44,8 +44,8 @@ export function tailResource(receivers: TailReceivers): ResourceHandler {
 }
 
 /**
- * Milliseconds from the start of a call until its trace event arrived, `waitUntil` included: the runtime itself reports
- * no times.
+ * Milliseconds from the start of a call until its trace event arrived, `waitUntil` included. The runtime reports no
+ * times.
  */
 const wallTime = (startedAt: unknown, now: number): number =>
   typeof startedAt === 'number' ? Math.max(0, Math.round(now - startedAt)) : 0

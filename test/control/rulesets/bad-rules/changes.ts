@@ -17,8 +17,6 @@ export const BAD_CHANGES: readonly BadRule[] = [
   ...bad(
     'http_response_compression',
     'compress_response',
-    ['no parameters', undefined, ''],
-    ['no algorithms', {}, '/algorithms'],
     ['an empty list', { algorithms: [] }, '/algorithms'],
     ['an unknown algorithm', { algorithms: [{ name: 'lzma' }] }, '/algorithms/0/name'],
     ['algorithms as texts', { algorithms: ['gzip'] }, '/algorithms/0'],

@@ -84,26 +84,10 @@ export const BAD_MEMBERS: readonly BadRule[] = [
   ),
 
   [
-    'credentials checked on the response',
-    'http_response_firewall_managed',
-    {
-      action: 'log',
-      exposed_credential_check: { username_expression: 'http.host', password_expression: 'http.request.method' },
-    },
-    '/exposed_credential_check',
-  ],
-  [
-    'a limit where nothing is counted',
+    'an invalid limit where nothing is counted',
     'http_request_transform',
-    { action: 'rewrite', action_parameters: path({ value: '/' }), ratelimit: limit },
-    '/ratelimit',
-  ],
-  [
-    'a limit on an execute rule',
-    'http_request_firewall_managed',
-    { action: 'execute', action_parameters: { id: HEX }, ratelimit: limit },
-    '/action_parameters/id',
-    '/ratelimit',
+    { action: 'rewrite', action_parameters: path({ value: '/' }), ratelimit: { ...limit, period: 0 } },
+    '/ratelimit/period',
   ],
   [
     'log fields for some requests only',

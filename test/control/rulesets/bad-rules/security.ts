@@ -52,18 +52,15 @@ export const BAD_SECURITY: readonly BadRule[] = [
   ...bad(
     'http_request_firewall_custom',
     'score',
-    ['no parameters', undefined, ''],
-    ['no increment', {}, '/increment'],
     ['an increment of a half', { increment: 0.5 }, '/increment'],
     ['an increment as text', { increment: '1' }, '/increment'],
     ['an increment beyond all bounds', { increment: 1e300 }, '/increment'],
   ),
-  ...bad(
-    'http_request_firewall_managed',
-    'transform_response_html',
-    ['no maze', {}, '/link_maze'],
-    ['a maze with members', { link_maze: { a: 1 } }, '/link_maze/a'],
-  ),
+  ...bad('http_request_firewall_managed', 'transform_response_html', [
+    'a maze with members',
+    { link_maze: { a: 1 } },
+    '/link_maze/a',
+  ]),
   ...bad(
     'http_request_firewall_managed',
     'execute',

@@ -1,0 +1,160 @@
+import { InvalidInput, type Issue } from '../../../src/core/errors.js'
+import {
+  anyDataset,
+  attackTest,
+  compileFilter,
+  compileReshape,
+  Dedupe,
+  fieldIssue,
+  namedFields,
+  reshapedFields,
+  scannerOf,
+  storedDataset,
+  WHOLE,
+  type FieldType,
+  type RecordScanner,
+  type Reshape,
+  type Shape,
+  Format,
+  parseLogpullOptions,
+  parseOutputOptions,
+  sampler,
+  type Dataset,
+  type Filter,
+  type FilterLimits,
+  type OutputOptions,
+  type Sampler,
+  type ScannedRecord,
+} from '../../records/index.js'
+import type { UploadLimits } from './limits.js'
+
+/** Settings of a job for its records, with members as in the API, where null means absent. */
+export interface JobSettings extends UploadLimits {
+  readonly dataset: string
+  /** JSON text, or its parsed value. */
+  readonly filter?: unknown
+  readonly filter_attack_traffic?: boolean | null | undefined
+  readonly output_options?: unknown
+  readonly logpull_options?: string | null | undefined
+  /** Types of fields of records of any shape. */
+  readonly schema?: Readonly<Record<string, FieldType>> | undefined
+  /** A field that the destination needs besides the output fields. */
+  readonly key_field?: string | undefined
+  /** Changes of the records between filter and format. */
+  readonly reshape?: Reshape | undefined
+  /** Leaves out records with a value that a record before them had. */
+  readonly dedupe?: { readonly field: string; readonly window: number; readonly entries: number } | undefined
+}
+
+/** A compiled job, which decides about each record and formats it. It has no state. */
+export interface CompiledJob {
+  readonly dataset: Dataset
+  /** Layout of its records in the spool. */
+  readonly stored: Dataset
+  /** Creates a scanner for the lines of records, if the job reads other fields than the stored ones. */
+  readonly view: (() => RecordScanner) | undefined
+  /** The filter of the job, attack traffic included. */
+  readonly keeps: (record: ScannedRecord) => boolean
+  /** Indexes of the fields that `keeps` reads, ascending. */
+  readonly looks: Int16Array
+  /** Indexes of the fields that the format writes, ascending. */
+  readonly writes: Int16Array
+  /** Selects a sample of the records that the filter keeps, by position. */
+  readonly samples: Sampler
+  /** Creates the filter for repeated records. Undefined if repeated records are delivered. */
+  readonly dedupe: (() => Dedupe) | undefined
+  /** Creates the stage that changes records before they are written. Undefined if records stay unchanged. */
+  readonly shape: (() => Shape) | undefined
+  readonly format: Format
+  /**
+   * Jobs with the same recipe write the same lines for the same records. Undefined if no other job can have the same
+   * recipe.
+   */
+  readonly recipe: string | undefined
+  /** Jobs with the same style format fields the same way. Undefined if no other job can have the same style. */
+  readonly style: string | undefined
+  /** Set where subrequests become part of their parents. */
+  readonly merge: OutputOptions | undefined
+  readonly settings: JobSettings
+}
+
+/**
+ * Compiles the settings of a job. Sampling depends on `seed`, for example the job id. Throws InvalidInput that lists
+ * all issues with pointers into the job, such as `/output_options/field_names/3` and `/filter/where/key`.
+ */
+export function compileJob(settings: JobSettings, seed: string, limits: FilterLimits = {}): CompiledJob {
+  const stored = storedDataset(settings.dataset)
+  if (stored === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
+  const isAny = stored === WHOLE
+  const { reshape, dedupe, schema } = settings
+  // After a reshape records of any shape are scanned again for the fields that are written.
+  const named = namedFields(reshape === undefined ? settings : { filter: settings.filter })
+  const needed = [
+    ...(reshape === undefined ? [] : reshapedFields(reshape)),
+    ...(dedupe === undefined ? [] : [dedupe.field]),
+  ]
+  const dataset = isAny ? anyDataset([...named, ...needed], schema) : stored
+  const issues: Issue[] = []
+  const at = <T>(pointer: string, work: () => T): T | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+      issues.push(...error.issues.map((issue) => ({ ...issue, pointer: pointer + issue.pointer })))
+      return undefined
+    }
+  }
+  const filter = at('/filter', () => compileFilter(dataset, settings.filter ?? '', limits))
+  const attack = settings.filter_attack_traffic ? at('/filter_attack_traffic', () => attacksOf(dataset)) : undefined
+  const given = settings.output_options ?? undefined
+  const written = namedFields({ output_options: given })
+  const reshaped =
+    reshape === undefined
+      ? undefined
+      : at('', () => compileReshape(dataset, reshape, { names: written, types: schema }))
+  const outgoing = reshaped?.outgoing ?? dataset
+  const options =
+    given === undefined
+      ? at('/logpull_options', () => parseLogpullOptions(outgoing, settings.logpull_options ?? ''))
+      : at('/output_options', () => parseOutputOptions(outgoing, given))
+  const repeated = dedupe === undefined ? undefined : fieldIssue(dataset, dedupe.field)
+  if (repeated !== undefined) issues.push({ pointer: '/dedupe/field', message: repeated })
+  if (reshape !== undefined && options?.merge_subrequests)
+    issues.push({ pointer: '/output_options/merge_subrequests', message: NOT_MERGED })
+  if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
+
+  const format = new Format(outgoing, options)
+  const place = dedupe && dataset.places.get(dedupe.field)
+  return {
+    dataset,
+    stored,
+    view: isAny ? () => scannerOf(dataset) : undefined,
+    looks: ascending([...filter.places, ...(attack?.places ?? []), ...(place === undefined ? [] : [place])]),
+    writes: ascending(reshaped?.reads(format.places) ?? format.places),
+    dedupe:
+      place === undefined ? undefined : () => new Dedupe({ place, windowMs: dedupe!.window, entries: dedupe!.entries }),
+    shape: reshaped && (() => reshaped.open(format.places)),
+    keeps: attack === undefined ? filter : (record) => !attack(record) && filter(record),
+    samples: sampler(format.sampleRate, seed),
+    format,
+    recipe:
+      isAny || format.sampleRate < 1 || format.mergeSubrequests || reshape !== undefined || dedupe !== undefined
+        ? undefined
+        : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
+    style: isAny || reshape !== undefined ? undefined : format.style,
+    merge: format.mergeSubrequests ? options : undefined,
+    settings,
+  }
+}
+
+const NOT_MERGED =
+  'cannot be used with set, rename, drop, redact, geo or lookup; subrequests would retain the original values'
+
+const ascending = (places: Iterable<number>): Int16Array => Int16Array.from(new Set(places)).sort()
+
+function attacksOf(dataset: Dataset): Filter {
+  const test = attackTest(dataset)
+  if (test === undefined)
+    throw new InvalidInput([{ pointer: '', message: `is not possible for ${dataset.name}, which has no such mark` }])
+  return test
+}

@@ -1,9 +1,0 @@
-import { withBatches } from '../../../../src/core/model/cursor-batches.js'
-import { convertCursors } from '../cursors.js'
-import type { SpoolMigration } from './migration.js'
-
-/** Cursors have one list of batches; before, the first batch stood apart. */
-export const cursorBatches: SpoolMigration = {
-  name: 'cursor-batches',
-  convert: async (disk, folder) => await convertCursors(disk, folder, withBatches),
-}

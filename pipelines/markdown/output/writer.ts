@@ -1,0 +1,426 @@
+import { holds, lengthOf } from '../text/characters.js'
+import { escapeStarts } from './escape.js'
+import type { LinkStyle } from './link-style.js'
+
+/** Maximum nesting of lists and quotes that is written. Deeper ones become part of the one around them. */
+const MAX_DEPTH = 64
+
+/** Maximum characters spent on indentation and quote marks. A page that needs more has no reader. */
+const MAX_INDENTATION = 16 * 1024 * 1024
+
+/** Characters that are added up piece by piece. */
+const MANY = 16 * 1024
+
+/** A block that is written as one piece. `text` has no element of its own, as in `<li>text</li>`. */
+export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table' | 'term' | 'detail' | 'html' | 'empty'
+
+type Child = Leaf | 'quote' | 'list' | 'item' | ''
+
+/** An open list, list item or quote. */
+export interface Frame {
+  readonly type: 'page' | 'quote' | 'list' | 'item'
+  /** It has been written, if only its marker. */
+  written: boolean
+  /** Whether blocks of its contents are buffered until their form is decided. */
+  pending: boolean
+  /** Prefix of each further line of its contents. */
+  prefix: string
+  /** The last thing inside it. */
+  last: Child
+  /** For a list, whether blank lines are between its items. */
+  loose: boolean
+  readonly ordered: boolean
+  /** For a list, whether it was begun by an item outside of any list. */
+  readonly implied: boolean
+  /** For a list, the number of its next item. For an item, its number. */
+  number: number
+  /**
+   * For a list, its bullet or the character after its numbers. For any other frame, the marker of the last list inside
+   * it.
+   */
+  marker: string
+}
+
+const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
+  type,
+  written: false,
+  pending: false,
+  prefix: '',
+  last: '',
+  loose: false,
+  ordered,
+  implied,
+  number,
+  marker: '',
+})
+
+/**
+ * Writes finished blocks in order. Tracks open lists and quotes, the prefix of each line, and the separation of two
+ * blocks. A marker is written with the first block after it.
+ */
+export class Writer {
+  /** Rewrites the links of blocks. If undefined, links remain unchanged. */
+  links: LinkStyle | undefined
+  #out = ''
+  /** Output before `#out`, as flat text. */
+  #before = ''
+  /** Open frames, the page first. */
+  protected frames: Frame[] = [{ ...frame('page'), written: true }]
+  /** Lists and quotes beyond the greatest depth. */
+  #deepLists = 0
+  #deepQuotes = 0
+  /** Frames below this index cannot be ended, because they are around the open table cell. */
+  #floor = 1
+  #indentation = 0
+
+  /** The Markdown since the last call. It ends without a line feed. */
+  take(): string {
+    const out = this.#before + this.#out
+    this.#before = this.#out = ''
+    return out
+  }
+
+  /** Puts a block before everything else. Nothing may have been taken yet. */
+  putFirst(block: string): void {
+    if (block === '') return
+    const page = this.frames[0] as Frame
+    this.#before = page.last === '' ? block : `${block}\n\n${this.#before}`
+    if (page.last === '') page.last = 'rule'
+  }
+
+  /** Approximate length of the result of `take`. */
+  get length(): number {
+    return this.#before.length + this.#out.length
+  }
+
+  /** Whether nothing has been written in the list item that is open. */
+  get atItemStart(): boolean {
+    const top = this.#top
+    return top.type === 'item' && top.last === '' && !top.pending
+  }
+
+  /** Whether the last contents of the innermost frame are a block of HTML. */
+  get endsInHtml(): boolean {
+    return this.#top.last === 'html'
+  }
+
+  /** Whether the next contents belong to a list. */
+  get inList(): boolean {
+    const { type } = this.#top
+    return type === 'item' || type === 'list'
+  }
+
+  /** How many lists, items and quotes are open, the page included. */
+  protected get depth(): number {
+    return this.frames.length
+  }
+
+  /** Prefix of each further line in the innermost frame. */
+  protected get prefix(): string {
+    return this.#top.prefix
+  }
+
+  get #top(): Frame {
+    return this.frames[this.frames.length - 1] as Frame
+  }
+
+  /**
+   * Writes one block of one or more lines. With `isFinal` its links have been rewritten. With `isOneLine` it is known
+   * to be one line, so it is not searched for others.
+   */
+  leaf(leaf: Leaf, contents: string, isFinal = false, isOneLine = false): void {
+    let kind = leaf
+    let markdown = contents
+    if (this.links !== undefined && !isFinal) {
+      markdown = rewritten(this.links, leaf, contents)
+      if (markdown === '' && contents !== '') return
+    }
+    if (kind === 'detail') {
+      const { written, last } = this.#top
+      if (written && (last === 'term' || last === 'detail')) markdown = ': ' + markdown
+      else kind = 'text'
+    }
+    const frames = this.frames
+    if (frames.length === 1) {
+      const page = frames[0] as Frame
+      if (page.last !== '') this.#breakLine(isDetail(page.last, kind) ? '\n' : '\n\n')
+      page.last = kind
+      this.#out += markdown
+      return
+    }
+
+    if (kind !== 'empty') this.leaveList()
+    let depth = frames.length
+    while (!(frames[depth - 1] as Frame).written) depth--
+    const parent = frames[depth - 1] as Frame
+    const first: Child = depth < frames.length ? typeOf(frames[depth] as Frame) : kind
+    this.#separate(parent, first, kind, frames[depth], frames[depth + 1]?.number)
+
+    let line = parent.prefix
+    let prefix = parent.prefix
+    for (let above = parent, index = depth; index < frames.length; index++) {
+      const open = frames[index] as Frame
+      const marker = this.#markerOf(open, above)
+      line += marker
+      prefix += open.type === 'item' ? ' '.repeat(marker.length) : marker
+      open.prefix = prefix
+      open.written = true
+      above.last = typeOf(open)
+      above = open
+    }
+    const top = this.#top
+    top.last = kind
+    if (kind === 'paragraph' && top.type === 'item') (frames[frames.length - 2] as Frame).loose = true
+
+    this.#indentation += line.length
+    if (this.#indentation > MAX_INDENTATION) this.#giveUpIndentation()
+    this.#out += kind === 'empty' ? line.trimEnd() : line + (isOneLine ? markdown : this.#indent(markdown, prefix))
+  }
+
+  /** Writes a heading. Before the first item of a list it is the title of the list and is written before it. */
+  heading(markdown: string, isOneLine = false): void {
+    const list = this.#top
+    if (list.type !== 'list' || list.written || list.pending || this.frames.length <= this.#floor) {
+      this.leaf('heading', markdown, false, isOneLine)
+      return
+    }
+    this.frames.pop()
+    this.leaf('heading', markdown, false, isOneLine)
+    this.frames.push(list)
+  }
+
+  /** Adds the separator between two lines. */
+  #breakLine(line: string): void {
+    if (lengthOf(this.#out) > MANY) {
+      // A string of many pieces is flattened while the pieces are in a near cache. Its reader would do it later.
+      this.#before += [this.#out, line].join('')
+      this.#out = ''
+    } else this.#out += line
+  }
+
+  /** Adds a line to the block that was written last. */
+  more(line: string): void {
+    const { prefix } = this.#top
+    this.#indentation += prefix.length
+    this.#breakLine('\n')
+    this.#out += prefix + (this.links?.rewrite(line) ?? line)
+  }
+
+  /** Adds to the line that was written last. */
+  protected extend(text: string): void {
+    this.#out += text
+  }
+
+  /** Begins a line for a block, with a blank one before it where one is needed. */
+  #separate(parent: Frame, child: Child, leaf: Leaf, list: Frame | undefined, number?: number): void {
+    if (parent.last === '') {
+      if (parent.type !== 'page') this.#out += '\n'
+      return
+    }
+    const close =
+      isDetail(parent.last, leaf) ||
+      (parent.type === 'list'
+        ? !parent.loose
+        : parent.type === 'item' && staysTight(parent.last, child, leaf, list, number))
+    const blank = parent.prefix.trimEnd()
+    this.#indentation += blank.length
+    this.#breakLine(close ? '\n' : `\n${blank}\n`)
+  }
+
+  #markerOf(open: Frame, parent: Frame): string {
+    switch (open.type) {
+      case 'quote':
+        return '> '
+      case 'list': {
+        // Two adjacent lists have different markers.
+        const usual = open.ordered ? '.' : '-'
+        const other = open.ordered ? ')' : '+'
+        open.marker = parent.last === 'list' && parent.marker === usual ? other : usual
+        parent.marker = open.marker
+        return ''
+      }
+      default:
+        return parent.ordered ? `${open.number}${parent.marker} ` : `${parent.marker} `
+    }
+  }
+
+  #indent(markdown: string, prefix: string): string {
+    if (prefix === '' || !holds(markdown, '\n')) return markdown
+    const lines = markdown.split('\n')
+    this.#indentation += lines.length * prefix.length
+    if (this.#indentation > MAX_INDENTATION) this.#giveUpIndentation()
+    const blank = prefix.trimEnd()
+    return lines.map((line, index) => (index === 0 ? line : line === '' ? blank : prefix + line)).join('\n')
+  }
+
+  /** From here on there are no lists and quotes on this page. */
+  #giveUpIndentation(): void {
+    for (const open of this.frames) open.prefix = ''
+    this.#deepLists = this.#deepQuotes = Number.MAX_SAFE_INTEGER / 2
+  }
+
+  get #isDeep(): boolean {
+    return this.frames.length > 2 * MAX_DEPTH || this.#indentation > MAX_INDENTATION
+  }
+
+  openQuote(): void {
+    if (this.#isDeep) {
+      this.#deepQuotes++
+      return
+    }
+    this.leaveList()
+    this.frames.push(frame('quote'))
+  }
+
+  closeQuote(): void {
+    if (this.#deepQuotes > 0) this.#deepQuotes--
+    else this.#closeLast('quote')
+  }
+
+  openList(ordered: boolean, start = 1): void {
+    if (this.#isDeep) {
+      this.#deepLists++
+      return
+    }
+    this.leaveList()
+    this.frames.push(frame('list', ordered, start))
+  }
+
+  closeList(): void {
+    if (this.#deepLists > 0) this.#deepLists--
+    else this.#closeLast('list')
+  }
+
+  /** Begins an item, in a list of its own if there is none, and ends the one before it. */
+  openItem(number?: number): void {
+    if (this.#deepLists > 0) return
+    if (this.#top.type === 'item' && this.frames.length > this.#floor) this.pop()
+    if (this.#top.type !== 'list' || this.frames.length <= this.#floor) {
+      if (this.#isDeep) return
+      this.frames.push(frame('list', false, 1, true))
+    }
+    const list = this.#top
+    if (number !== undefined) list.number = number
+    this.frames.push(frame('item', false, list.number))
+    list.number = Math.min(list.number + 1, 999_999_999)
+  }
+
+  /** Ends the open item of a bulleted list without writing the item. The item must have no contents. */
+  dropItem(): void {
+    const { length } = this.frames
+    if (length > this.#floor && this.frames[length - 2]?.ordered === false) this.frames.pop()
+  }
+
+  closeItem(): void {
+    if (this.#deepLists > 0) return
+    for (let at = this.frames.length - 1; at >= this.#floor; at--) {
+      const { type } = this.frames[at] as Frame
+      if (type === 'list') return
+      if (type === 'item') return this.#popTo(at)
+    }
+  }
+
+  /**
+   * Protects the open frames from being ended by further contents. Returns the argument for `lower`, which allows it
+   * again.
+   */
+  raise(): number {
+    this.leaveList()
+    const floor = this.#floor
+    this.#floor = this.frames.length
+    return floor
+  }
+
+  /** Whether anything is open that was opened since `raise`. */
+  get isRaised(): boolean {
+    return this.frames.length > this.#floor
+  }
+
+  /** Ends everything opened since `raise`. */
+  lower(floor: number): void {
+    this.#popTo(this.#floor)
+    this.#floor = floor
+  }
+
+  /** Ends everything. */
+  end(): void {
+    this.#floor = 1
+    this.#popTo(1)
+  }
+
+  #closeLast(type: Frame['type']): void {
+    for (let at = this.frames.length - 1; at >= this.#floor; at--) {
+      if ((this.frames[at] as Frame).type === type) return this.#popTo(at)
+    }
+  }
+
+  #popTo(length: number): void {
+    while (this.frames.length > length) this.pop()
+  }
+
+  /** Ends all open frames except the first `depth`, as far as they may be ended. */
+  protected leave(depth: number): void {
+    this.#popTo(Math.max(depth, this.#floor))
+  }
+
+  /** Ends the innermost list, item or quote. */
+  protected pop(): void {
+    const top = this.#top
+    if (!top.written && top.type !== 'list') this.leaf('empty', '')
+    this.frames.pop()
+  }
+
+  /** Handles contents that are not an item. Inside a list they belong to the last item, or end an implied list. */
+  protected leaveList(): void {
+    const list = this.#top
+    if (list.type !== 'list') return
+    if (list.implied && this.frames.length > this.#floor) this.pop()
+    else if (list.written) {
+      const item = frame('item')
+      item.written = true
+      item.last = 'list'
+      item.prefix = list.prefix + ' '.repeat(list.ordered ? `${list.number - 1}. `.length : 2)
+      this.frames.push(item)
+    } else this.frames.push(frame('item', false, list.number++))
+  }
+}
+
+/** Blocks without links. */
+const VERBATIM: ReadonlySet<Leaf> = new Set<Leaf>(['fence', 'rule', 'html', 'empty'])
+
+/** Returns a block with its links rewritten. Text that was inside a link may begin like a list or a heading. */
+function rewritten(links: LinkStyle, kind: Leaf, contents: string): string {
+  const markdown = VERBATIM.has(kind) ? contents : links.rewrite(contents)
+  if (markdown === contents || kind === 'table') return markdown
+  return kind === 'heading' ? markdown.replace(/(?<=\S #*)#$/, '\\#') : escapeStarts(markdown)
+}
+
+const typeOf = (open: Frame): Child => (open.type === 'page' ? '' : open.type)
+
+/** Returns whether a block of a definition list follows the last one without a blank line, as details after a term. */
+const isDetail = (last: Child, leaf: Leaf): boolean => leaf === 'detail' && (last === 'term' || last === 'detail')
+
+/**
+ * Whether two blocks of a list item can do without a blank line between them, which would make paragraphs of the text
+ * of all items. CommonMark 0.31.2, 5.3.
+ */
+function staysTight(last: Child, child: Child, leaf: Leaf, list: Frame | undefined, number = 1): boolean {
+  switch (child) {
+    case 'text':
+      return last === 'heading' || last === 'fence' || last === 'rule'
+    case 'list':
+      // After text, only a list that begins with 1 and an item that is not empty is read as one.
+      if (last === 'text') return leaf !== 'empty' && (list?.ordered !== true || number === 1)
+      return last === 'heading' || last === 'fence' || last === 'rule' || last === 'quote' || last === 'list'
+    case 'quote':
+      return last === 'text' || last === 'heading' || last === 'fence' || last === 'rule' || last === 'list'
+    case 'heading':
+    case 'fence':
+    case 'rule':
+      return last !== 'paragraph' && last !== 'table' && last !== 'term' && last !== 'detail' && last !== 'html'
+    case 'html':
+      return last === 'text'
+    default:
+      return false
+  }
+}

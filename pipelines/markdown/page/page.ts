@@ -1,0 +1,432 @@
+import { Addresses } from '../text/address.js'
+import { holds } from '../text/characters.js'
+import type { Aside, ElementPage } from '../elements/element.js'
+import { CLOSE, IS_FORMAT, OPEN } from '../elements/index.js'
+import { isTwin } from '../elements/late-images.js'
+import { isHidden } from '../elements/left-out.js'
+import { OpenRoles, ROLE_BIT, roleOf } from '../elements/roles.js'
+import { escapeStarts } from '../output/escape.js'
+import type { Events, Skip, Tag } from '../text/events.js'
+import { FrontMatter } from '../output/front-matter.js'
+import { isJsonLd, JsonLd } from '../output/json-ld.js'
+import { Line } from '../output/line.js'
+import type { LinkStyle } from '../output/link-style.js'
+import { elementNamed, KNOWN_NAMES } from '../text/names.js'
+import { MIN_NOSCRIPT_TEXT, proseLength } from './noscript.js'
+import { Preformatted } from '../elements/preformatted.js'
+import { Table } from '../output/table.js'
+import { BLANK } from '../text/text-traits.js'
+import { Writer, type Leaf } from '../output/writer.js'
+
+/** Maximum number of blocks in one link that are read as its text, and maximum length of that text. */
+const MAX_LINK_BLOCKS = 32
+const MAX_LINK_LENGTH = 4000
+
+/** Maximum Markdown that is buffered for a `<head>` that was opened and not closed. */
+const MAX_HELD = 256 * 1024
+
+/** Maximum number of names of elements with a shadow root per page. */
+const MAX_HOSTS = 64
+
+const NUMBER_SIGN = 0x23
+
+const SCRIPT = elementNamed('script').id
+const PARAGRAPH = elementNamed('p').id
+const BREAK = elementNamed('br').id
+
+/** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
+const HEAD_ELEMENTS = new Set(
+  'html head base basefont bgsound link meta title noscript noframes style script template'.split(' '),
+)
+
+/** Converts a page to Markdown. Receives the events of a tokenizer and passes each to the family of its element. */
+export class Page implements ElementPage, Events {
+  readonly line = new Line()
+  readonly writer = this.newWriter()
+  readonly addresses: Addresses
+  readonly frontMatter = new FrontMatter()
+  readonly #jsonLd = new JsonLd()
+
+  /** The type of leaf that the open block is written as. */
+  kind: Leaf = 'text'
+  /** The level of the open heading, or 0. */
+  heading = 0
+  table: Table | undefined
+  /** Number of open tables that are written as text only. */
+  deepTables = 0
+  /** Number of open `article`, `main` and `section` elements. */
+  sections = 0
+  figures = 0
+  /** The program language that an element around the next `pre` names. */
+  language: string | undefined
+  /** The source that the open `picture` offers. */
+  picture: string | undefined
+  missingImage: string | undefined
+  opened = 0
+  openedAtItem = 0
+  #aside: Aside | undefined
+  /** Inside the reading of a ruby text. */
+  reading = false
+  formula: string | undefined
+
+  protected preformatted: Preformatted | undefined
+  protected script: string | undefined
+  protected head: 'before' | 'open' | 'ended' = 'before'
+
+  /** The contents of the open `noscript`. */
+  protected noscript: Page | undefined
+  /** The page around this one, if this one is the contents of its `noscript`. */
+  readonly #outer: Page | undefined
+  /** Number of listed addresses before the open `noscript`. */
+  #addressesBefore = 0
+  /** Whether text goes to the line and end tags to their element, because no open part receives them instead. */
+  #isDirect = false
+  /** Open elements that have the role of another one. Undefined if there are none. */
+  #roles: OpenRoles | undefined
+  /** Whether an element is read by its role. */
+  protected readonly readsRoles: boolean = true
+  /** The last element that the table of names does not have, and such elements that have a shadow root. */
+  #unknown = ''
+  readonly #hosts = new Set<string>()
+
+  constructor(outer?: Page, links: LinkStyle | undefined = outer?.writer.links) {
+    this.#outer = outer
+    this.writer.links = links
+    this.addresses = outer?.addresses ?? new Addresses()
+    if (outer === undefined) return
+    this.head = 'ended'
+    this.#direct()
+    this.sections = outer.sections
+  }
+
+  /** Receives text that is not part of the line, until an end tag ends it. */
+  get aside(): Aside | undefined {
+    return this.#aside
+  }
+
+  set aside(aside: Aside | undefined) {
+    this.#aside = aside
+    this.#direct()
+  }
+
+  /** Creates the page for the contents of a `noscript`. */
+  protected newPage(): Page {
+    return new Page(this)
+  }
+
+  protected newWriter(): Writer {
+    return new Writer()
+  }
+
+  open(tag: Tag): Skip | void {
+    if (this.head !== 'ended') this.readHead(tag)
+    const { id } = tag
+    if (id === SCRIPT) return this.#openScript(tag)
+    if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endNoscript(true)
+    if (this.noscript !== undefined) return this.noscript.open(tag)
+    this.opened++
+    if (isHidden(tag)) return 'skip'
+    if (this.preformatted !== undefined) return this.preformatted.open(tag)
+    if (this.#aside?.enter !== undefined && this.#aside.enter(tag) === 'skip') return 'skip'
+    if (this.#roles !== undefined || (tag.attributeBits & ROLE_BIT) !== 0) return this.#openInRole(tag)
+    const open = OPEN[id]
+    if (open !== undefined) return open(this, tag)
+    if (id === KNOWN_NAMES) this.#unknown = tag.name
+    return undefined
+  }
+
+  /** Opens an element that may have a role, or is inside one that has. */
+  #openInRole(tag: Tag): Skip | void {
+    const role = this.readsRoles ? roleOf(tag) : undefined
+    if (role !== undefined && (this.#roles ??= new OpenRoles()).begin(tag.name, role)) return role.open(this, tag)
+    if (tag.id === KNOWN_NAMES) this.#unknown = tag.name
+    const isSkipped = OPEN[tag.id]?.(this, tag)
+    if (isSkipped === undefined) this.#roles?.opened(tag.name)
+    return isSkipped
+  }
+
+  /** Ends the roles of the element that an end tag ends. Returns whether it had one. */
+  #closeRole(roles: OpenRoles, name: string): boolean {
+    const isEnded = roles.close(this, name)
+    if (roles.isEmpty) this.#roles = undefined
+    return isEnded
+  }
+
+  close(name: string, id: number, isStray = false): void {
+    if (!this.#isDirect && this.#closeIndirect(name, id, isStray)) return
+    if (isStray && id !== PARAGRAPH && id !== BREAK) return
+    if (this.#roles !== undefined && this.#closeRole(this.#roles, name)) return
+    if (IS_FORMAT[id] === true) return this.line.close(name)
+    const close = CLOSE[id]
+    if (close !== undefined) close(this, name)
+    else if (id === KNOWN_NAMES && this.#hosts.has(name)) this.boundary()
+  }
+
+  /** Handles an end tag before it reaches its element. Returns whether the end tag is handled completely. */
+  #closeIndirect(name: string, id: number, isStray: boolean): boolean {
+    if (this.script !== undefined) {
+      this.#jsonLd.add(this.script)
+      this.script = undefined
+      this.#direct()
+      return true
+    }
+    if (isStray && id !== PARAGRAPH && id !== BREAK) return true
+    if (this.noscript !== undefined) {
+      if (name === 'noscript') this.#endNoscript(false)
+      else this.noscript.close(name, id, isStray)
+      return true
+    }
+    if (this.head !== 'ended' && name === 'head') this.endHead()
+    if (this.preformatted !== undefined) {
+      if (!this.preformatted.close(name, id)) return true
+      this.#endPreformatted()
+      if (name === 'pre') return true
+    }
+    if (this.#aside !== undefined && this.#aside.endsAt(name)) this.endAside()
+    return false
+  }
+
+  text(text: string, traits: number): void {
+    if (this.#isDirect) this.line.text(text, traits)
+    else this.#textIndirect(text, traits)
+  }
+
+  #textIndirect(text: string, traits: number): void {
+    if (this.script !== undefined) this.script += text
+    else if (this.noscript !== undefined) this.noscript.text(text, traits)
+    else if (this.preformatted !== undefined) this.preformatted.text(text)
+    else if (this.#aside !== undefined) this.#aside.text(text)
+    else {
+      if (this.head === 'before' && (traits & BLANK) === 0) this.endHead()
+      this.line.text(text, traits)
+    }
+  }
+
+  /** Whether white space may be collapsed, which is not the case in preformatted text. */
+  get collapses(): boolean {
+    if (this.#isDirect) return !this.line.inCode
+    if (this.noscript !== undefined && this.script === undefined) return this.noscript.collapses
+    return (
+      this.preformatted === undefined && !this.line.inCode && this.script === undefined && this.#aside === undefined
+    )
+  }
+
+  /** Checks whether anything that is open receives text and end tags. */
+  #direct(): void {
+    this.#isDirect =
+      this.head === 'ended' &&
+      this.script === undefined &&
+      this.noscript === undefined &&
+      this.preformatted === undefined &&
+      this.#aside === undefined
+  }
+
+  /** Returns the Markdown that is final so far. */
+  take(): string {
+    if (this.head !== 'ended' && this.writer.length < MAX_HELD) return ''
+    if (this.head !== 'ended') this.endHead()
+    return this.writer.take()
+  }
+
+  /** Ends the page. Returns the rest of its Markdown. */
+  end(): string {
+    if (this.script !== undefined) this.#jsonLd.add(this.script)
+    if (this.noscript !== undefined) this.#endNoscript(false)
+    if (this.preformatted !== undefined) this.#endPreformatted()
+    this.endAside()
+    this.endHeading()
+    this.endBlock()
+    while (this.table !== undefined) this.endTable()
+    this.endBlock()
+    this.writer.end()
+    if (this.head !== 'ended') this.endHead()
+    const addresses = this.#outer === undefined ? this.writer.links?.list() : undefined
+    if (addresses) this.writer.leaf('paragraph', addresses, true)
+    const jsonLd = this.#jsonLd.toString()
+    if (jsonLd !== '') this.writer.leaf('fence', jsonLd)
+    return this.take()
+  }
+
+  /** Opens a script. JSON-LD counts anywhere in the page, other scripts never. */
+  #openScript(tag: Tag): Skip | void {
+    if (!isJsonLd(tag.attribute('type'))) return 'skip'
+    this.script = ''
+    this.#direct()
+  }
+
+  protected readHead(tag: Tag): void {
+    if (tag.name === 'head') this.head = 'open'
+    else if (tag.name === 'meta') this.frontMatter.meta(tag)
+    else if (tag.name === 'body' || (this.head === 'before' && !HEAD_ELEMENTS.has(tag.name))) this.endHead()
+  }
+
+  protected endHead(): void {
+    this.head = 'ended'
+    this.#direct()
+    this.writer.putFirst(this.frontMatter.toString())
+  }
+
+  /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a cell. */
+  beginBlock(): boolean {
+    this.endHeading()
+    this.endBlock()
+    if (this.table === undefined || this.table.state === 'layout') return true
+    if (this.table.state === 'data') return false
+    this.writeHeld(this.table)
+    this.table.floor = this.writer.raise()
+    return true
+  }
+
+  /** Begins or ends a block. Inside a heading or a link this is only white space. */
+  boundary(): void {
+    const { line } = this
+    if (this.heading > 0) {
+      line.space()
+      return
+    }
+    if (line.inLink) {
+      const blocks = line.countLinkBlock()
+      if (blocks <= MAX_LINK_BLOCKS && line.length < MAX_LINK_LENGTH && line.linkIsWritten) {
+        line.space()
+        return
+      }
+    }
+    this.endBlock()
+  }
+
+  /** Writes the open block unless it is empty. */
+  endBlock(): void {
+    this.missingImage = undefined
+    const markdown = this.takeLine()
+    if (markdown === '') return
+    this.#write(this.kind, markdown, this.line.startsMayMean, this.line.isOneLine)
+    this.kind = 'text'
+  }
+
+  /** Ends the contents of the open block and returns its Markdown. */
+  protected takeLine(): string {
+    return this.line.take()
+  }
+
+  #write(kind: Leaf, markdown: string, startsMayMean = true, isOneLine = false): void {
+    const { table } = this
+    if (table !== undefined && table.state !== 'layout') table.add(markdown)
+    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown, isOneLine) : markdown, false, isOneLine)
+  }
+
+  /** Writes the open heading, even an empty one, because it is part of the page's outline. */
+  endHeading(): void {
+    const level = this.heading
+    if (level === 0) return
+    const text = this.takeLine()
+    this.heading = 0
+    const { isOneLine, lastUnit } = this.line
+    const line = isOneLine || !holds(text, '\n') ? text : text.replaceAll('  \n', ' ')
+    const mayEndInHash = lastUnit < 0 || lastUnit === NUMBER_SIGN
+    if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line, mayEndInHash), isOneLine)
+    else if (line !== '') this.table.add(line)
+  }
+
+  /** Writes the blocks that a layout table buffered. */
+  writeHeld(table: Table): void {
+    for (const block of table.release()) this.#write('text', block)
+  }
+
+  /** Creates a table inside `outer`. */
+  newTable(outer: Table | undefined, state: 'held' | 'layout'): Table {
+    return new Table(this.writer, outer, state)
+  }
+
+  endTable(): void {
+    const { table } = this
+    if (table === undefined) return
+    this.endCell(table)
+    const blocks = table.end()
+    this.table = table.outer
+    for (const block of blocks) this.#write('text', block)
+  }
+
+  /** Ends the open cell of `table` and everything inside it. */
+  endCell(table: Table): void {
+    this.endHeading()
+    if (table.state !== 'layout' || this.writer.isRaised) this.endBlock()
+    if (table.inCell) this.line.closeDownTo(table.formats)
+    if (table.floor !== undefined) this.writer.lower(table.floor)
+    table.floor = undefined
+    table.closeCell()
+  }
+
+  beginPreformatted(tag: Tag): void {
+    this.preformatted = new Preformatted(tag, this.language)
+    this.#direct()
+    this.language = undefined
+  }
+
+  #endPreformatted(): void {
+    const preformatted = this.preformatted as Preformatted
+    this.preformatted = undefined
+    this.#direct()
+    if (this.beginBlock()) {
+      const fence = preformatted.fence()
+      if (fence !== '') this.writer.leaf('fence', fence)
+    } else this.table?.add(preformatted.span())
+  }
+
+  beginNoscript(): Skip | void {
+    if (this.head !== 'ended') return 'skip'
+    // The contents of a nested one belong to the outer one.
+    if (this.#outer !== undefined) return
+    this.noscript = this.newPage()
+    this.#direct()
+    const { links } = this.writer
+    if (links === undefined) return
+    links.linked = 0
+    this.#addressesBefore = links.size
+  }
+
+  /** Writes the contents of the open `noscript` if they are content. */
+  #endNoscript(isContent: boolean): void {
+    const { links } = this.writer
+    const markdown = (this.noscript as Page).end()
+    this.noscript = undefined
+    this.#direct()
+    if (!isContent && proseLength(markdown) - (links?.linked ?? 0) < MIN_NOSCRIPT_TEXT) {
+      links?.truncate(this.#addressesBefore)
+      const { missingImage } = this
+      if (missingImage !== undefined && isTwin(markdown, missingImage, this.figures > 0)) this.line.markdown(markdown)
+      return
+    }
+    if (this.beginBlock()) this.writeNoscript(markdown)
+  }
+
+  protected writeNoscript(markdown: string): void {
+    this.writer.leaf('paragraph', markdown, true)
+  }
+
+  beginShadowRoot(): void {
+    if (this.#unknown.includes('-') && this.#hosts.size < MAX_HOSTS) this.#hosts.add(this.#unknown)
+    this.boundary()
+  }
+
+  endAside(): void {
+    const aside = this.#aside
+    if (aside === undefined) return
+    this.aside = undefined
+    aside.end(this)
+  }
+}
+
+function headingOf(level: number, text: string, mayEndInHash: boolean): string {
+  const marks = '#'.repeat(level)
+  if (text === '') return marks
+  return `${marks} ${mayEndInHash ? escapeTrailingHashes(text) : text}`
+}
+
+/** Escapes a row of `#` at the end, which would be removed. CommonMark 0.31.2, 4.2. */
+function escapeTrailingHashes(text: string): string {
+  let at = text.length
+  while (at > 0 && text.charCodeAt(at - 1) === NUMBER_SIGN) at--
+  return at === text.length || (at > 0 && text.charCodeAt(at - 1) !== 0x20)
+    ? text
+    : `${text.slice(0, at)}\\${text.slice(at)}`
+}

@@ -1,0 +1,86 @@
+import type { Tag } from './events.js'
+
+/** Languages that are recognized in a class attribute without any prefix. */
+const LANGUAGES = new Set(
+  `asm bash bat c clojure cmake console cpp crystal csharp css cuda cypher dart diff django dockerfile elisp elixir elm
+  emacs-lisp erb erlang fortran fsharp gherkin glsl go gradle graphql groovy haml handlebars haskell hcl html http ini java
+  javascript jinja jinja2 js json json5 jsonc jsx julia kotlin kusto latex less lisp lua makefile markdown matlab mdx mermaid
+  nginx nim nix objc objective-c objectivec ocaml pascal perl php plsql postgresql powershell prisma prolog promql properties
+  protobuf puppet pycon python python3 r razor rego ruby rust sass scala scheme scss sh shell shell-session solidity sparql
+  sql svelte swift tcl terraform toml ts tsx twig typescript vb vbnet verilog vhdl vim vue wasm wgsl xml yaml zig
+  zsh`.split(/\s+/),
+)
+
+/** Short names, which are languages only after a prefix. */
+const SHORT_NAMES = new Set('c++ cc cs docker golang hs kt md ps1 py rb rs tf yml'.split(' '))
+
+/** Classes of highlighters that name the language in another class, also by its short name. */
+const HIGHLIGHTERS = new Set(['brush:', 'hljs', 'prettyprint', 'sourceCode'])
+
+/** Returns the program language that the element names, by `language-` as in HTML, or in the way of highlighters. */
+export function languageOf(tag: Tag): string | undefined {
+  const data = tag.attribute('data-lang') ?? tag.attribute('data-language') ?? tag.attribute('data-enlighter-language')
+  if (data !== undefined && isInfo(data)) return data
+  // Confluence names it as SyntaxHighlighter does, in an attribute.
+  const classes = tag.attribute('data-syntaxhighlighter-params') ?? tag.attribute('class')
+  return (classes === undefined ? undefined : languageIn(classes)) ?? languageOfPre(tag)
+}
+
+/** Returns the program language that an element around a `pre` names. Names that are unknown may have other meanings. */
+export function languageAround(tag: Tag): string | undefined {
+  const language = languageOf(tag)
+  if (language === undefined) return undefined
+  const lower = language.toLowerCase()
+  return LANGUAGES.has(lower) || SHORT_NAMES.has(lower) ? language : undefined
+}
+
+/** Returns the language that renderers of Markdown write as `<pre lang="ts">`. Other values are human languages. */
+function languageOfPre(tag: Tag): string | undefined {
+  const language = tag.name === 'pre' ? tag.attribute('lang') : undefined
+  return language !== undefined && LANGUAGES.has(language.toLowerCase()) ? language : undefined
+}
+
+function languageIn(classes: string): string | undefined {
+  let plain: string | undefined
+  let isHighlighted = false
+  for (const name of classes.split(/[\t\n\f\r ]+/)) {
+    const named =
+      /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (isHighlighted ? name : '')
+    isHighlighted ||= HIGHLIGHTERS.has(name)
+    if (name.startsWith('language-') && isInfo(named)) return named
+    const language = named.replace(/;$/, '')
+    const lower = language.toLowerCase()
+    if (LANGUAGES.has(lower) || SHORT_NAMES.has(lower)) return language
+    if (LANGUAGES.has(name)) plain ??= name
+  }
+  return plain
+}
+
+const LINE_NUMBERS =
+  /^(?:linenos?|lineno-\w+|linenodiv|line-?numbers?|lnt|ln|blob-num|CodeMirror-(?:gutter-wrapper|linenumber))(?:\s|$)/
+
+/** Returns whether the element holds line numbers that a highlighter adds, which are not part of the code. */
+export function isLineNumber(tag: Tag): boolean {
+  const first = tag.attributeFirst('class')
+  if (first !== LETTER_B && first !== UPPER_C && first !== LETTER_L) return false
+  return LINE_NUMBERS.test(tag.attribute('class') ?? '')
+}
+
+const UPPER_C = 0x43
+const LETTER_B = 0x62
+const LETTER_C = 0x63
+const LETTER_L = 0x6c
+const LETTER_V = 0x76
+
+/**
+ * Returns whether the element contains a program without any `pre`, with each line an element, as in CodeMirror and
+ * Monaco. `first` is the first character of its class.
+ */
+export function isCodeView(tag: Tag, first: number): boolean {
+  if ((first | 0x20) === LETTER_C)
+    return tag.attributeStarts('class', 'cm-content') || tag.attributeStarts('class', 'codemirror-code')
+  return first === LETTER_V && tag.attributeStarts('class', 'view-lines')
+}
+
+/** Returns whether a text can follow a fence. */
+const isInfo = (text: string): boolean => /^[^\s`~]{1,40}$/.test(text)

@@ -1,0 +1,58 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Blobs } from '../../core/blobs.js'
+import type { Clock } from '../../core/clock.js'
+import type { Log } from '../../core/log.js'
+import type { Store } from '../../core/store.js'
+import { VERSION } from '../../release/package.js'
+import { backupOf } from '../../store/backup/write.js'
+import type { Keyring } from '../../store/secrets/keyring.js'
+import { resealed } from '../../store/secrets/reseal.js'
+import { blobNames } from '../../workers/orphan-collector.js'
+
+/** Purpose of the key with which `edged backup` proves that it may read the secrets. */
+export const BACKUP_KEY = 'backup'
+
+export interface BackupDeps {
+  readonly store: Store
+  readonly blobs: Blobs
+  readonly keys: Keyring
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A backup, or the reason why there is none with the status of the response. */
+export type BackupResponse = AsyncIterable<Uint8Array> | { readonly status: number; readonly reason: string }
+
+/** Creates the function that responds to `edged backup`: one backup at a time, for callers that have the secret key. */
+export function backups(deps: BackupDeps): (authorization: string | undefined, withKey: boolean) => BackupResponse {
+  const { store, blobs, keys, clock, log } = deps
+  const tokens = keys.deriveAll(BACKUP_KEY).map((key) => Buffer.from(`Bearer ${key.toString('hex')}`))
+  let isRunning = false
+
+  async function* once(withKey: boolean): AsyncGenerator<Uint8Array> {
+    try {
+      yield* backupOf({
+        store,
+        // During a rotation secrets have several keys, and a backup has one.
+        contentOf: (record) => resealed(record, keys).value,
+        blobs,
+        blobsOf: async (values) => await blobNames(store, blobs, values),
+        key: { id: keys.id, text: withKey ? keys.text : undefined },
+        edged: VERSION,
+        clock,
+      })
+      log.info({ event: 'backup_written' })
+    } finally {
+      isRunning = false
+    }
+  }
+
+  return (authorization, withKey) => {
+    const given = Buffer.from(authorization ?? '')
+    if (!tokens.some((token) => given.length === token.length && timingSafeEqual(given, token)))
+      return { status: 403, reason: 'the secret key of edged backup is not that of the daemon' }
+    if (isRunning) return { status: 409, reason: 'another backup is being written' }
+    isRunning = true
+    return once(withKey)
+  }
+}

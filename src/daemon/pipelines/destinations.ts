@@ -1,0 +1,64 @@
+import { checkDestination } from '../../../sinks/index.js'
+import type { SinkDeps } from '../../../sinks/contract/sink-type.js'
+import type { ConfigChecks } from '../../config/load.js'
+import { locator } from './locator.js'
+import { certificateIssue } from '../../tls/certificates.js'
+import { authorityIssue } from '../../tls/client-authority.js'
+import type { Clock } from '../../core/clock.js'
+import { InvalidInput } from '../../core/errors.js'
+import type { Log } from '../../core/log.js'
+import { openMetrics } from '../../core/metrics/metrics.js'
+import { GuardedEgress } from '../../egress/guarded-egress.js'
+
+/**
+ * Returns the options for destinations of a pipeline file. The author of the file runs it, so private addresses, plain
+ * HTTP, standard output and all folders are allowed.
+ */
+export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, texts: readonly string[] = []): SinkDeps {
+  const open = { has: () => true }
+  const config = { allow_cidrs: [], resolver_overrides: {} }
+  const rules = { config, allowedTargets: [open], overrides: new Map(), ca: undefined, secureContext: undefined }
+  return {
+    egress: new GuardedEgress(rules, { log, metrics: openMetrics({ process: false }) }),
+    allowPlainHttp: true,
+    allowFileUnder: texts.flatMap(fileRoot),
+    allowStdout: true,
+    clock,
+    log,
+  }
+}
+
+/** Returns the folder of a file destination, up to its `{DATE}`; its owner is responsible for links on the path. */
+function fileRoot(text: string): string[] {
+  if (!/^file:/i.test(text) || !URL.canParse(text)) return []
+  try {
+    const [fixed = ''] = decodeURIComponent(new URL(text).pathname).split('{DATE}')
+    return [fixed.slice(0, fixed.endsWith('/') ? -1 : undefined) || '/']
+  } catch {
+    // The check of the destination reports the error in its path.
+    return []
+  }
+}
+
+/** Returns the issues with the form of a destination. */
+function issue(text: string, allowed: SinkDeps): string | undefined {
+  try {
+    checkDestination(text, allowed)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    return error.issues.map(({ message }) => message).join('; ')
+  }
+}
+
+/** Returns the checks of configuration and pipeline files: destinations by their form, certificates by loading them. */
+export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigChecks {
+  return {
+    destination: (text) => issue(text, ownDestinations(deps, [text])),
+    jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
+      issue(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
+    locator,
+    certificate: certificateIssue,
+    authority: authorityIssue,
+  }
+}

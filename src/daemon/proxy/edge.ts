@@ -1,0 +1,250 @@
+import type { Config } from '../../config/schema.js'
+import type { Blobs } from '../../core/blobs.js'
+import type { Clock } from '../../core/clock.js'
+import { ClosingStack } from '../../core/closing-stack.js'
+import type { Emitter } from '../../core/emit.js'
+import type { Log } from '../../core/log.js'
+import { Arrivals } from '../../core/schedule/turn-queue.js'
+import { MemoryBudget } from '../../core/memory/memory-budget.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
+import { ERROR_ASSETS, ERROR_PAGES } from '../../core/model/error-page.js'
+import { account, zone, type Scope } from '../../core/scope.js'
+import type { StoreReader } from '../../core/store.js'
+import { ResponseCache, type CacheDeps, type CacheDisk } from '../../edge/cache/cache.js'
+import type { Invalidated } from '../../edge/cache/invalidation.js'
+import { Keyring } from '../../store/secrets/keyring.js'
+import { IssuedCertificates } from '../../tls/acme/issued.js'
+import { Challenges } from '../../edge/challenge/challenges.js'
+import { listenProxy, type Proxy, type ProxyParts } from '../../edge/serve/server.js'
+import { Geo, readDatabases } from '../../edge/exchange/geo.js'
+import { markdownStage } from '../../edge/markdown/stage.js'
+import { conditions } from '../../edge/rules/conditions.js'
+import type { Resolve } from '../../egress/fair-resolve.js'
+import type { GuardedEgress } from '../../egress/guarded-egress.js'
+import type { Zones } from '../../edge/exchange/zones.js'
+import { cachedResolve } from '../../egress/name-cache.js'
+import { defaultRuleDeps } from '../../rules/engine/default-deps.js'
+import { RulesetCache } from '../../rules/engine/ruleset-cache.js'
+import { watchPurges } from '../cache/purges.js'
+import { DaemonAccessLog } from '../logs/access-log.js'
+import type { Descriptors } from './descriptors.js'
+import { BusyHeap } from './busy-heap.js'
+import { dialGuard } from './dial-guard.js'
+import { ListRegistry } from '../zones/list-registry.js'
+import { RateLimits, type RateLimitOptions } from './rate-limits.js'
+import { Tracer } from '../../telemetry/tracer.js'
+import { VERSION } from '../../release/package.js'
+import { WorkerRegistry } from '../workers/registry.js'
+import { WorkerZones } from '../workers/zones.js'
+import { ZoneRegistry } from '../zones/registry.js'
+
+/** The options that requests depend on: plain data. */
+export type EdgeConfig = Pick<
+  Config,
+  'access_log' | 'accounts' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'telemetry' | 'workers'
+>
+
+/** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
+export interface EdgeDeps {
+  readonly store: StoreReader
+  readonly blobs: Pick<Blobs, 'get'>
+  readonly egress: GuardedEgress
+  readonly resolve: Resolve
+  readonly emitter: Emitter
+  /** Key of challenges and their cookies. */
+  readonly challengeKeys: () => readonly Buffer[]
+  /** 48 bytes for TLS session tickets, replaced daily. */
+  readonly ticketKeys: () => Buffer
+  /** Keys that decrypt the keys of ACME certificates, the current one first. */
+  readonly certificateKeys: readonly [Buffer, ...Buffer[]]
+  /** Where counts of rate limits are shared. */
+  readonly counts: Pick<RateLimitOptions, 'url' | 'countLog' | 'state'>
+  /** Descriptors of this process. */
+  readonly descriptors: Descriptors
+  /** Ports of the daemon's own listeners. Rules cannot lead requests there; the proxy's are added. */
+  readonly ports: Set<number>
+  /** Undefined without `cache.disk`. */
+  readonly cacheDisk?: CacheDisk | undefined
+  /** Sends invalidations of cached responses to other processes and machines. */
+  readonly spread?: CacheDeps['spread']
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Everything that requests of the proxy read: zones, rules, lists, Workers, counts; and the proxy itself. */
+export class Edge {
+  readonly zones: Zones
+  readonly workers: WorkerRegistry
+  readonly geo: Geo
+  readonly limits: RateLimits
+  readonly tracer: Tracer
+  #config: EdgeConfig
+  #proxy: Proxy | undefined
+  readonly #deps: EdgeDeps
+  readonly #stack: ClosingStack
+  readonly #lists: ListRegistry
+  readonly #configured: ZoneRegistry
+  readonly #challenges: Challenges
+  readonly #markdownMemory: MemoryBudget
+  readonly #accessLog: DaemonAccessLog
+  readonly #cache: ResponseCache
+  readonly #issued: IssuedCertificates
+
+  private constructor(
+    config: EdgeConfig,
+    deps: EdgeDeps,
+    {
+      stack,
+      limits,
+      geo,
+      accessLog,
+    }: { stack: ClosingStack; limits: RateLimits; geo: Geo; accessLog: DaemonAccessLog },
+  ) {
+    const { store, blobs, clock, log, metrics } = deps
+    this.#config = config
+    this.#deps = deps
+    this.#stack = stack
+    this.limits = limits
+    this.#accessLog = accessLog
+    this.geo = geo
+    this.#issued = stack.use(new IssuedCertificates(store, new Keyring(deps.certificateKeys), log))
+    this.#challenges = new Challenges(deps.challengeKeys, clock, config.proxy.challenge)
+    this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
+    this.tracer = stack.use(new Tracer(config.telemetry, { 'service.version': VERSION }, { clock, log, metrics }))
+    const country = (address: string) => geo.find(address).city?.country?.iso_code
+    this.#cache = stack.use(
+      new ResponseCache(config.cache, {
+        facts: { country },
+        clock,
+        metrics: deps.metrics,
+        disk: deps.cacheDisk,
+        spread: deps.spread,
+      }),
+    )
+    stack.use(watchPurges(store, this.#cache))
+    const lists = (this.#lists = stack.use(new ListRegistry(store, config.lists)))
+    const named = {
+      lists: (accountId: string) => lists.lists(accountId),
+      redirect: (accountId: string, list: string, url: string) => lists.redirect(accountId, list, url),
+      errorAsset: (scope: Scope, name: string) => store.get(ERROR_ASSETS, scope, name)?.value,
+    }
+    const { limiter } = limits
+    const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter, challenges: this.#challenges, log }) }
+    const rules = new RulesetCache({ store, parts, metrics, log })
+    const zones = (this.#configured = stack.use(new ZoneRegistry(store, config, { rules })))
+    const { domain } = config.workers
+    const accounts = () => this.#config.accounts.map(({ id }) => id)
+    this.zones = domain === null ? zones : new WorkerZones({ zones, store, accounts, domain })
+    this.workers = stack.use(
+      new WorkerRegistry({ store, blobs, geo, clock, metrics }, { cacheBytes: config.workers.assets.cache_bytes }),
+    )
+  }
+
+  /** Creates the tables from the configuration and the store. Rejects if a file cannot be read. */
+  static async open(config: EdgeConfig, deps: EdgeDeps): Promise<Edge> {
+    const stack = new ClosingStack(deps.log)
+    try {
+      const geo = new Geo(await readDatabases(config.geo))
+      const { store, counts, clock, log, metrics } = deps
+      const maxKeys = config.proxy.max_rate_limit_keys
+      const limits = stack.use(await RateLimits.open({ store, ...counts, maxKeys, clock, log, metrics }))
+      const accessLog = stack.use(await DaemonAccessLog.open(config.access_log, { clock, log, metrics }))
+      return new Edge(config, deps, { stack, limits, geo, accessLog })
+    } catch (error) {
+      await stack.close()
+      throw error
+    }
+  }
+
+  /** Starts the proxy in this process. */
+  async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
+    const { store, egress, resolve, emitter, ticketKeys, descriptors, ports, clock, log, metrics } = this.#deps
+    const arrivals = new Arrivals()
+    const proxy = await listenProxy(descriptors.fit(this.#config.proxy), {
+      zones: this.zones,
+      stages: [markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log })],
+      challenges: this.#challenges,
+      customPages: ({ id, accountId }, page) =>
+        store.get(ERROR_PAGES, zone(id), page)?.value.page ??
+        store.get(ERROR_PAGES, account(accountId), page)?.value.page,
+      workers: this.workers,
+      cache: this.#cache,
+      geo: this.geo,
+      dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
+      arrivals,
+      isFull: () => descriptors.exhausted,
+      emitter,
+      tracer: this.tracer,
+      accessLog: this.#accessLog.entries,
+      ticketKeys,
+      issued: this.#issued,
+      clock,
+      log,
+      metrics,
+      ...more,
+    })
+    this.#stack.use(new BusyHeap(() => proxy.responses))
+    this.#addPorts(proxy)
+    this.#proxy = proxy
+    return proxy
+  }
+
+  /** Applies a reloaded configuration without a dropped request. Rejects, and changes nothing, if it is not usable. */
+  async reconfigure(next: EdgeConfig): Promise<void> {
+    const databases = await readDatabases(next.geo)
+    const useLists = await this.#lists.prepare(next.lists)
+    const zones = await this.#configured.prepare(next)
+    try {
+      await this.#listen(next)
+    } catch (error) {
+      zones.drop()
+      // Some settings can be active already, because a port in use is detected last.
+      await this.#listen(this.#config)
+      throw error
+    }
+    await zones.use()
+    useLists()
+    if (this.#proxy) this.#addPorts(this.#proxy)
+    this.limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
+    this.#challenges.options = next.proxy.challenge
+    this.geo.use(databases)
+    this.#markdownMemory.limit = next.proxy.markdown_memory
+    this.#cache.configure(next.cache)
+    this.tracer.configure(next.telemetry)
+    this.#config = next
+  }
+
+  /** Resolves when all changes of the store so far are in force. Returns undefined if that is so now. */
+  get applied(): Promise<void> | undefined {
+    const { applied } = this.#lists
+    if (applied === undefined) return this.#configured.applied
+    return Promise.all([applied, this.#configured.applied]).then(() => undefined)
+  }
+
+  /** Removes cached responses that another process or machine found to be outdated. */
+  async invalidate(invalidated: readonly Invalidated[]): Promise<void> {
+    await Promise.all(invalidated.map(async (one) => await this.#cache.invalidate(one)))
+  }
+
+  /** Opens the access log again, for a log rotation that renamed it. */
+  async reopenLogs(): Promise<void> {
+    await this.#accessLog.reopen()
+  }
+
+  /** Drains the proxy, then releases the tables. */
+  async close(): Promise<void> {
+    await this.#proxy?.close()
+    await this.#stack.close()
+  }
+
+  async #listen(next: EdgeConfig): Promise<void> {
+    await this.#accessLog.configure(next.access_log)
+    await this.#proxy?.reconfigure(this.#deps.descriptors.fit(next.proxy))
+  }
+
+  #addPorts({ port, tls }: Proxy): void {
+    this.#deps.ports.add(port)
+    if (tls) this.#deps.ports.add(tls.port)
+  }
+}

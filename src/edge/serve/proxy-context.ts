@@ -1,0 +1,65 @@
+import type { ProxyConfig } from '../../config/schema.js'
+import type { Clock } from '../../core/clock.js'
+import type { Log } from '../../core/log.js'
+import type { Origins } from '../../http/origins.js'
+import type { ResponseCache } from '../cache/cache.js'
+import type { Stage } from '../exchange/response.js'
+import type { FindCustomPage } from '../exchange/custom-pages.js'
+import type { Challenges } from '../challenge/challenges.js'
+import type { Trust } from '../client/client-address.js'
+import type { FieldDeps } from '../../rules/fields/source.js'
+import type { TrustedFields } from '../../rules/fields/trusted.js'
+import type { MemoryBudget } from '../../core/memory/memory-budget.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
+import type { IssuedCertificates } from '../../tls/acme/issued.js'
+import type { ProxyMetrics } from './metrics.js'
+import type { AccessLog } from '../records/access-log.js'
+import type { Recorder } from '../records/recorder.js'
+import type { Tracer } from '../../telemetry/tracer.js'
+import type { ZoneMetrics } from './zone-metrics.js'
+import type { WorkerSites } from '../exchange/worker-sites.js'
+import type { Zones } from '../exchange/zones.js'
+
+/** State shared by all requests of one proxy. The object lives as long as the proxy; a reload changes its members. */
+export interface ProxyContext {
+  config: ProxyConfig
+  trusted: Trust
+  trustedFields: TrustedFields
+  /** The log has the warning about X-Forwarded-For from a peer that is not trusted. */
+  forwardedReported: boolean
+  /** Ports of the listeners. */
+  ports(): { readonly http: number; readonly https: number | undefined }
+  /** The proxy is stopping: each connection is closed after its current response. */
+  draining: boolean
+  /** Source of location fields in expressions. */
+  readonly fields: FieldDeps
+  /** Memory budget for the beginnings of request bodies and the rest of responses while they wait for a slow peer. */
+  readonly bufferMemory: MemoryBudget
+  /** Memory budget for the bodies that rules read. */
+  readonly bodyMemory: MemoryBudget
+  readonly zones: Zones
+  /** Undefined if the zone's origin sends every response. */
+  readonly workers: WorkerSites | undefined
+  readonly origins: Origins
+  /** Shares the event loop between connections that transfer much data. */
+  readonly turns: TurnQueue
+  /** Undefined if nothing is cached. */
+  readonly cache: ResponseCache | undefined
+  readonly stages: readonly Stage[]
+  /** Undefined if no rule challenges clients, and no path is reserved for solutions. */
+  readonly challenges: Challenges | undefined
+  /** Finds pages of site owners that replace the pages of the proxy. Undefined if there are no such pages. */
+  readonly customPages: FindCustomPage | undefined
+  /** Undefined if log records are not consumed. */
+  readonly recorder: Recorder | undefined
+  /** Undefined if no request is traced. */
+  readonly tracer: Tracer | undefined
+  /** Undefined if finished requests are not logged. */
+  readonly accessLog: AccessLog | undefined
+  /** Responses to validations of ACME, if present. */
+  readonly issued: Pick<IssuedCertificates, 'authorization' | 'find' | 'challenge'> | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: ProxyMetrics
+  readonly zoneMetrics: ZoneMetrics
+}

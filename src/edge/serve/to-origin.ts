@@ -1,0 +1,135 @@
+import type { RawHeaders } from '../../http/headers.js'
+import type { OriginTarget } from '../../http/connector.js'
+import type { Origin } from '../../http/origin.js'
+import type { SendToOrigin } from '../cache/shared.js'
+import type { ClientResponse } from './client-response.js'
+import type { RequestBody } from '../client/request-body.js'
+import { asksForWebSocket, openTunnel } from './websocket.js'
+import { CompressedResponse } from './compressed-response.js'
+import type { Exchange } from '../exchange/exchange.js'
+import { Forward, type Switch } from './forward.js'
+import type { OriginExchange } from '../exchange/origin-exchange.js'
+import { OriginRoute } from '../origins/route.js'
+import type { ProxyContext } from './proxy-context.js'
+import type { RequestFields } from './request-fields.js'
+import type { ResponseSink } from '../exchange/response.js'
+import { respondAsRule } from './apply.js'
+import { originTarget } from '../origins/origin-target.js'
+import { RuledResponse } from './response-phases.js'
+import type { WorkerSite } from '../exchange/worker-sites.js'
+
+/** Sends a request that rules have passed to its Worker, the cache or an origin. */
+export function toOrigin(
+  client: ClientResponse,
+  exchange: Exchange,
+  fields: RequestFields,
+  body: RequestBody | null,
+  context: ProxyContext,
+): void {
+  const { transforms, isPaused, websockets } = exchange.zone
+  if (transforms?.request)
+    exchange.headers = transforms.request(exchange.headers, exchange, (address) => context.fields.geo.find(address))
+  const sink = sinkOf(client, exchange, context)
+  const switched =
+    websockets && asksForWebSocket(exchange, fields)
+      ? (...[status, fields, origin]: Parameters<Switch>) =>
+          openTunnel(client, exchange, context, { status, fields, origin })
+      : undefined
+  const call = { client, exchange, body, context, switched }
+  const worker = isPaused ? undefined : context.workers?.find(exchange)
+  if (worker) toWorker(worker, sink, call)
+  else toOriginServer(sink, call)
+}
+
+/** Returns the first of the sinks that the response of the origin passes; the last one is the client. */
+function sinkOf(client: ClientResponse, exchange: Exchange, context: ProxyContext): ResponseSink {
+  let sink: ResponseSink = exchange.zone.rules?.compresses ? new CompressedResponse(client, exchange) : client
+  for (const stage of context.stages) sink = stage(exchange, sink)
+  return exchange.run?.awaitsResponse ? new RuledResponse(sink, exchange, exchange.run, context) : sink
+}
+
+/** A request that rules have passed. */
+interface OriginCall {
+  readonly client: ClientResponse
+  readonly exchange: Exchange
+  readonly body: RequestBody | null
+  readonly context: ProxyContext
+  /** Continues with another protocol. Undefined if the request does not ask for one. */
+  readonly switched: Switch | undefined
+}
+
+/** Whether a rate limit of requests to the origin ends the request here. */
+function isLimited({ client, exchange }: OriginCall): boolean {
+  const { run } = exchange
+  const ending = run?.beforeOriginIsAsked()
+  if (!run || !ending) return false
+  exchange.cacheStatus = undefined
+  respondAsRule(client, exchange, run, ending)
+  return true
+}
+
+function toWorker(worker: WorkerSite, sink: ResponseSink, call: OriginCall): void {
+  if (isLimited(call)) return
+  const { client, exchange, body, context, switched } = call
+  exchange.run?.toOrigin()
+  client.cancel = worker.serve(exchange, sink, (url, to, events) => {
+    const tunnel: Switch | undefined =
+      switched &&
+      ((...args) => {
+        events?.switched()
+        switched(...args)
+      })
+    const runtime = context.origins.get(exchange.zone.id, { url })
+    const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel, bare: true })
+    forward.send()
+    return () => forward.cancel()
+  })
+}
+
+/** Sends the request to an origin of the zone, unless the cache has the response. */
+function toOriginServer(sink: ResponseSink, call: OriginCall): void {
+  const { client, exchange, body, context, switched } = call
+  exchange.restoreTarget()
+  // The key of cached responses does not depend on the origin that happens to be chosen.
+  let target: OriginTarget
+  try {
+    target = originTarget(exchange, exchange.zone.balancer.peers[0]!.url)
+  } catch (error) {
+    sink.fail(error)
+    return
+  }
+  const { cache, turns } = context
+  const send: SendToOrigin = (request, to) => sendToOrigin(request, to, call)
+  if (!cache) {
+    if (!isLimited(call)) client.cancel = send(exchange, sink)
+    return
+  }
+  client.cancel = cache.serve(exchange, sink, send, {
+    hasBody: body !== null || switched !== undefined,
+    isLimited: () => isLimited(call),
+    origin: originName(target),
+    turns,
+  })
+}
+
+/** Sends a request to an origin of the zone, or one after the other. Returns what cancels it. */
+function sendToOrigin(request: OriginExchange, to: ResponseSink, call: OriginCall): () => void {
+  const { client, exchange, body, context, switched } = call
+  exchange.run?.toOrigin()
+  const route = new OriginRoute(exchange, context)
+  let origin: Origin
+  try {
+    origin = route.first()
+  } catch (error) {
+    to.fail(error)
+    return () => undefined
+  }
+  const interim = (status: number, fields: RawHeaders) => client.interim(status, fields)
+  const forward = new Forward(request, origin, to, context, { body, switched, route, interim })
+  forward.send()
+  return () => forward.cancel()
+}
+
+/** Name of an origin in the keys of cached responses. */
+const originName = ({ url, serverName }: OriginTarget): string =>
+  serverName === undefined ? url : `${url} ${serverName}`

@@ -1,0 +1,276 @@
+import { messageOf } from '../../core/errors.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
+import { ConnectionLost } from '../../http/origin-errors.js'
+import { DataAway } from '../../workers/runtime/data-homes.js'
+import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, type Cut } from '../../workers/runtime/types.js'
+import type { Exchange } from '../exchange/exchange.js'
+import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
+import { WorkerError, type SendTo } from '../exchange/worker-sites.js'
+
+/** A request that passed this many Workers is in a loop. */
+const MAX_HOPS = 16
+const HOP_NAME = 'edged'
+/** Delays of further attempts: a process that ended is noticed a moment after its connections broke. */
+const RETRY_DELAYS_MS = [10, 100, 1000]
+const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** A slot in the process of a script. */
+export interface EnteredWorker {
+  readonly script: string
+  /** Path of the unix socket to send the request to. */
+  readonly socket: string
+  cut(): Cut | Promise<Cut>
+  /** The request has ended. */
+  done(): void
+}
+
+/** How a request of a Worker ended. Labels a metric. */
+export const WORKER_OUTCOMES = ['ok', 'exception', 'limit', 'loop', 'away', 'canceled', 'failed'] as const
+export type WorkerOutcome = (typeof WORKER_OUTCOMES)[number]
+
+export interface WorkerRun {
+  readonly sendTo: SendTo
+  /** Reserves a slot in the process of the script. */
+  readonly enter: () => EnteredWorker | Promise<EnteredWorker>
+  /** `request.cf` as JSON. */
+  readonly cf: string
+  /** Called once, at the end of the response. */
+  readonly ended: (outcome: WorkerOutcome) => void
+}
+
+/** Sends the request of an exchange to the runtime. Returns how to cancel that. */
+export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun): () => void {
+  const hops = hopsOf(exchange.clientHeaders)
+  if (hops >= MAX_HOPS) {
+    run.ended('loop')
+    sink.fail(new WorkerError('worker_loop', `the request passed ${hops} Workers`))
+    return () => undefined
+  }
+  exchange.headers = workerHeaders(exchange, hops + 1, run.cf)
+  const call = new WorkerCall(exchange, sink, run)
+  call.begin()
+  return () => call.cancel()
+}
+
+/** One request to a Worker: its attempts, and the response of the runtime. The error of the runtime becomes an error page. */
+class WorkerCall implements ResponseSink {
+  readonly copies: boolean
+  readonly #exchange: Exchange
+  readonly #sink: ResponseSink
+  readonly #run: WorkerRun
+  #attempt = 0
+  /** The slot of the attempt in progress. */
+  #entry: EnteredWorker | undefined
+  #cancel: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isLeft = false
+  #isEnded = false
+  /** The response has begun. */
+  #isBegun = false
+  /** The attempt in progress has its result. */
+  #isOver = false
+
+  constructor(exchange: Exchange, sink: ResponseSink, run: WorkerRun) {
+    this.#exchange = exchange
+    this.#sink = sink
+    this.#run = run
+    this.copies = sink.copies ?? false
+  }
+
+  begin(): void {
+    let entered: EnteredWorker | Promise<EnteredWorker>
+    try {
+      entered = this.#run.enter()
+    } catch (error) {
+      if (error instanceof DataAway) this.#failAway(error.message)
+      else {
+        this.#ended('failed')
+        this.#sink.fail(error)
+      }
+      return
+    }
+    if (entered instanceof Promise) void this.#sendLater(entered)
+    else this.#send(entered)
+  }
+
+  cancel(): void {
+    this.#isLeft = true
+    clearTimeout(this.#timer)
+    this.#ended('canceled')
+    this.#cancel?.()
+    this.#sink.fail(CLIENT_LEFT)
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.#isBegun = true
+    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) this.#threw()
+    else this.#sink.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#isOver ? true : this.#sink.data(chunk)
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#over('ok')
+    this.#sink.end()
+  }
+
+  fail(error: unknown): void {
+    if (this.#isOver || !this.#entry) {
+      this.#sink.fail(error)
+      return
+    }
+    this.#isOver = true
+    const cut = this.#entry.cut()
+    if (cut instanceof Promise) void this.#failedLater(error, cut)
+    else this.#failed(error, cut)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#sink.onDrain(listener)
+  }
+
+  async #sendLater(entered: Promise<EnteredWorker>): Promise<void> {
+    try {
+      this.#send(await entered)
+    } catch (error) {
+      if (error instanceof DataAway) this.#failAway(error.message)
+      else {
+        this.#ended('limit')
+        this.#sink.fail(new WorkerError('worker_limit', messageOf(error)))
+      }
+    }
+  }
+
+  #send(entry: EnteredWorker): void {
+    if (this.#isLeft) {
+      entry.done()
+      return
+    }
+    this.#entry = entry
+    this.#isOver = false
+    this.#cancel = this.#run.sendTo(urlOf(entry.socket), this, this)
+  }
+
+  /** Called when the connection has become a WebSocket. */
+  switched(): void {
+    this.#over('ok')
+  }
+
+  /** The exception may come from a call to a machine that is away. */
+  #threw(): void {
+    const cut = this.#entry?.cut() ?? 'none'
+    if (!(cut instanceof Promise)) {
+      this.#failWith('threw an exception')
+      return
+    }
+    this.#isOver = true
+    void settled(cut).then((cut) => (cut === 'away' ? this.#failAway() : this.#failWith('threw an exception')))
+  }
+
+  async #failedLater(error: unknown, later: Promise<Cut>): Promise<void> {
+    this.#failed(error, await settled(later))
+  }
+
+  #failed(error: unknown, cut: Cut): void {
+    const isCut = cut === 'script'
+    if (cut === 'away') {
+      this.#failAway()
+      return
+    }
+    if (!isCut && !this.#isBegun && isLost(error)) {
+      // Accepted by a running process and closed again: the script lost its connection to another process. The request would
+      // call a script again that does not return.
+      if (cut === 'other' || (this.#attempt > 0 && error instanceof ConnectionLost && !error.stale)) {
+        this.#failWith('lost a connection')
+        return
+      }
+      const delay = REPEATABLE.has(this.#exchange.method) ? RETRY_DELAYS_MS[this.#attempt] : undefined
+      if (delay !== undefined) {
+        this.#entry?.done()
+        this.#attempt += 1
+        this.#timer = setTimeout(() => this.begin(), delay)
+        return
+      }
+    }
+    if (isCut) {
+      this.#over('limit')
+      this.#sink.fail(new WorkerError('worker_limit', `the Worker ${this.#entry?.script} exceeded a limit`))
+    } else {
+      this.#over('failed')
+      this.#sink.fail(error)
+    }
+  }
+
+  #failWith(what: string): void {
+    this.#over('exception')
+    this.#sink.fail(new WorkerError('worker_exception', `the Worker ${this.#entry?.script} ${what}`))
+  }
+
+  #failAway(reason = `the machine with the data of the Worker ${this.#entry?.script} does not respond`): void {
+    this.#over('away')
+    this.#sink.fail(new WorkerError('worker_data_away', reason))
+  }
+
+  #over(outcome: WorkerOutcome): void {
+    this.#isOver = true
+    this.#entry?.done()
+    this.#ended(outcome)
+  }
+
+  #ended(outcome: WorkerOutcome): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#run.ended(outcome)
+  }
+}
+
+const MAX_URLS = 1024
+const urls = new Map<string, string>()
+
+/** Returns the URL of a socket. */
+function urlOf(socket: string): string {
+  const known = urls.get(socket)
+  if (known !== undefined) return known
+  const url = `unix:${encodeURI(socket)}`
+  if (urls.size >= MAX_URLS) urls.clear()
+  urls.set(socket, url)
+  return url
+}
+
+/** Whether the process was killed. The daemon that knows it may have ended. */
+const settled = async (cut: Promise<Cut>): Promise<Cut> => await cut.catch(() => 'none')
+
+const LOST: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'])
+const isLost = (error: unknown): boolean =>
+  error instanceof ConnectionLost || LOST.has((error as { code?: unknown } | null)?.code)
+
+/** The runtime closes the connection after an exception; it removes such a field from responses of scripts. */
+const isRuntimeError = (headers: RawHeaders): boolean =>
+  headerOf(headers, 'connection')?.toLowerCase() === 'close' &&
+  headerOf(headers, 'content-length') === '21' &&
+  headerOf(headers, 'content-type') === undefined
+
+/** The header fields that the script sees, and the private ones for the runtime. */
+function workerHeaders(exchange: Exchange, hops: number, cf: string): string[] {
+  const { clientAddress, scheme, headers } = exchange
+  const sent: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!
+    if (!PRIVATE_HEADERS.has(name.toLowerCase())) sent.push(name, headers[i + 1]!)
+  }
+  sent.push('x-real-ip', clientAddress, 'cf-visitor', `{"scheme":"${scheme}"}`)
+  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, BLOB_HEADER, cf)
+  // The runtime assumes http.
+  if (scheme === 'https') sent.push(PROTO_HEADER, scheme)
+  return sent
+}
+
+function hopsOf(headers: RawHeaders): number {
+  const field = headerOf(headers, 'cdn-loop')
+  const [, hops] = (field !== undefined && /\bedged; n=(\d{1,3})/.exec(field)) || []
+  return hops === undefined ? 0 : Number(hops)
+}
