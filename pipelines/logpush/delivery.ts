@@ -12,7 +12,8 @@ import type { SessionDeps, SessionOf } from './session.js'
 export type Outcome = 'done' | 'split' | 'interrupted'
 
 /** Members of a job session that a delivery uses. */
-export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'status' | 'control' | 'failed'> & {
+export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'control' | 'failed'> & {
+  readonly status: Pick<SessionOf['status'], 'failing' | 'failed'>
   readonly metrics: Pick<SessionOf['metrics'], 'attempt' | 'delivered' | 'dropped'>
 }
 type DeliveryDeps = Pick<SessionDeps, 'uploads' | 'deadLetter' | 'clock' | 'log' | 'random'>

@@ -199,6 +199,7 @@ class Batches {
       this.fate.over,
     )
     if (outcome === 'interrupted') return false
+    this.fate.delivered()
     if (outcome === 'split') {
       const middle = Math.ceil(lines.length / 2)
       const first = lines.slice(0, middle)

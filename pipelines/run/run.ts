@@ -176,7 +176,7 @@ class OutputLoop {
         cursor,
         control,
         status: fate,
-        metrics: counted(stats),
+        metrics: counted(stats, fate),
         counted: { place: START },
         failed: async () => fate.judge(),
       },
@@ -255,7 +255,7 @@ export async function removeFolder(path: string): Promise<void> {
   await rmdir(dirname(path)).catch(() => {})
 }
 
-const counted = (stats: OutputStats) => ({
+const counted = (stats: OutputStats, fate: Fate) => ({
   // Input counts the records that it reads, including invalid ones.
   read() {},
   kept(records: number, sampledOut: number, repeated: number) {
@@ -267,6 +267,8 @@ const counted = (stats: OutputStats) => ({
     stats.delivered += records
     stats.batches++
     stats.bytes += size
+    // Also for a batch after one that is still to be retried. The destination works again.
+    fate.delivered()
   },
   dropped: (records: number) => void (stats.dropped += records),
   attempt: (outcome: AttemptOutcome) => void (stats.retried += Number(outcome !== 'delivered')),
