@@ -6,6 +6,8 @@ import { parseIp } from '../expr/language/ip.js'
 import { trustedFieldIssue } from '../rules/fields/trusted.js'
 import { LIST_TYPES } from '../lists/index.js'
 import { configuredItem, itemIssues } from '../lists/item-check.js'
+import type { Catalogue } from '../agents/catalogue/catalogue.js'
+import { agentIssues } from './zones/agents.js'
 import { egressIssues } from './egress.js'
 import { machineIssues } from './machines.js'
 import { originIssues } from './origins.js'
@@ -16,12 +18,13 @@ import type { KnownIds, SoundPart } from './sound-part.js'
 const MAX_RULES_BODY = 1024 * 1024
 
 /** Returns issues of zones that a schema cannot express. */
-export function zoneIssues({ zones }: Config): Issue[] {
+export function zoneIssues({ zones }: Config, catalogue: Catalogue): Issue[] {
   const owners = new Map<string, Zone>()
   return [
     ...duplicates('zones', 'id', zones),
     ...duplicates('zones', 'name', zones),
     ...zones.flatMap((zone, index) => issuesOfZone(zone, `/zones/${index}`, owners)),
+    ...zones.flatMap((zone, index) => agentIssues(zone, catalogue, `/zones/${index}/agents`)),
   ]
 }
 

@@ -3,6 +3,7 @@ import type { Static } from 'typebox'
 import { isNode } from 'yaml'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { issuesOf, parser } from '../core/schema.js'
+import { absoluteAgents, configuredCatalogue } from './zones/agents.js'
 import { accountIssues, sectionIssues, sourceIssues, zoneIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
@@ -92,7 +93,13 @@ export function readParts(text: string, file: string, environment: Environment, 
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
     issues.push(...certificateIssues(whole, checks).map(sound.place))
-    issues.push(...sectionIssues(config), ...zoneIssues(config).map(sound.place), ...accountIssues(sound))
+    const agents = configuredCatalogue(whole.agents)
+    issues.push(...agents.issues)
+    issues.push(
+      ...sectionIssues(config),
+      ...zoneIssues(config, agents.catalogue).map(sound.place),
+      ...accountIssues(sound),
+    )
     for (const [index, pipeline] of listed.pipelines.entries())
       if (pipeline !== undefined) issues.push(...sourceIssues(sound.ids, pipeline, `/pipelines/${index}/source`))
     reject(issues)
@@ -139,6 +146,7 @@ function absolute(config: Config, folder: string): Config {
   const { ca_file: caFile, ...egress } = config.egress
   const { tls } = config.proxy
   const { disk } = config.cache
+  const { catalogue } = config.agents
   const accessLog = config.access_log
   const proxyTls = tls && absoluteTls(tls, folder)
   const controlTls = config.control.tls && absoluteFiles(config.control.tls, folder)
@@ -153,11 +161,13 @@ function absolute(config: Config, folder: string): Config {
     egress: caFile === undefined ? egress : { ...egress, ca_file: resolve(folder, caFile) },
     geo: Object.fromEntries(Object.entries(config.geo).map(([name, path]) => [name, resolve(folder, path)])),
     logpush: { ...config.logpush, destinations: { ...destinations, allow_file_under: under } },
+    agents: catalogue === null ? config.agents : { ...config.agents, catalogue: resolve(folder, catalogue) },
     plugins: config.plugins.map((path) => resolve(folder, path)),
     zones: config.zones.map((zone) => {
       const { origin_ca_file: origin, client_ca_file: client } = zone
       return {
         ...zone,
+        agents: absoluteAgents(zone.agents, folder),
         ...(origin !== undefined && { origin_ca_file: resolve(folder, origin) }),
         ...(client !== undefined && { client_ca_file: resolve(folder, client) }),
       }

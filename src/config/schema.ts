@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { LIST_KINDS } from '../core/model/list.js'
 import { strict } from '../core/schema.js'
+import { Agents } from './zones/agents.js'
 import { Cache } from './cache.js'
 import { Egress } from './egress.js'
 import { Logpush } from './logpush.js'
@@ -253,6 +254,7 @@ export const ConfigFile = Type.Object(
       ),
       { default: [], description: 'Named lists for expressions.' },
     ),
+    agents: Agents,
     cache: Cache,
     logpush: Logpush,
     egress: Egress,
@@ -287,4 +289,5 @@ export type WorkersConfig = Config['workers']
 export type AccessLogConfig = Config['access_log']
 export type CacheConfig = Config['cache']
 export type ProxyConfig = Config['proxy']
+export type AgentsConfig = Config['agents']
 export type ZoneConfig = Config['zones'][number]

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { strict } from '../core/schema.js'
+import { ZoneAgents } from './zones/agents.js'
 import { ZoneCache } from './cache.js'
 import { ORIGIN_OPTIONS } from './origins.js'
 import { EXAMPLE_ACCOUNT, EXAMPLE_ZONE, Id } from './values.js'
@@ -83,6 +84,7 @@ export const Zone = Type.Object(
       },
       { ...strict, default: {}, description: 'Conversion to Markdown.' },
     ),
+    agents: ZoneAgents,
     websockets: Type.Boolean({ default: true, description: 'Pass WebSocket upgrades through to the origin.' }),
     cache: ZoneCache,
     custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {

@@ -29,12 +29,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/http': {},
   'src/egress': {},
   'src/store': { may: ['src/disk'] },
+  'src/agents': { may: ['src/expr'] },
   'src/lists': { may: ['src/expr'] },
   'src/rules': { may: ['src/expr', 'src/http'] },
   'src/webhooks': { may: ['src/egress'] },
   'src/workers': {},
   'src/config': {
-    may: ['src/lists', 'src/rules', 'src/egress', 'pipelines/records'],
+    may: ['src/agents', 'src/lists', 'src/rules', 'src/egress', 'pipelines/records'],
     files: [
       'src/expr/language/ip.ts',
       'pipelines/logpush/settings/compiled-job.ts',
@@ -47,6 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/telemetry': {},
   'src/edge': {
     may: [
+      'src/agents',
       'src/disk',
       'src/http',
       'src/tls',

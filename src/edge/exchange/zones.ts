@@ -1,3 +1,4 @@
+import { accessOf, type AccessEntry } from '../../agents/access/access.js'
 import type { ZoneConfig } from '../../config/schema.js'
 import { NORMALIZATION, type UrlNormalization } from '../../core/model/transforms.js'
 import type { ManagedTransforms } from './managed-transforms.js'
@@ -33,6 +34,10 @@ export interface Zone {
   readonly compressesMarkdown?: boolean
   /** Source of `/llms.txt`. With off, the origin responds. */
   readonly llmsTxt?: ZoneConfig['markdown']['llms_txt']
+  /** What agents get and what they may, as configured. Files are `file:` and their absolute path. */
+  readonly agents?: ZoneConfig['agents']
+  /** The entries of `agents.access`. Undefined if there are none. */
+  readonly agentAccess?: readonly AccessEntry[] | undefined
   readonly websockets: boolean
   readonly cache: CacheOptions
   readonly https: HttpsSettings
@@ -221,6 +226,8 @@ export function zoneOf(
     mdAddresses: config.markdown.md_addresses,
     compressesMarkdown: config.markdown.compress,
     llmsTxt: config.markdown.llms_txt,
+    agents: config.agents,
+    agentAccess: config.agents.access.length > 0 ? accessOf(config.agents.access) : undefined,
     cache: { ...NO_CACHE, mode: config.cache, ...cache },
     websockets: config.settings.websockets === undefined ? config.websockets : config.settings.websockets === 'on',
     https: httpsSettings(config.settings),
@@ -245,7 +252,16 @@ export function pausedZone(
     ...(websockets && { websockets }),
   }
   const markdown = { ...config.markdown, md_addresses: false, llms_txt: 'off' as const }
-  const zone = zoneOf({ ...config, settings, markdown, cache: 'off', custom_hostnames: 'selected' }, parts)
+  const agents = {
+    ...config.agents,
+    hint: false,
+    robots: false,
+    access: [],
+    mcp: false,
+    skills: false,
+    api_catalog: false as const,
+  }
+  const zone = zoneOf({ ...config, settings, markdown, agents, cache: 'off', custom_hostnames: 'selected' }, parts)
   return { ...zone, isPaused: true, normalization: undefined }
 }
 
