@@ -191,19 +191,24 @@ t.test('a power failure between any two steps never keeps an intact store from s
 t.test('a slot of the witness that was written incompletely is not used', async (t) => {
   const { killed } = await written(t, SHORT)
   const from = killed.at(-1)!
-  const bytes = readFileSync(inside(from, 'witness'))
-  const generations = [0, 1, 2].map((slot) =>
-    Number(/"generation":(\d+)/.exec(bytes.toString('latin1', slot * 4096, slot * 4096 + 512))?.[1] ?? 0),
-  )
-  const newest = generations.indexOf(Math.max(...generations))
-  for (const from of killed)
-    t.same(await start(t, from, flip('witness', newest * 4096 + 40)), idsFor(killed.indexOf(from)))
+  // Before the first write only one slot is used.
+  for (const [index, copy] of killed.entries())
+    if (index > 0) t.same(await start(t, copy, flip('witness', newestSlot(copy) * 4096 + 40)), idsFor(index))
   const outcome = await start(t, from, (folder) => writeFileSync(inside(folder, 'witness'), Buffer.alloc(12_288)))
   t.match(outcome, { message: /its file witness, which has what was confirmed, is damaged; restore/ })
   t.match(await start(t, from, (folder) => rmSync(inside(folder, 'witness'))), {
     message: /its file witness.* is missing/,
   })
 })
+
+/** Which slot has the last write depends on the syncs between the writes. */
+function newestSlot(folder: string): number {
+  const bytes = readFileSync(inside(folder, 'witness')).toString('latin1')
+  const generations = [0, 1, 2].map((slot) =>
+    Number(/"generation":(\d+)/.exec(bytes.slice(slot * 4096, slot * 4096 + 512))?.[1] ?? 0),
+  )
+  return generations.indexOf(Math.max(...generations))
+}
 
 const idsFor = (count: number) => Array.from({ length: count }, (_, index) => String(index))
 
