@@ -50,8 +50,7 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
       permissions: [],
       summary: 'Read an account',
       result: Account,
-      handle: ({ scope }) =>
-        account(configIndex(config()).accounts.get(scope.id) ?? { id: scope.id, name: '', rules: {} }),
+      handle: ({ scope }) => account(configIndex(config()).accounts.get(scope.id) ?? { id: scope.id, name: '' }),
     }),
     endpoint({
       method: 'get',

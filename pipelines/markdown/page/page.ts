@@ -11,7 +11,7 @@ import { FrontMatter } from '../output/front-matter.js'
 import { isJsonLd, JsonLd } from '../output/json-ld.js'
 import { Line } from '../output/line.js'
 import type { LinkStyle } from '../output/link-style.js'
-import { elementNamed, KNOWN_NAMES } from '../text/names.js'
+import { elementNamed, HEAD_ELEMENTS, KNOWN_NAMES } from '../text/names.js'
 import { MIN_NOSCRIPT_TEXT, proseLength } from './noscript.js'
 import { Preformatted } from '../elements/preformatted.js'
 import { Table } from '../output/table.js'
@@ -33,11 +33,6 @@ const NUMBER_SIGN = 0x23
 const SCRIPT = elementNamed('script').id
 const PARAGRAPH = elementNamed('p').id
 const BREAK = elementNamed('br').id
-
-/** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
-const HEAD_ELEMENTS = new Set(
-  'html head base basefont bgsound link meta title noscript noframes style script template'.split(' '),
-)
 
 /** Converts a page to Markdown. Receives the events of a tokenizer and passes each to the family of its element. */
 export class Page implements ElementPage, Events {

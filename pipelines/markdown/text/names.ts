@@ -56,6 +56,11 @@ const OTHERS =
   amp-iframe amp-youtube amp-vimeo amp-dailymotion amp-twitter amp-instagram amp-facebook lite-youtube lite-vimeo youtube-video
   vimeo-video mmultiscripts mprescripts none`)
 
+/** Elements that do not end the head. WHATWG HTML, 13.2.6.4.4. */
+export const HEAD_ELEMENTS = set(
+  'html head base basefont bgsound link meta title noscript noframes style script template',
+)
+
 /** Returns a name as engines store the keys of objects, which they compare by their address. */
 const interned = (name: string): string => Object.keys({ [name]: true })[0] as string
 

@@ -17,6 +17,8 @@ import { IssuedCertificates } from '../../tls/acme/issued.js'
 import { Challenges } from '../../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../../edge/serve/server.js'
 import { Geo, readDatabases } from '../../edge/exchange/geo.js'
+import { BUILT_IN_CATALOGUE } from '../../agents/catalogue/catalogue.js'
+import { agentsStage } from '../../edge/agents/stage.js'
 import { markdownStage } from '../../edge/markdown/stage.js'
 import { conditions } from '../../edge/rules/conditions.js'
 import type { Resolve } from '../../egress/fair-resolve.js'
@@ -163,7 +165,10 @@ export class Edge {
     const arrivals = new Arrivals()
     const proxy = await listenProxy(descriptors.fit(this.#config.proxy), {
       zones: this.zones,
-      stages: [markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log })],
+      stages: [
+        markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log }),
+        agentsStage({ memory: this.#markdownMemory, catalogue: () => BUILT_IN_CATALOGUE }),
+      ],
       challenges: this.#challenges,
       customPages: ({ id, accountId }, page) =>
         store.get(ERROR_PAGES, zone(id), page)?.value.page ??

@@ -64,20 +64,22 @@ class Decoder implements Decoded {
   readonly #make: MakeDecoder
   readonly #to: Decoded
   readonly #drained: () => void
+  readonly #maxBytes: number
   #transform: Transform | undefined
   #bytes = 0
   #ended = false
 
   /** `drained` is called when more data is accepted after {@link write} returned false. */
-  constructor(coding: string, to: Decoded, drained: () => void) {
+  constructor(coding: string, to: Decoded, drained: () => void, maxBytes: number) {
     this.#make = CODINGS.get(coding)!
+    this.#maxBytes = maxBytes
     this.#to = to
     this.#drained = drained
   }
 
   write(bytes: Uint8Array): boolean {
     this.#bytes += bytes.length
-    if (this.#bytes > MAX_ENCODED_BYTES) {
+    if (this.#bytes > this.#maxBytes) {
       this.fail(new Error('more encoded data than any page needs'))
       return false
     }
@@ -128,14 +130,14 @@ export class Decoders {
 
   /**
    * `codings` as from {@link codingsToUndo}, at least one. `drained`: more data is accepted after {@link write}
-   * returned false.
+   * returned false. Data of more than `maxBytes`, in any coding, is a failure.
    */
-  constructor(codings: readonly string[], to: Decoded, drained: () => void) {
+  constructor(codings: readonly string[], to: Decoded, drained: () => void, maxBytes = MAX_ENCODED_BYTES) {
     for (let i = codings.length - 1; i >= 0; i--) {
       const before = i - 1
       const next = this.#row[0] ?? to
       const welcome = before < 0 ? drained : () => this.#row[before]?.resume()
-      this.#row.unshift(new Decoder(codings[i]!, next, welcome))
+      this.#row.unshift(new Decoder(codings[i]!, next, welcome, maxBytes))
     }
   }
 

@@ -6,6 +6,12 @@ const SUSPICIOUS = /%|\/\/|\/\.|[^!$&-;=@-Z_a-z~[\]]/
 const UNSAFE = /[^\w\-.~:/?#[\]@!$&'()*+,;=%]/g
 const UNRESERVED = /[\w\-.~]/
 
+/** Returns the path of a target in origin form, without its query. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
+}
+
 /**
  * Returns a target in origin form with its path normalized. The query stays. Unreserved characters are decoded, other
  * escapes are in upper case, bytes that are not allowed are encoded, and dot segments are removed (RFC 3986, 6.2.2).

@@ -223,7 +223,7 @@ export function zoneOf(
       ...settings,
     },
     negotiation: config.negotiation,
-    mdAddresses: config.markdown.md_addresses,
+    mdAddresses: config.markdown.md_addresses || config.agents.hint,
     compressesMarkdown: config.markdown.compress,
     llmsTxt: config.markdown.llms_txt,
     agents: config.agents,

@@ -80,13 +80,14 @@ export const tokensIn = (bytes: number): string => String(Math.ceil(bytes / BYTE
 /** The usual estimate. Tokenizers of language models have 3.3 to 3.8 (`npm run bench -- tokens`). */
 const BYTES_PER_TOKEN = 4
 
-const DEFAULT_SIGNAL = 'ai-train=yes, search=yes, ai-input=yes'
-
 /**
  * Returns the header fields of a converted response, created from the header fields of the HTML response. `bytes` is
- * the length of the Markdown if it is known.
+ * the length of the Markdown if it is known. The Content-Signal is `signal` if the origin sets none.
  */
-export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
+export function markdownHeaders(
+  headers: RawHeaders,
+  { signal: wanted, bytes }: { readonly signal: string | undefined; readonly bytes?: number | undefined },
+): string[] {
   const kept: string[] = []
   let signal = false
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -98,7 +99,7 @@ export function markdownHeaders(headers: RawHeaders, bytes?: number): string[] {
     if (value !== undefined) kept.push(name, value)
   }
   kept.push('content-type', 'text/markdown; charset=utf-8')
-  if (!signal) kept.push('content-signal', DEFAULT_SIGNAL)
+  if (!signal && wanted !== undefined) kept.push('content-signal', wanted)
   if (bytes !== undefined) kept.push(TOKENS, tokensIn(bytes))
   return variesByAccept(kept)
 }

@@ -108,10 +108,11 @@ export class HeldPage implements PageSink {
 
   #finish(): void {
     if (!this.#holding || !this.#keep(() => this.#converter.end())) return
-    const { headers } = this.#context
+    const { headers, signal } = this.#context
     this.#original.release()
     this.#held = this.#markdown
-    this.#begin('converted', markdownHeaders(headers, this.#markdown.length), this.#markdown.length)
+    const bytes = this.#markdown.length
+    this.#begin('converted', markdownHeaders(headers, { signal, bytes }), bytes)
   }
 
   /**

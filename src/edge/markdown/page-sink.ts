@@ -39,6 +39,8 @@ export interface PageContext {
   readonly next: ResponseSink
   readonly memory: MemoryBudget
   readonly converter: (contentType: string) => PageConverter
+  /** Content-Signal of the Markdown if the origin sets none. */
+  readonly signal: string | undefined
   /** Whether fields may follow the body of the response. */
   readonly trailers: boolean
   /** Schedules work outside of calls of the sink. */

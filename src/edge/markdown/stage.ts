@@ -9,8 +9,11 @@ import type { Exchange } from '../exchange/exchange.js'
 import { requestIds } from '../exchange/request-ids.js'
 import { acceptsTrailers, type ResponseSink, type Stage } from '../exchange/response.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
-import { markdownAddress } from '../exchange/markdown-addresses.js'
+import { linkTo, markdownAddress } from '../exchange/markdown-addresses.js'
 import { HeldPage } from './held-page.js'
+import { wantsDocument, withOriginTags } from './hint.js'
+import { HintedPage } from './hinted-page.js'
+import { signalOf } from '../exchange/content-signal.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
 import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
@@ -48,22 +51,22 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
   const reportOutcome = pageCounter(metrics, memory)
   const turns = new TurnQueue(CONVERSIONS, arrivals)
   return (exchange, next) => {
-    const { method, settings, zone, rawHeaders, rawTarget } = exchange
+    const { method, settings, zone, rawHeaders } = exchange
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
     exchange.settle()
     const { alias } = exchange
-    if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation))
-      return new HtmlVariant(next, zone.mdAddresses === true ? markdownAddress(rawTarget) : undefined)
+    if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return htmlVariant(exchange, next)
     exchange.headers = askForHtml(exchange.headers)
     const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
     const sink = alias ? new AliasResponse(client, alias, headerOf(exchange.headers, 'host')) : client
     const isList = alias?.type === 'llms_txt'
+    const signal = signalOf(zone)
     // A compression rule decides first. Without a rule Markdown has no coding, because the origin chose its coding for
     // the HTML.
     const compress = () => {
       if (zone.compressesMarkdown === true) exchange.compression ??= ['default']
     }
-    if (method === 'HEAD') return new MarkdownHead(sink, { isList, compress })
+    if (method === 'HEAD') return new MarkdownHead(sink, { isList, signal, compress })
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
     const settled: ReportOutcome = (outcome, bytes = Infinity) => {
@@ -75,6 +78,7 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
       converter: isList ? llmsTxt(exchange) : converter,
       content,
       isList,
+      signal,
       turns,
       reportBug: (error: unknown) => log.error({ event: 'conversion_failed', ...requestIds(exchange), err: error }),
       reportOutcome: settled,
@@ -85,9 +89,24 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
       new MarkdownResponse(to, { ...context, reportOutcome: outcome, reduced })
     const source = isList ? ['llms_txt', headerOf(exchange.headers, 'host'), zone.mdAddresses] : ['page']
     // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
-    const stored = { open, reportOutcome: settled, isList, settings: JSON.stringify([...source, content]) }
+    const stored = { open, reportOutcome: settled, isList, signal, settings: JSON.stringify([...source, content]) }
     return new StoredMarkdown(sink, exchange, stored)
   }
+}
+
+/** Returns the sink of a response to a request that does not ask for Markdown. */
+function htmlVariant(exchange: Exchange, next: ResponseSink): ResponseSink {
+  const { zone, rawTarget } = exchange
+  const markdown = zone.mdAddresses === true ? markdownAddress(rawTarget) : undefined
+  const index = zone.llmsTxt !== undefined && zone.llmsTxt !== 'off' ? '/llms.txt' : undefined
+  const links: string[] = []
+  if (markdown !== undefined) links.push(linkTo(markdown, 'rel="alternate"; type="text/markdown"'))
+  if (index !== undefined) links.push(linkTo(index, 'rel="describedby"; type="text/markdown"'))
+  if (markdown === undefined || zone.agents?.hint !== true || !wantsDocument(exchange))
+    return new HtmlVariant(next, links)
+  const { headers, hasHinted } = withOriginTags(exchange.headers)
+  exchange.headers = headers
+  return new HtmlVariant(new HintedPage(next, exchange, { addresses: { markdown, index }, hasHinted }), links)
 }
 
 /** Memory for the blocks of one page during the choice of its main content: two bytes per character. */
@@ -138,7 +157,10 @@ function acceptOf(headers: RawHeaders): string | undefined {
 /** Maximum bytes of a page that are converted without a pause. */
 const SLICE = 32_768
 
-interface StageContext extends Pick<PageContext, 'memory' | 'turns' | 'reportBug' | 'reportOutcome' | 'trailers'> {
+interface StageContext extends Pick<
+  PageContext,
+  'memory' | 'signal' | 'turns' | 'reportBug' | 'reportOutcome' | 'trailers'
+> {
   readonly converter: (contentType: string, content: Content) => PageConverter
   readonly content: Content
   /** The page is the source of a list of pages; XML is one too. */

@@ -17,6 +17,8 @@ export interface StoredOptions {
   /** All settings that the Markdown depends on, as text. */
   readonly settings: string
   readonly isList: boolean
+  /** Content-Signal of the Markdown if the origin sets none. */
+  readonly signal: string | undefined
 }
 
 /** Facts of a variant: the page cannot be converted. */
@@ -147,7 +149,7 @@ export class StoredMarkdown implements ResponseSink {
     this.#options.reportOutcome('cached', variant.bytes.length)
     cached.form = name
     this.#exchange.cachedBytes = variant.bytes.length
-    this.#next.head(status, markdownHeaders(headers, variant.bytes.length))
+    this.#next.head(status, markdownHeaders(headers, { signal: this.#options.signal, bytes: variant.bytes.length }))
     this.#source = new BytesSource(this.#next, variant.bytes)
   }
 }

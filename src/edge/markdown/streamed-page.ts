@@ -41,14 +41,14 @@ export class StreamedPage implements PageSink {
   release(): void {}
 
   #send(markdown: string, whole: boolean): boolean {
-    const { next, status, headers, reportOutcome, trailers } = this.#context
+    const { next, status, headers, signal, reportOutcome, trailers } = this.#context
     const bytes = Buffer.from(markdown)
     this.#bytes += bytes.length
     if (!this.#headSent) {
       this.#headSent = true
       reportOutcome('streamed', whole ? bytes.length : undefined)
       this.#hasTrailer = trailers && !whole
-      const fields = markdownHeaders(headers, whole ? bytes.length : undefined)
+      const fields = markdownHeaders(headers, { signal, bytes: whole ? bytes.length : undefined })
       next.head(status, this.#hasTrailer ? [...fields, 'trailer', TOKENS] : fields)
     }
     return bytes.length === 0 || next.data(bytes)

@@ -2,20 +2,20 @@ import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { MAX_ENCODED_BYTES } from '../exchange/content-coding.js'
 import type { ResponseSink } from '../exchange/response.js'
-import { aliasHeaders, linkTo, type Alias } from '../exchange/markdown-addresses.js'
+import { aliasHeaders, type Alias } from '../exchange/markdown-addresses.js'
 import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
 
 /** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
 export class HtmlVariant implements ResponseSink {
   readonly copies: boolean
   protected readonly next: ResponseSink
-  readonly #address: string | undefined
+  readonly #links: readonly string[]
 
-  /** `address` is the address of the Markdown of the page, if it has one. */
-  constructor(next: ResponseSink, address?: string) {
+  /** `links` are values of Link for a page with status 200. */
+  constructor(next: ResponseSink, links: readonly string[] = []) {
     this.copies = next.copies === true
     this.next = next
-    this.#address = address
+    this.#links = links
   }
 
   head(status: number, headers: RawHeaders): void {
@@ -24,8 +24,7 @@ export class HtmlVariant implements ResponseSink {
       return
     }
     const fields = variesByAccept(headers)
-    if (this.#address !== undefined && status === 200)
-      fields.push('link', linkTo(this.#address, 'rel="alternate"; type="text/markdown"'))
+    if (status === 200) for (const link of this.#links) fields.push('link', link)
     this.next.head(status, fields)
   }
 
@@ -52,13 +51,17 @@ export const MIN_COMPRESSED_BYTES = 1400
 /** Response fields that GET would return, as far as they are known without the page. */
 export class MarkdownHead extends HtmlVariant {
   readonly #isList: boolean
-
+  readonly #signal: string | undefined
   readonly #compress: () => void
 
   /** `compress` is called before the head if GET would return Markdown, unless the page is short: so is its Markdown. */
-  constructor(next: ResponseSink, { isList, compress }: { isList: boolean; compress: () => void }) {
+  constructor(
+    next: ResponseSink,
+    { isList, signal, compress }: { isList: boolean; signal: string | undefined; compress: () => void },
+  ) {
     super(next)
     this.#isList = isList
+    this.#signal = signal
     this.#compress = compress
   }
 
@@ -67,7 +70,7 @@ export class MarkdownHead extends HtmlVariant {
     const isMarkdown = page !== undefined && mayFit(page)
     const isShort = page?.codings.length === 0 && (page.length ?? Infinity) < MIN_COMPRESSED_BYTES
     if (isMarkdown && !isShort) this.#compress()
-    this.next.head(status, isMarkdown ? markdownHeaders(headers) : variesByAccept(headers))
+    this.next.head(status, isMarkdown ? markdownHeaders(headers, { signal: this.#signal }) : variesByAccept(headers))
   }
 }
 

@@ -7,6 +7,9 @@ import { silentLog } from '../../../src/core/log.js'
 import { MemoryBudget } from '../../../src/core/memory/memory-budget.js'
 import { openMetrics } from '../../../src/core/metrics/metrics.js'
 import { listenProxy } from '../../../src/edge/serve/server.js'
+import { BUILT_IN_CATALOGUE } from '../../../src/agents/catalogue/catalogue.js'
+import { agentsStage } from '../../../src/edge/agents/stage.js'
+import { ResponseCache } from '../../../src/edge/cache/cache.js'
 import { markdownStage } from '../../../src/edge/markdown/stage.js'
 import { zoneOf, zoneTable } from '../../../src/edge/exchange/zones.js'
 import { openDial } from '../../helpers/proxy.js'
@@ -16,7 +19,7 @@ import { ask, originServer, type Ask, type Responded } from '../../helpers/web.j
 export async function site(
   t: Test,
   handler: RequestListener,
-  { memory = 256_000_000, settings = 'on', plan = 'pro', markdown = '' } = {},
+  { memory = 256_000_000, settings = 'on', plan = 'pro', markdown = '', agents = '', cache = 'off' } = {},
 ) {
   const origin = await originServer(t, handler)
   const config = readConfig(
@@ -29,6 +32,8 @@ zones:
     origin: ${origin}
     plan: ${plan}
     markdown: { ${markdown} }
+    agents: { ${agents} }
+    cache: ${cache}
     settings: { content_converter: ${settings} }`,
     'test.yaml',
   )
@@ -36,7 +41,13 @@ zones:
   const metrics = openMetrics({ process: false })
   const proxy = await listenProxy(config.proxy, {
     zones: { current: zoneTable(config.zones.map((zone) => zoneOf(zone))) },
-    stages: [markdownStage({ memory: budget, metrics, log: silentLog })],
+    stages: [
+      markdownStage({ memory: budget, metrics, log: silentLog }),
+      agentsStage({ memory: budget, catalogue: () => BUILT_IN_CATALOGUE }),
+    ],
+    ...(cache !== 'off' && {
+      cache: new ResponseCache(config.cache, { facts: { country: () => undefined }, clock: systemClock, metrics }),
+    }),
     dial: openDial,
     clock: systemClock,
     log: silentLog,
