@@ -51,6 +51,31 @@ t.test('every import, types included, is in the table of rooms', async (t) => {
   t.strictSame(wrong, [])
 })
 
+/** The folders of the proxy that may import more or less than the exchange. */
+const EDGE: Readonly<Record<string, readonly string[]>> = {
+  balancing: [],
+  exchange: ['balancing', 'cache/entries/types'],
+  compression: ['exchange', 'cache/entries'],
+  cache: ['exchange', 'rules/cache-rules'],
+  rules: ['exchange', 'challenge', 'client/request-body'],
+  markdown: ['exchange', 'compression', 'cache/entries'],
+  origins: ['exchange', 'balancing'],
+}
+
+t.test('the stages of the proxy know the exchange, and only its roof (`serve`) knows all of them', async (t) => {
+  const inEdge = IMPORTS.filter(({ from, to }) => isBelow(from, 'src/edge') && isBelow(to, 'src/edge'))
+  const wrong = inEdge.filter(({ from, to }) => {
+    const [, , room = ''] = from.split('/')
+    const target = to.slice('src/edge/'.length)
+    const may = room === 'serve' ? undefined : [room, ...(EDGE[room] ?? ['exchange'])]
+    return may !== undefined && !may.some((each) => isBelow(target, each) || target === `${each}.ts`)
+  })
+  t.strictSame(
+    wrong.map(({ from, to }) => `${from} imports ${to}`),
+    [],
+  )
+})
+
 t.test('the table of ARCHITECTURE.md names the same rooms', async (t) => {
   const nearest = (name: string) =>
     Object.keys(ROOMS).find((room) => name === room || isBelow(name, room)) ?? name.replace(/\.ts$/, '')

@@ -118,3 +118,30 @@ export interface LogFields {
   readonly ResponseHeaders: Readonly<Record<string, string | readonly string[]>>
   readonly Cookies: Readonly<Record<string, string>>
 }
+
+/**
+ * The reason for an error response of the proxy, with its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx
+ * code, or 0.
+ */
+export interface EdgeError {
+  readonly type: string
+  readonly code: number
+}
+
+/** Decisions of rules and of the proxy about one request. */
+export interface Decisions {
+  /** Active for this request. Rules replace the object, they never change it. */
+  settings: Settings
+  /** Result of origin rules. Undefined if the zone's origin is used. */
+  route: RouteParams | undefined
+  /** Result of cache rules. */
+  cache: CacheSettings | undefined
+  /** Algorithms in the order of a compression rule. Undefined if the response is not changed. */
+  compression: CompressionParams | undefined
+  /** Header fields and cookies for the log record of the request. */
+  logFields: LogFields | undefined
+  /** The total of scores. Undefined before the first score. */
+  score: number | undefined
+  /** Undefined if the response is the origin's. */
+  edgeError: EdgeError | undefined
+}

@@ -11,7 +11,7 @@ import type { Rule, Ruleset, RulesetKind } from '../core/model/ruleset.js'
 import type { Scope } from '../core/scope.js'
 import type { Context, Evaluate, Filter, IndexedRule, Lists, RuleIndex, Value } from '../expr/index.js'
 import type { RawHeaders } from '../http/headers.js'
-import type { CacheSettings, CompressionParams, LogFields, RouteParams, Settings } from './decisions.js'
+import type { Decisions } from './decisions.js'
 import type { Exceeded } from './limit.js'
 import type { Level, Phase, PhaseName } from './phases.js'
 import type { SkipParams } from './skip-set.js'
@@ -54,15 +54,6 @@ export interface ExchangeResponse {
   readonly originHeaders: RawHeaders | undefined
   /** Cache-Control for the cache alone, if rules set it apart from the client's. */
   readonly edgeControl?: string | undefined
-}
-
-/**
- * The reason for an error response of the proxy, with its family (`waf`, `ratelimit`, `1xxx`, `5xx`, ...) and 1xxx
- * code, or 0.
- */
-export interface EdgeError {
-  readonly type: string
-  readonly code: number
 }
 
 /** A rule that acted on a request. */
@@ -146,21 +137,12 @@ export interface RuleExchange {
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly body: BodyHead | undefined
   response: ExchangeResponse | undefined
-  readonly edgeError: EdgeError | undefined
-  /** The total of scores. Undefined before the first score. */
-  score: number | undefined
-  route: RouteParams | undefined
-  cache: CacheSettings | undefined
-  compression: CompressionParams | undefined
-  logFields: LogFields | undefined
-  /** Rules replace the object, they never change it. */
-  settings: Settings
+  readonly decisions: Decisions
   /** Milliseconds since 1970. */
   readonly startedAt: number
-  /** These three are on the clock's `monotonic` scale. */
+  /** This and the times of the origin are on the clock's `monotonic` scale. */
   readonly startedMonotonic: number
-  readonly originSentAt: number | undefined
-  readonly originAt: number | undefined
+  readonly origin: { readonly sentAt: number | undefined; readonly respondedAt: number | undefined }
   /** The rules that acted on the request, in order. Capped. */
   readonly matches: readonly RuleMatch[]
   /** Records that a rule acted on the request. */

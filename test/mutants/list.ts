@@ -445,9 +445,9 @@ export const MUTANTS: readonly Mutant[] = [
     'src/edge/cache/key.ts',
     'test/edge/cache/hosts.test.ts',
     [`if (request.forwardedHost !== host)`, 'if (false)'],
-    [`if (exchange.route?.host_header !== undefined && !custom?.host?.resolved)`, 'if (false)'],
+    [`if (exchange.decisions.route?.host_header !== undefined && !custom?.host?.resolved)`, 'if (false)'],
   ),
-  ...of('src/edge/serve/serve.ts', 'test/edge/cache/hosts.test.ts', [
+  ...of('src/edge/serve/arrived-exchange.ts', 'test/edge/cache/hosts.test.ts', [
     `const host = normalHostField(fields.host ?? '', scheme)`,
     `const host = fields.host ?? ''`,
   ]),

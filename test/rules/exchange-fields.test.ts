@@ -86,8 +86,8 @@ t.test('the fields of a response', (t) => {
   const exchange = exchangeOf()
   const context = fieldContext(exchange, PARTS)
   t.equal(read(context, 'http.response.code'), undefined)
-  exchange.originSentAt = exchange.startedMonotonic + 5
-  exchange.originAt = exchange.startedMonotonic + 47.4
+  exchange.origin.sentAt = exchange.startedMonotonic + 5
+  exchange.origin.respondedAt = exchange.startedMonotonic + 47.4
   exchange.response = {
     status: 404,
     headers: ['Content-Type', 'Text/HTML ; charset=utf-8', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'X-Added', 'é'],
@@ -114,7 +114,7 @@ t.test('the fields of a response', (t) => {
   for (const [name, value] of values) t.strictSame(read(context, name), value, name)
 
   exchange.response = { status: 403, headers: [], originHeaders: undefined }
-  exchange.edgeError = { type: 'waf', code: 1020 }
+  exchange.decisions.edgeError = { type: 'waf', code: 1020 }
   context.forget(ANSWER_SLOTS)
   t.equal(read(context, 'http.response.code'), 403)
   t.equal(read(context, 'http.response.content_type.media_type'), '')
@@ -158,10 +158,10 @@ t.test('rules read the total of score rules', (t) => {
   const context = fieldContext(exchange, PARTS)
   const [high, low] = [compile(parse('cf.waf.score ge 25')), compile(parse('cf.waf.score lt 25'))]
   t.strictSame([high(context), low(context)], [false, false], 'neither while nothing is added')
-  exchange.score = 20
+  exchange.decisions.score = 20
   context.forget(SCORE_SLOTS)
   t.strictSame([high(context), low(context)], [false, true])
-  exchange.score += 5
+  exchange.decisions.score += 5
   context.forget(SCORE_SLOTS)
   t.strictSame([high(context), low(context)], [true, false])
   t.end()

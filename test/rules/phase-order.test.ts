@@ -118,7 +118,7 @@ t.test('skip of the current ruleset ends only an executed ruleset', async (t) =>
 
 t.test('a product that is a setting is turned off', async (t) => {
   const { exchange } = acted([{ phase: CUSTOM, rules: [skip({ products: ['securityLevel'] })] }])
-  t.equal(exchange.settings.security_level, 'off')
+  t.equal(exchange.decisions.settings.security_level, 'off')
 })
 
 t.test('overrides: rule before category before ruleset, each setting for itself', async (t) => {
@@ -217,7 +217,7 @@ t.test('a request runs at most a thousand rulesets, however often rules run rule
     },
   ])
   // 24 runs of the custom one and 40 below each, one more run, and 15 below it.
-  t.equal(exchange.score, 24 * 40 + 15)
+  t.equal(exchange.decisions.score, 24 * 40 + 15)
   t.equal(ending, undefined)
 })
 
@@ -264,7 +264,7 @@ t.test('settings of several rules are merged, the later rule wins', async (t) =>
       ],
     },
   ])
-  t.match(exchange.settings, { polish: 'webp', autominify: { css: true, js: true }, bic: true })
+  t.match(exchange.decisions.settings, { polish: 'webp', autominify: { css: true, js: true }, bic: true })
 })
 
 t.test('totals of scores are visible to the rules that follow', async (t) => {

@@ -41,7 +41,7 @@ export function robotsResponse(
     isHead,
     accepts: isChanged,
     change: (response) => {
-      exchange.cached = undefined
+      exchange.caching.response = undefined
       return changed(response, exchange, changesOf(exchange.zone, catalogue()))
     },
   })

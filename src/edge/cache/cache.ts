@@ -111,13 +111,13 @@ export class ResponseCache {
     const pass = (to: ResponseSink) => (isLimited() ? () => undefined : send(exchange, to))
     if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return pass(sink)
     if (!SAFE.has(method)) {
-      exchange.cacheStatus = 'DYNAMIC'
+      exchange.caching.status = 'DYNAMIC'
       const observe = (...[code, headers]: Parameters<ResponseSink['head']>) => this.#observe(exchange, code, headers)
       return pass(new InvalidatingSink(sink, observe))
     }
     const status = this.#excluded(exchange, hasBody)
     if (status) {
-      exchange.cacheStatus = status
+      exchange.caching.status = status
       return pass(sink)
     }
     const request = new CacheRequest(exchange.headers)
@@ -161,7 +161,10 @@ export class ResponseCache {
   }
 
   /** Returns the status of a request that the cache has nothing to do with. */
-  #excluded({ method, target, cache, zone, rawHeaders, local }: Exchange, hasBody: boolean): CacheStatus | undefined {
+  #excluded(
+    { method, target, zone, rawHeaders, local, decisions: { cache } }: Exchange,
+    hasBody: boolean,
+  ): CacheStatus | undefined {
     if ((method !== 'GET' && method !== 'HEAD') || hasBody || cache?.cache === false) return 'DYNAMIC'
     if (cache?.cache !== true && zone.cache.mode === 'default' && !isStatic(target)) return 'DYNAMIC'
     if (zone.cache.query === 'without' && target.includes('?')) return 'DYNAMIC'

@@ -1,7 +1,6 @@
-import type { OriginPeer } from '../../http/origin-connection.js'
 import { withHeader, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
-import type { OriginExchange } from '../exchange/origin-exchange.js'
+import { OriginFacts, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { Entry } from './entries/entry.js'
 import { unconditional } from './delivery/request.js'
 import { normalizedFields } from './vary.js'
@@ -12,20 +11,14 @@ export class FetchRequest implements OriginExchange {
   readonly target: string
   readonly headers: RawHeaders
   readonly clientShare: string | undefined
-  readonly cache: Exchange['cache']
-  originAskedAt: number | undefined
-  originSentAt: number | undefined
-  originPeer: OriginPeer | undefined
-  originAt: number | undefined
-  originStatus = 0
-  originHeaders: RawHeaders | undefined
-  originBytes = 0
+  readonly decisions: OriginExchange['decisions']
+  readonly origin = new OriginFacts()
 
   constructor(exchange: Exchange, validated: Entry | undefined) {
     this.target = exchange.target
     this.clientShare = exchange.clientShare
-    this.cache = exchange.cache
-    const { vary } = exchange.cache ?? {}
+    this.decisions = { cache: exchange.decisions.cache }
+    const { vary } = exchange.decisions.cache ?? {}
     let headers: RawHeaders = unconditional(exchange.headers)
     if (vary) headers = normalizedFields(headers, vary)
     if (validated?.etag !== undefined) headers = withHeader(headers, 'if-none-match', validated.etag)
@@ -36,12 +29,6 @@ export class FetchRequest implements OriginExchange {
 
   /** Copies the facts for the log record to the exchange that caused the request. */
   copyTo(exchange: Exchange): void {
-    exchange.originAskedAt = this.originAskedAt
-    exchange.originSentAt = this.originSentAt
-    exchange.originPeer = this.originPeer
-    exchange.originAt = this.originAt
-    exchange.originStatus = this.originStatus
-    exchange.originHeaders = this.originHeaders
-    exchange.originBytes = this.originBytes
+    Object.assign(exchange.origin, this.origin, { url: exchange.origin.url })
   }
 }

@@ -147,7 +147,7 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   end(trailers?: RawHeaders): void {
     if (this.#state === 'over' || this.#state === 'waiting') return
-    this.#leader.exchange.originBytes = this.#request.originBytes
+    this.#leader.exchange.origin.bytes = this.#request.origin.bytes
     if (this.#state === 'passing') {
       this.#finish()
       this.#leader.passEnd(trailers)
@@ -194,14 +194,14 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   #response(status: number, headers: RawHeaders, edgeControl: string | undefined): OriginResponse {
     const { clock } = this.#shared
-    const delay = Math.max(0, clock.monotonic() - (this.#request.originSentAt ?? this.#startedAt))
+    const delay = Math.max(0, clock.monotonic() - (this.#request.origin.sentAt ?? this.#startedAt))
     return { status, headers, edgeControl, arrivedAt: clock.now(), delay }
   }
 
   /** Runs the rules about stored responses. They see the exchange that began the fetch. */
   #ruled(status: number, headers: RawHeaders): { headers: RawHeaders; edgeControl: string | undefined } {
     const { exchange } = this.#leader
-    exchange.hasRunCacheRules = true
+    exchange.caching.haveRulesRun = true
     const { run, response } = exchange
     if (!run) return { headers, edgeControl: undefined }
     exchange.response = { status, headers, originHeaders: headers }
@@ -215,7 +215,8 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   #judge(response: OriginResponse): Verdict {
     const { exchange, request } = this.#leader
-    const { cache, zone, target } = exchange
+    const { zone, target } = exchange
+    const { cache } = exchange.decisions
     const length = headerOf(response.headers, 'content-length')
     const verdict = judge(response, {
       hasDefault: cache?.cache === true || zone.cache.mode === 'default',
@@ -229,14 +230,14 @@ export class Fetch implements ResponseSink, SharedFetch {
     if (!verdict.store) return verdict
     if (length !== undefined && Number(length) > this.#shared.maxObject) return { store: false, reason: 'too_large' }
     // Without a length only TLS can tell the end of the response from a lost connection, and it rarely does.
-    if (length === undefined && this.#endsWithConnection() && this.#request.originPeer?.protocol !== 'none')
+    if (length === undefined && this.#endsWithConnection() && this.#request.origin.peer?.protocol !== 'none')
       return { store: false, reason: 'incomplete' }
     if (varyNames(response.headers, cache?.vary) === undefined) return { store: false, reason: 'vary' }
     return verdict
   }
 
   #endsWithConnection(): boolean {
-    const { originHeaders: raw = [], originStatus } = this.#request
+    const { headers: raw = [], status: originStatus } = this.#request.origin
     return originStatus !== 204 && headerOf(raw, 'transfer-encoding') === undefined
   }
 
@@ -244,7 +245,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     const { purges, store, clock, varying } = this.#shared
     const { exchange } = this.#leader
     const { headers, status } = response
-    const settings = exchange.cache?.vary
+    const settings = exchange.decisions.cache?.vary
     const vary = varyNames(headers, settings) ?? []
     const length = headerOf(headers, 'content-length')
     const entry = new Entry(
@@ -287,7 +288,7 @@ export class Fetch implements ResponseSink, SharedFetch {
    * that a rule removes.
    */
   #ownFields(headers: RawHeaders, omitted: ReadonlySet<string>): RawHeaders {
-    const { cache } = this.#leader.exchange
+    const { cache } = this.#leader.exchange.decisions
     const dropsCookies =
       omitted.has('set-cookie') && (cache?.edge_ttl !== undefined || cache?.origin_cache_control === false)
     const fields = withoutHeader(withoutHeader(headers, 'content-length'), 'cf-cache-status')
@@ -305,7 +306,9 @@ export class Fetch implements ResponseSink, SharedFetch {
     }
     const leads = this.#waiters.delete(this.#leader)
     const status =
-      FORBIDDEN.has(reason) && !(reason === 'set_cookie' && this.#leader.exchange.cache?.cache) ? 'BYPASS' : 'MISS'
+      FORBIDDEN.has(reason) && !(reason === 'set_cookie' && this.#leader.exchange.decisions.cache?.cache)
+        ? 'BYPASS'
+        : 'MISS'
     const others = this.#detach()
     if (leads && this.#leader.acceptsWhole(response.headers)) {
       this.#state = 'passing'
@@ -351,10 +354,10 @@ export class Fetch implements ResponseSink, SharedFetch {
   }
 
   #serveStale(stale: Entry): void {
-    const small = Number(headerOf(this.#request.originHeaders ?? [], 'content-length') ?? Infinity) <= SMALL_BODY
+    const small = Number(headerOf(this.#request.origin.headers ?? [], 'content-length') ?? Infinity) <= SMALL_BODY
     const waiters = this.#finish()
     if (!small) this.#cancelOrigin?.()
-    for (const lookup of waiters) lookup.respond(stale, 'STALE', { originStatus: this.#request.originStatus })
+    for (const lookup of waiters) lookup.respond(stale, 'STALE', { originStatus: this.#request.origin.status })
   }
 
   /**
@@ -412,7 +415,7 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   #toDisk(): void {
     const { exchange } = this.#leader
-    const { eligible = false, minimum_file_size: minimum = 0 } = exchange.cache?.cache_reserve ?? {}
+    const { eligible = false, minimum_file_size: minimum = 0 } = exchange.decisions.cache?.cache_reserve ?? {}
     const entry = this.entry!
     const isReserve = eligible && (entry.body.expected ?? entry.body.length) >= minimum
     this.#shared.disk?.write(entry, { isReserve, progressed: () => this.progressed() })

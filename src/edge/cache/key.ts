@@ -21,11 +21,12 @@ export interface CacheKey {
  * to build links. Two requests with one key are the same request for the origin, but for fields that Vary names.
  */
 export function cacheKey(exchange: Exchange, request: CacheRequest, origin: string, facts: KeyFacts): CacheKey {
-  const { zone, scheme, cache } = exchange
+  const { zone, scheme } = exchange
+  const { cache } = exchange.decisions
   const settings = cache?.cache_key
   const custom = settings?.custom_key
   const host = headerOf(exchange.headers, 'host') ?? ''
-  const named = custom?.host?.resolved ? (exchange.route?.origin?.host ?? host) : host
+  const named = custom?.host?.resolved ? (exchange.decisions.route?.origin?.host ?? host) : host
   let target = exchange.target
   const sorted = settings?.ignore_query_strings_order ?? zone.cache.sortQuery
   const none = zone.cache.query === 'ignore'
@@ -36,7 +37,7 @@ export function cacheKey(exchange: Exchange, request: CacheRequest, origin: stri
   // A rule changed the Host field, and the origin can read in another field which host was requested.
   if (request.forwardedHost !== host) key += `\nfor=${request.forwardedHost}`
   // A purge names one requested host, so hosts for which a rule sets one Host field do not share responses.
-  if (exchange.route?.host_header !== undefined && !custom?.host?.resolved) key += `\nhost=${exchange.host}`
+  if (exchange.decisions.route?.host_header !== undefined && !custom?.host?.resolved) key += `\nhost=${exchange.host}`
   if (request.inputs !== '') key += `\n${request.inputs}`
   if (custom || settings?.cache_by_device_type) key += customPart(exchange, settings, facts)
   const isPartial = none || query?.exclude !== undefined || query?.include?.list !== undefined

@@ -87,7 +87,7 @@ export class Lookup implements CachedResponse, Waiter {
     const present = this.#find() ?? found
     // It had to leave memory again.
     if (present && !present.resident) present.isStreamed = true
-    this.exchange.isFromDisk = found !== undefined
+    this.exchange.caching.isFromDisk = found !== undefined
     this.#proceed(present)
   }
 
@@ -96,7 +96,7 @@ export class Lookup implements CachedResponse, Waiter {
     const { disk, fetches } = this.#shared
     if (!disk || fetches.find(this.#sharedKey())) return undefined
     const { key, url, exchange } = this
-    const varyKeyOf = (names: readonly string[]) => varyKey(names, exchange.headers, exchange.cache?.vary)
+    const varyKeyOf = (names: readonly string[]) => varyKey(names, exchange.headers, exchange.decisions.cache?.vary)
     return disk.find({ zone: exchange.zone.id, url, key, varyKey: varyKeyOf })
   }
 
@@ -121,7 +121,7 @@ export class Lookup implements CachedResponse, Waiter {
       this.respond(entry, 'HIT')
       return
     }
-    const swr = exchange.cache?.serve_stale?.disable_stale_while_updating ? 0 : staleWhileRevalidate
+    const swr = exchange.decisions.cache?.serve_stale?.disable_stale_while_updating ? 0 : staleWhileRevalidate
     if (age < lifetime + swr) {
       store.hit(entry)
       const isUpdating = this.#shared.fetches.find(this.#sharedKey()) !== undefined
@@ -167,10 +167,10 @@ export class Lookup implements CachedResponse, Waiter {
     }
     this.#entry = entry
     // Nothing is derived from a response that is not in memory.
-    if (entry.isStreamed) this.isFirst = exchange.isFromDisk = true
-    exchange.cacheStatus = status
-    exchange.hasRunCacheRules = true
-    exchange.cached = this
+    if (entry.isStreamed) this.isFirst = exchange.caching.isFromDisk = true
+    exchange.caching.status = status
+    exchange.caching.haveRulesRun = true
+    exchange.caching.response = this
     try {
       if (!request.conditional && status === 'HIT') this.#whole(entry, this.#hitFields(entry))
       else this.#respond(entry, { ...facts, status }, fields)
@@ -196,8 +196,8 @@ export class Lookup implements CachedResponse, Waiter {
   pass(status: CacheStatus): void {
     this.#fetch = undefined
     if (this.#isLimited()) return
-    this.exchange.cacheStatus = status
-    this.exchange.hasRunCacheRules = false
+    this.exchange.caching.status = status
+    this.exchange.caching.haveRulesRun = false
     this.#cancelPass = this.send(this.exchange, this.#sink)
   }
 
@@ -209,7 +209,7 @@ export class Lookup implements CachedResponse, Waiter {
 
   passHead(fetch: SharedFetch, { status, headers }: OriginResponse, cacheStatus: CacheStatus): void {
     this.#fetch = fetch
-    this.exchange.cacheStatus = cacheStatus
+    this.exchange.caching.status = cacheStatus
     this.#sink.head(status, withCacheStatus(headers, { status: cacheStatus, originStatus: status }))
     if (this.exchange.method !== 'HEAD') return
     this.#fetch = undefined
@@ -232,7 +232,7 @@ export class Lookup implements CachedResponse, Waiter {
 
   fail(error: unknown): void {
     this.#fetch = undefined
-    this.exchange.cacheStatus = undefined
+    this.exchange.caching.status = undefined
     this.#sink.fail(error)
   }
 
@@ -288,7 +288,8 @@ export class Lookup implements CachedResponse, Waiter {
 
   /** Computed once for the representations of one response, because a client chooses how long the values are. */
   #varyKey({ vary }: Entry): string {
-    const { headers, cache } = this.exchange
+    const { headers } = this.exchange
+    const { cache } = this.exchange.decisions
     const known = this.#varied
     if (known?.headers === headers && sameNames(known.names, vary)) return known.key
     const key = varyKey(vary, headers, cache?.vary)
@@ -300,12 +301,12 @@ export class Lookup implements CachedResponse, Waiter {
   #sharedKey(): string {
     const names = this.#shared.store.find(this.key)?.at(-1)?.vary ?? this.#shared.varying.get(this.key)
     if (!names || names.length === 0) return this.key
-    return `${this.key}\n${varyKey(names, this.exchange.headers, this.exchange.cache?.vary)}`
+    return `${this.key}\n${varyKey(names, this.exchange.headers, this.exchange.decisions.cache?.vary)}`
   }
 
   #miss(stale: Entry | undefined): void {
     const { fetches, marks } = this.#shared
-    if (this.request.range !== undefined && this.exchange.cache?.origin_range_requests?.mode === 'on') {
+    if (this.request.range !== undefined && this.exchange.decisions.cache?.origin_range_requests?.mode === 'on') {
       this.pass('MISS')
       return
     }
@@ -352,7 +353,7 @@ export class Lookup implements CachedResponse, Waiter {
   }
 
   #only504(): void {
-    this.exchange.cacheStatus = undefined
+    this.exchange.caching.status = undefined
     this.#sink.head(504, ['cache-control', 'no-store', 'content-length', '0'])
     this.#sink.end()
   }
@@ -361,7 +362,7 @@ export class Lookup implements CachedResponse, Waiter {
   #hitFields(entry: Entry): RawHeaders {
     const now = this.#shared.clock.monotonic()
     const second = Math.floor(now / 1000)
-    const { browser_ttl } = this.exchange.cache ?? {}
+    const { browser_ttl } = this.exchange.decisions.cache ?? {}
     const { browserTtl } = this.exchange.zone.cache
     const isPlain = browser_ttl === undefined && browserTtl === 0
     if (isPlain && entry.hitFields?.second === second) return entry.hitFields.fields
@@ -377,7 +378,7 @@ export class Lookup implements CachedResponse, Waiter {
     const ttl = freshness.lifetime - age
     const named = withCacheStatus(own ?? fields, { ...facts, ttl })
     if (own === undefined) named.push('age', String(Math.floor(age)))
-    return browserFields(named, this.exchange.cache?.browser_ttl, this.exchange.zone.cache.browserTtl)
+    return browserFields(named, this.exchange.decisions.cache?.browser_ttl, this.exchange.zone.cache.browserTtl)
   }
 
   #respond(entry: Entry, facts: StatusFacts, own: RawHeaders | undefined): void {
@@ -411,7 +412,7 @@ export class Lookup implements CachedResponse, Waiter {
   }
 
   #bare(status: number, fields: RawHeaders): void {
-    this.exchange.cached = undefined
+    this.exchange.caching.response = undefined
     this.#leaveFetch()
     this.#head(status, fields)
     this.#sink.end()
@@ -430,7 +431,7 @@ export class Lookup implements CachedResponse, Waiter {
 
   #parts(entry: Entry, fields: string[], parts: readonly Span[], length: number): void {
     const [only] = parts
-    this.exchange.cached = undefined
+    this.exchange.caching.response = undefined
     if (parts.length === 1 && only) {
       fields.push('content-range', rangeText(only, length), 'content-length', String(only.to - only.from))
       this.#head(206, fields)
@@ -444,14 +445,14 @@ export class Lookup implements CachedResponse, Waiter {
   }
 
   #head(status: number, fields: RawHeaders): void {
-    this.exchange.cachedStatus = status
+    this.exchange.caching.responseStatus = status
     this.#sink.head(status, fields)
   }
 
   #deliver(entry: Entry, pieces: readonly Piece[] | undefined): void {
     const fetch = this.#fetch
     const done = () => {
-      this.exchange.cachedBytes = delivery.bytes
+      this.exchange.caching.bytes = delivery.bytes
       this.#delivery = undefined
       this.#leaveFetch()
     }

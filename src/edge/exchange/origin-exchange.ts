@@ -2,22 +2,36 @@ import type { OriginPeer } from '../../http/origin-connection.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { CacheStatus } from '../cache/entries/types.js'
 
+/** Facts about a request to an origin and its response. Times are on the clock's `monotonic` scale. */
+export class OriginFacts {
+  /** URL of the origin that the request was last meant for. Undefined if none was chosen. */
+  url: string | undefined
+  /** When a connection was first requested. Undefined if none was. */
+  askedAt: number | undefined
+  /** When the request was sent. Undefined if it was not. */
+  sentAt: number | undefined
+  /** The connection that the request was sent on. Undefined if it was not sent. */
+  peer: OriginPeer | undefined
+  /** When the response's head arrived. Undefined before that, or without a head. */
+  respondedAt: number | undefined
+  /** Status of the origin's own response; 0 without one. */
+  status = 0
+  /** The response's fields as the origin sent them. Undefined before that. */
+  headers: RawHeaders | undefined
+  /** Bytes of the body as the origin sent them. */
+  bytes = 0
+}
+
 /** One request to an origin, and the facts about it that the log record of its exchange contains. */
 export interface OriginExchange {
   readonly method: string
   readonly target: string
   readonly headers: RawHeaders
   readonly clientShare: string | undefined
-  readonly cache: { readonly read_timeout?: number } | undefined
-  /** Added to the response as `cf-cache-status`, and in Cache-Status if the response could be cached. */
-  readonly cacheStatus?: CacheStatus | undefined
-  originAskedAt: number | undefined
-  originSentAt: number | undefined
-  originPeer: OriginPeer | undefined
-  originAt: number | undefined
-  originStatus: number
-  originHeaders: RawHeaders | undefined
-  originBytes: number
+  readonly decisions: { readonly cache: { readonly read_timeout?: number } | undefined }
+  /** Its status is added to the response as `cf-cache-status`, and in Cache-Status if the response could be cached. */
+  readonly caching?: { readonly status: CacheStatus | undefined }
+  readonly origin: OriginFacts
 }
 
 /** Error of a response that is no longer wanted, passed to its sinks. */

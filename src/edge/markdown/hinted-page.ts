@@ -4,7 +4,7 @@ import type { CompressionParams } from '../../rules/decisions.js'
 import { Decoders } from '../exchange/content-coding.js'
 import type { Exchange } from '../exchange/exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
-import { CompressedResponse } from '../serve/compressed-response.js'
+import { CompressedResponse } from '../compression/compressed-response.js'
 import { siteOf } from '../exchange/site.js'
 import { pageOf, type Page } from './headers.js'
 import { extendsAscii, hintOf, hintedFields, hintedTag, type HintedAddresses } from './hint.js'
@@ -57,7 +57,7 @@ export class HintedPage implements ResponseSink {
     const hint = hintOf(this.#options.addresses, siteOf(this.#exchange), page.xhtml)
     if (this.#exchange.method !== 'HEAD') this.#insertion = new Insertion(hint, page.xhtml)
     if (page.codings.length > 0) this.#decode(page)
-    const { cached } = this.#exchange
+    const cached = this.#exchange.caching.response
     // Compressed bytes that are stored beside the page have the hint of this address.
     if (cached) cached.form = `hint ${hint.link(true)}${hint.line}`
     this.#next.head(status, hintedFields(headers))
@@ -87,7 +87,7 @@ export class HintedPage implements ResponseSink {
 
   /** Decodes the page, and encodes it again for the client. */
   #decode({ codings }: Page): void {
-    this.#exchange.compression ??= AGAIN[codings[0]!]
+    this.#exchange.decisions.compression ??= AGAIN[codings[0]!]
     if (!(this.#next instanceof CompressedResponse)) this.#next = new CompressedResponse(this.#next, this.#exchange)
     const decoded = {
       write: (bytes: Uint8Array) => this.#take(bytes),

@@ -17,7 +17,7 @@ import { signalOf } from '../exchange/content-signal.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
 import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
-import { CompressedResponse } from '../serve/compressed-response.js'
+import { CompressedResponse } from '../compression/compressed-response.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
 import {
   OUTCOMES,
@@ -51,7 +51,8 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
   const reportOutcome = pageCounter(metrics, memory)
   const turns = new TurnQueue(CONVERSIONS, arrivals)
   return (exchange, next) => {
-    const { method, settings, zone, rawHeaders } = exchange
+    const { method, zone, rawHeaders } = exchange
+    const { settings } = exchange.decisions
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
     exchange.settle()
     const { alias } = exchange
@@ -64,7 +65,7 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     // A compression rule decides first. Without a rule Markdown has no coding, because the origin chose its coding for
     // the HTML.
     const compress = () => {
-      if (zone.compressesMarkdown === true) exchange.compression ??= ['default']
+      if (zone.compressesMarkdown === true) exchange.decisions.compression ??= ['default']
     }
     if (method === 'HEAD') return new MarkdownHead(sink, { isList, signal, compress })
     const content = settings.content_converter_content ?? 'page'

@@ -48,7 +48,7 @@ export class StoredMarkdown implements ResponseSink {
 
   head(status: number, headers: RawHeaders): void {
     const { isList, settings, open, reportOutcome } = this.#options
-    const { cached } = this.#exchange
+    const cached = this.#exchange.caching.response
     const page = cached && pageOf(status, headers, isList)
     if (!cached || !page || !mayFit(page)) {
       this.#convert(
@@ -148,7 +148,7 @@ export class StoredMarkdown implements ResponseSink {
     }
     this.#options.reportOutcome('cached', variant.bytes.length)
     cached.form = name
-    this.#exchange.cachedBytes = variant.bytes.length
+    this.#exchange.caching.bytes = variant.bytes.length
     this.#next.head(status, markdownHeaders(headers, { signal: this.#options.signal, bytes: variant.bytes.length }))
     this.#source = new BytesSource(this.#next, variant.bytes)
   }

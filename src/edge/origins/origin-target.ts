@@ -9,14 +9,15 @@ import { NoOrigin } from '../../http/origin-errors.js'
  * if a rule does.
  */
 export function originTarget(exchange: Exchange, own: string): OriginTarget {
-  return withSsl(routedTarget(exchange, own), exchange.settings.ssl)
+  return withSsl(routedTarget(exchange, own), exchange.decisions.settings.ssl)
 }
 
 /** The origin of a zone without one: its rules name the host. */
 const NONE = { protocol: 'http:', hostname: '', port: '' }
 
 function routedTarget(exchange: Exchange, own: string): OriginTarget {
-  const { route, zone } = exchange
+  const { zone } = exchange
+  const { route } = exchange.decisions
   const ca = zone.originCa
   if (own === '' && route?.origin?.host === undefined) throw new NoOrigin(zone.name)
   if (!route) return { url: own, ca, named: zone.hasNamedOrigin }

@@ -39,7 +39,8 @@ export class OriginRoute {
 
   /** The PROXY header of the request. Hosts that a rule names get none. */
   get preamble(): Buffer | undefined {
-    const { zone, route, clientAddress, clientPort, local } = this.#exchange
+    const { zone, clientAddress, clientPort, local } = this.#exchange
+    const { route } = this.#exchange.decisions
     const { proxyProtocol } = zone
     if (proxyProtocol === 'off' || route?.origin?.host !== undefined) return undefined
     return proxyHeader(proxyProtocol, {
@@ -52,7 +53,8 @@ export class OriginRoute {
 
   /** Returns the connections to the first origin. Throws if the request cannot be sent. */
   first(): Origin {
-    const { zone, route } = this.#exchange
+    const { zone } = this.#exchange
+    const { route } = this.#exchange.decisions
     if (route?.origin?.host !== undefined) return this.#connect(zone.balancer.peers[0]!)
     return this.#assign(zone.balancer.pick(this.#exchange, this.#now()))
   }
@@ -96,7 +98,7 @@ export class OriginRoute {
   #connect(peer: Peer): Origin {
     const { zone } = this.#exchange
     const target = originTarget(this.#exchange, peer.url)
-    this.#exchange.originUrl = target.url
+    this.#exchange.origin.url = target.url
     const { connections } = peer.options
     return this.#deps.origins.get(zone.id, connections === undefined ? target : { ...target, connections })
   }

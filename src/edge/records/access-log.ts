@@ -47,14 +47,14 @@ export class AccessLog {
 
   /** Must be called once per request that a zone served. */
   finished(exchange: Exchange, endedMonotonic: number): void {
-    if (!this.#isChosen(exchange.status)) return
-    const { originAskedAt, originAt } = exchange
+    if (!this.#isChosen(exchange.sent.status)) return
+    const { askedAt: originAskedAt, respondedAt: originAt } = exchange.origin
     this.#write({
       startedAt: exchange.startedAt,
       rayId: exchange.rayId,
       clientAddress: exchange.clientAddress,
-      status: exchange.status,
-      bytes: exchange.bytes,
+      status: exchange.sent.status,
+      bytes: exchange.sent.bodyBytes,
       durationMs: endedMonotonic - exchange.startedMonotonic,
       request: {
         method: exchange.method,
@@ -66,8 +66,8 @@ export class AccessLog {
         zone: exchange.zone.id,
         host: exchange.host,
         scheme: exchange.scheme,
-        origin: originAskedAt === undefined ? undefined : exchange.originUrl,
-        originStatus: exchange.originStatus,
+        origin: originAskedAt === undefined ? undefined : exchange.origin.url,
+        originStatus: exchange.origin.status,
         originMs: originAskedAt === undefined || originAt === undefined ? undefined : originAt - originAskedAt,
       },
     })

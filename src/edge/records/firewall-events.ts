@@ -8,7 +8,7 @@ const PARTS = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?/i
 
 /** Returns one `firewall_events` record per match of a security rule. The last one has index 0. */
 export function firewallEvents(
-  { method, scheme, host, rayId, status, originStatus }: Exchange,
+  { method, scheme, host, rayId, sent: { status }, origin: { status: originStatus } }: Exchange,
   facts: RequestSummary,
   matches: readonly SecurityMatch[],
 ): LogRecord[] {

@@ -26,19 +26,22 @@ export function httpRequest(
   matches: readonly SecurityMatch[],
   passage: ExchangeTimes,
 ): LogRecord {
-  const { startedMonotonic, firstByteAt, originAskedAt, originSentAt, originAt, originPeer, logFields } = exchange
+  const { startedMonotonic } = exchange
+  const { firstByteAt } = exchange.sent
+  const { askedAt: originAskedAt, sentAt: originSentAt, respondedAt: originAt, peer: originPeer } = exchange.origin
+  const { logFields } = exchange.decisions
   const { place, startedAt } = facts
   const { asn, city } = place
-  const sent = exchange.sentHeaders
+  const sent = exchange.sent.headers
   const plain = exchange.scheme === 'http'
   const asked = originAskedAt !== undefined
   const responded = originAt !== undefined
   const ending = matches.findLast(({ ends }) => ends)
   return {
     CacheCacheStatus: statusOf(exchange),
-    CacheReserveUsed: exchange.isFromDisk,
-    CacheResponseBytes: exchange.cachedBytes || exchange.originBytes,
-    CacheResponseStatus: exchange.cachedStatus || exchange.originStatus,
+    CacheReserveUsed: exchange.caching.isFromDisk,
+    CacheResponseBytes: exchange.caching.bytes || exchange.origin.bytes,
+    CacheResponseStatus: exchange.caching.responseStatus || exchange.origin.status,
     CacheTieredFill: false,
     ClientASN: asn?.autonomous_system_number,
     ClientCity: city?.city?.names?.en,
@@ -68,21 +71,21 @@ export function httpRequest(
     EdgeCFConnectingO2O: false,
     EdgeEndTimestamp: startedAt + nanoseconds(passage.endedMonotonic - startedMonotonic),
     EdgeRequestHost: asked ? headerText(exchange.headers, 'host') : undefined,
-    EdgeResponseBodyBytes: exchange.bytes,
-    EdgeResponseBytes: exchange.sentBytes,
+    EdgeResponseBodyBytes: exchange.sent.bodyBytes,
+    EdgeResponseBytes: exchange.sent.bytes,
     EdgeResponseContentType: sent && headerText(sent, 'content-type'),
-    EdgeResponseStatus: exchange.status,
+    EdgeResponseStatus: exchange.sent.status,
     EdgeServerIP: originPeer ? originPeer.localAddress : '',
     EdgeStartTimestamp: startedAt,
     EdgeTimeToFirstByteMs: firstByteAt === undefined ? undefined : Math.round(firstByteAt - startedMonotonic),
     OriginIP: originPeer?.address,
-    OriginResponseBytes: exchange.originBytes,
+    OriginResponseBytes: exchange.origin.bytes,
     OriginResponseDurationMs: asked && responded ? Math.round(originAt - originAskedAt) : undefined,
-    OriginResponseHTTPExpires: exchange.originHeaders && headerText(exchange.originHeaders, 'expires'),
-    OriginResponseHTTPLastModified: exchange.originHeaders && headerText(exchange.originHeaders, 'last-modified'),
+    OriginResponseHTTPExpires: exchange.origin.headers && headerText(exchange.origin.headers, 'expires'),
+    OriginResponseHTTPLastModified: exchange.origin.headers && headerText(exchange.origin.headers, 'last-modified'),
     OriginResponseHeaderReceiveDurationMs:
       originSentAt !== undefined && responded ? Math.round(originAt - originSentAt) : undefined,
-    OriginResponseStatus: exchange.originStatus,
+    OriginResponseStatus: exchange.origin.status,
     OriginResponseTime: asked && responded ? Math.round((originAt - originAskedAt) * 1e6) : undefined,
     OriginSSLProtocol: originPeer?.protocol,
     ParentRayID: '00',
@@ -95,14 +98,14 @@ export function httpRequest(
     SecurityRuleID: ending?.match.rule ?? '',
     SecurityRuleIDs: matches.length > 0 ? matches.map(({ match }) => match.rule) : NOTHING,
     SecuritySources: matches.length > 0 ? matches.map(({ source }) => source) : NOTHING,
-    WAFAttackScore: exchange.score,
+    WAFAttackScore: exchange.decisions.score,
     WorkerSubrequest: false,
     WorkerSubrequestCount: 0,
     ZoneName: exchange.zone.name,
   }
 }
 
-const statusOf = ({ cacheStatus, cache }: Exchange): string =>
+const statusOf = ({ caching: { status: cacheStatus }, decisions: { cache } }: Exchange): string =>
   cacheStatus?.toLowerCase() ?? (cache?.cache === false ? 'bypass' : 'dynamic')
 
 const textOf = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value))

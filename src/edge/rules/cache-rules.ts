@@ -8,7 +8,8 @@ import type { Run } from '../../rules/engine/run.js'
  */
 export function runCacheRules(exchange: Exchange, run: Run): void {
   run.response('http_response_cache_settings')
-  const { cache, response } = exchange
+  const { response } = exchange
+  const { cache } = exchange.decisions
   if (!cache || !response) return
   const { strip_etags, strip_last_modified, strip_set_cookie } = cache
   let { headers } = response

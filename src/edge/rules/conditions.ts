@@ -91,8 +91,11 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
 }
 
 /** Returns whether the security level of the request switches managed challenges and challenges by score off. */
-const isRelaxed = ({ exchange: { settings } }: RuleRun): boolean =>
-  settings.security_level === 'off' || settings.security_level === 'essentially_off'
+const isRelaxed = ({
+  exchange: {
+    decisions: { settings },
+  },
+}: RuleRun): boolean => settings.security_level === 'off' || settings.security_level === 'essentially_off'
 
 const readsBody = (uses: readonly Uses[]): boolean => uses.some(needsBody)
 

@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange/exchange.js'
 import { lengthOf, sendBody } from '../exchange/bytes-source.js'
 import { bufferBody } from '../rules/body-buffer.js'
 import { fieldContext } from '../../rules/fields/index.js'
-import type { ProxyContext } from './proxy-context.js'
+import type { RulesContext } from './proxy-context.js'
 import type { RequestBody } from '../client/request-body.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { TerminalAction } from '../../rules/types.js'
@@ -12,27 +12,36 @@ import type { Run } from '../../rules/engine/run.js'
 import type { ZoneRules } from '../../rules/engine/zone-rules.js'
 import { requestIds } from '../exchange/request-ids.js'
 
-/** Runs the rules of the request phases. Responds to the client if they end the request, else continues it. */
-export function applyRules(
+/** Inputs of {@link requestPhases}. */
+interface RequestPhases {
+  readonly body: RequestBody | null
+  readonly context: RulesContext
+  /** Continues the request after a body has arrived. */
+  readonly resume: () => void
+}
+
+/**
+ * Runs the rules of the request phases. Returns whether the request continues now. It does not if a rule has responded,
+ * or if a body has to arrive first: then `resume` continues it.
+ */
+export function requestPhases(
   rules: ZoneRules,
   exchange: Exchange,
   client: ClientResponse,
-  requestBody: RequestBody | null,
-  context: ProxyContext,
-  goOn: () => void,
-): void {
+  { body, context, resume }: RequestPhases,
+): boolean {
   const run = rules.begin(exchange, fieldContext(exchange, context.fields))
   exchange.run = run
   const bounds = { limit: context.config.rules_body.bytes, memory: context.bodyMemory }
-  const judge = () => {
+  const goesOn = (): boolean => {
     const ending = run.request()
     if (ending) {
       respondAsRule(client, exchange, run, ending)
-      return
+      return false
     }
-    const wanted = exchange.settings.request_body_buffering === 'full' && requestBody && !exchange.body
-    if (wanted) bufferBody(exchange, requestBody, bounds, later(goOn))
-    else goOn()
+    if (exchange.decisions.settings.request_body_buffering !== 'full' || !body || exchange.body) return true
+    bufferBody(exchange, body, bounds, later(resume))
+    return false
   }
   /** Runs code after a body has arrived. No caller is left then to catch errors that the code throws. */
   const later = (act: () => void) => () => {
@@ -47,8 +56,16 @@ export function applyRules(
       client.page({ status: 500 })
     }
   }
-  if (rules.readsBody) bufferBody(exchange, requestBody, bounds, later(judge))
-  else judge()
+  if (!rules.readsBody) return goesOn()
+  bufferBody(
+    exchange,
+    body,
+    bounds,
+    later(() => {
+      if (goesOn()) resume()
+    }),
+  )
+  return false
 }
 
 /** The 1xxx code of a decision, and its family. */
@@ -60,7 +77,7 @@ const EDGE_ERRORS = {
 
 /** Responds to the client as a rule has decided. */
 export function respondAsRule(client: ClientResponse, exchange: Exchange, run: Run, ending: TerminalAction): void {
-  if (ending.kind === 'page' && ending.reason) exchange.edgeError = EDGE_ERRORS[ending.reason]
+  if (ending.kind === 'page' && ending.reason) exchange.decisions.edgeError = EDGE_ERRORS[ending.reason]
   if (ending.kind !== 'close') show(exchange, run, ending)
   const sent = (ending.kind === 'page' && customError(exchange, run, ending)) || ending
   if (sent.kind !== 'close') run.response('http_log_custom_fields')

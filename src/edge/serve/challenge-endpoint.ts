@@ -13,7 +13,7 @@ const MAX_BYTES = 32 * 1024
 export function respondToSolution(
   client: ClientResponse,
   exchange: Exchange,
-  challenges: Challenges,
+  challenges: Pick<Challenges, 'solved'>,
   body: Readable | null,
 ): void {
   readForm(body, (form) => {

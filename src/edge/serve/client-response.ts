@@ -76,7 +76,8 @@ export class ClientResponse implements ResponseSink, Responding {
     const { writer, reusable } = this.connection
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
-    const { scheme, zone, cacheStatus } = this.#exchange
+    const { scheme, zone } = this.#exchange
+    const cacheStatus = this.#exchange.caching.status
     if (cacheStatus !== undefined) headers = withoutEdgeFields(headers, cacheStatus)
     if (zone.https.headers.length > 0 && scheme === 'https') headers = withSecurityHeaders(headers, zone.https)
     if (zone.transforms?.response) headers = zone.transforms.response(headers)
@@ -86,9 +87,9 @@ export class ClientResponse implements ResponseSink, Responding {
       rayId,
       keepAliveMs: config.limits.keep_alive_timeout,
     })
-    this.#exchange.firstByteAt = clock.monotonic()
-    this.#exchange.sentHeaders = headers
-    this.#exchange.status = status
+    this.#exchange.sent.firstByteAt = clock.monotonic()
+    this.#exchange.sent.headers = headers
+    this.#exchange.sent.status = status
   }
 
   data(chunk: Buffer): boolean {
@@ -98,7 +99,7 @@ export class ClientResponse implements ResponseSink, Responding {
       this.fail(new InvalidResponse('the answer is longer than its length says'))
       return true
     }
-    this.#exchange.bytes += chunk.length
+    this.#exchange.sent.bodyBytes += chunk.length
     if (writer.data(chunk)) return true
     this.#stalled()
     return false
@@ -136,7 +137,7 @@ export class ClientResponse implements ResponseSink, Responding {
 
   /** Responds with an error page. */
   page(issue: HttpParseError): void {
-    this.#exchange.cacheStatus = undefined
+    this.#exchange.caching.status = undefined
     if (!this.connection.reusable) {
       this.#refused(issue)
       return
@@ -151,25 +152,25 @@ export class ClientResponse implements ResponseSink, Responding {
 
   /** Switches the connection to another protocol: there is no HTTP response. Counted when it closes. */
   switched(status: number, headers: RawHeaders): void {
-    this.#exchange.firstByteAt = this.#context.clock.monotonic()
-    this.#exchange.sentHeaders = headers
-    this.#exchange.status = status
+    this.#exchange.sent.firstByteAt = this.#context.clock.monotonic()
+    this.#exchange.sent.headers = headers
+    this.#exchange.sent.status = status
     this.#drained = undefined
   }
 
   faulted(issue: HttpParseError): void {
     if (this.#over) return
     this.#log('request_refused', { status: issue.status, reason: issue.detail })
-    if (this.connection.writer.begun || this.#exchange.status !== 0) this.#cut()
+    if (this.connection.writer.begun || this.#exchange.sent.status !== 0) this.#cut()
     else this.#refused(issue)
   }
 
   /** Responds and ends the connection, because the rest of the request must not be read. */
   #refused(issue: HttpParseError): void {
     const { rayId, method, startedAt: at, zone } = this.#exchange
-    this.#exchange.status = issue.status
-    this.#exchange.firstByteAt = this.#context.clock.monotonic()
-    this.#exchange.sentBytes += this.connection.reject(issue, {
+    this.#exchange.sent.status = issue.status
+    this.#exchange.sent.firstByteAt = this.#context.clock.monotonic()
+    this.#exchange.sent.bytes += this.connection.reject(issue, {
       rayId,
       at,
       zone: zone.name,
@@ -210,9 +211,9 @@ export class ClientResponse implements ResponseSink, Responding {
 
   left(): void {
     if (this.#over) return
-    if (this.#exchange.status !== 101) {
+    if (this.#exchange.sent.status !== 101) {
       this.#context.metrics.aborted++
-      if (this.#exchange.status === 0) this.#exchange.status = CLIENT_LEFT
+      if (this.#exchange.sent.status === 0) this.#exchange.sent.status = CLIENT_LEFT
     }
     this.#finish()
   }
@@ -224,11 +225,13 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#exchange.body?.release()
     this.connection.body?.abandon()
     const { metrics, zoneMetrics, tracer, clock, recorder, accessLog } = this.#context
-    this.#exchange.sentBytes += this.connection.writer.bytes
+    this.#exchange.sent.bytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
     accessLog?.finished(this.#exchange, clock.monotonic())
-    const { status, bytes, startedMonotonic } = this.#exchange
-    const { cacheStatus, zone } = this.#exchange
+    const { startedMonotonic } = this.#exchange
+    const { status, bodyBytes: bytes } = this.#exchange.sent
+    const { zone } = this.#exchange
+    const cacheStatus = this.#exchange.caching.status
     if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(zone, cacheStatus)
     metrics.inFlight--
     zoneMetrics.finished(this.#exchange)

@@ -71,7 +71,8 @@ export class Forward implements OriginRequest {
     this.method = exchange.method
     this.upgrade = switched !== undefined
     this.body = body
-    this.timeoutMs = exchange.cache?.read_timeout === undefined ? undefined : exchange.cache.read_timeout * 1000
+    this.timeoutMs =
+      exchange.decisions.cache?.read_timeout === undefined ? undefined : exchange.decisions.cache.read_timeout * 1000
     this.client = exchange.clientShare
     this.preamble = route?.preamble
     this.#exchange = exchange
@@ -95,7 +96,7 @@ export class Forward implements OriginRequest {
 
   #send(): void {
     const { method, target, headers } = this.#exchange
-    this.#exchange.originAskedAt = this.#context.clock.monotonic()
+    this.#exchange.origin.askedAt = this.#context.clock.monotonic()
     try {
       const { text, length } = requestText({
         method,
@@ -135,8 +136,8 @@ export class Forward implements OriginRequest {
 
   sent(): void {
     this.#begun = true
-    this.#exchange.originSentAt = this.#context.clock.monotonic()
-    this.#exchange.originPeer = this.connection?.peer
+    this.#exchange.origin.sentAt = this.#context.clock.monotonic()
+    this.#exchange.origin.peer = this.connection?.peer
   }
 
   interim(status: number, raw: RawHeaders): void {
@@ -144,20 +145,20 @@ export class Forward implements OriginRequest {
   }
 
   head(status: number, raw: RawHeaders): void {
-    this.#exchange.originAt = this.#context.clock.monotonic()
-    this.#exchange.originStatus = status
-    this.#exchange.originHeaders = raw
+    this.#exchange.origin.respondedAt = this.#context.clock.monotonic()
+    this.#exchange.origin.status = status
+    this.#exchange.origin.headers = raw
     this.#headed = true
     this.#route?.responded(status)
     const fields = responseFields(status, raw)
-    const { cacheStatus } = this.#exchange
+    const cacheStatus = this.#exchange.caching?.status
     if (cacheStatus === undefined) this.#sink.head(status, fields)
     else if (cacheStatus === 'DYNAMIC') this.#sink.head(status, withHeader(fields, 'cf-cache-status', cacheStatus))
     else this.#sink.head(status, withCacheStatus(fields, { status: cacheStatus, originStatus: status }))
   }
 
   data(chunk: Buffer): boolean {
-    this.#exchange.originBytes += chunk.length
+    this.#exchange.origin.bytes += chunk.length
     if (this.#ahead) return this.#ahead.data(chunk)
     // A sink that retains chunks gets a copy.
     if (this.#sink.data(this.#sink.copies ? chunk : Buffer.from(chunk))) return true
@@ -172,7 +173,7 @@ export class Forward implements OriginRequest {
 
   /** Returns false if the response is known to be too large to be read ahead. */
   #restIsSmall(): boolean {
-    const { originHeaders, originBytes } = this.#exchange
+    const { headers: originHeaders, bytes: originBytes } = this.#exchange.origin
     const length = originHeaders && headerOf(originHeaders, 'content-length')
     return length === undefined || Number(length) - originBytes <= READ_AHEAD_BYTES
   }
@@ -204,9 +205,9 @@ export class Forward implements OriginRequest {
 
   switched(status: number, raw: RawHeaders, socket: Duplex): void {
     this.#over = true
-    this.#exchange.originAt = this.#context.clock.monotonic()
-    this.#exchange.originStatus = status
-    this.#exchange.originHeaders = raw
+    this.#exchange.origin.respondedAt = this.#context.clock.monotonic()
+    this.#exchange.origin.status = status
+    this.#exchange.origin.headers = raw
     this.#route?.responded(status)
     socket.once('close', () => this.#route?.over())
     try {
@@ -256,7 +257,7 @@ export class Forward implements OriginRequest {
   #mayTryAnother(error: Error): boolean {
     if (this.#headed || error instanceof TargetDenied) return false
     const { clock, config } = this.#context
-    const { originAskedAt = 0 } = this.#exchange
+    const { askedAt: originAskedAt = 0 } = this.#exchange.origin
     if (clock.monotonic() - originAskedAt >= (this.timeoutMs ?? config.origin.headers_timeout)) return false
     return !this.#begun || this.#isHarmless
   }

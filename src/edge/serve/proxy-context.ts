@@ -20,46 +20,69 @@ import type { ZoneMetrics } from './zone-metrics.js'
 import type { WorkerSites } from '../exchange/worker-sites.js'
 import type { Zones } from '../exchange/zones.js'
 
-/** State shared by all requests of one proxy. The object lives as long as the proxy; a reload changes its members. */
-export interface ProxyContext {
+/** Shared by all stages. A reload replaces `config`. */
+interface CommonContext {
   config: ProxyConfig
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Input of a request's arrival: zones, and the proxies that may report a client. */
+export interface ArrivalContext extends CommonContext {
   trusted: Trust
   trustedFields: TrustedFields
   /** The log has the warning about X-Forwarded-For from a peer that is not trusted. */
   forwardedReported: boolean
+  readonly zones: Zones
+}
+
+/** Input of the responses before the rules. */
+export interface EarlyContext {
   /** Ports of the listeners. */
   ports(): { readonly http: number; readonly https: number | undefined }
-  /** The proxy is stopping: each connection is closed after its current response. */
-  draining: boolean
+  /** Responses to validations of ACME, if present. */
+  readonly issued: Pick<IssuedCertificates, 'authorization' | 'find' | 'challenge'> | undefined
+  /** Undefined if no rule challenges clients, and no path is reserved for solutions. */
+  readonly challenges: Pick<Challenges, 'takes' | 'solved'> | undefined
+}
+
+/** Input of the request phases of rules. */
+export interface RulesContext extends CommonContext {
   /** Source of location fields in expressions. */
   readonly fields: FieldDeps
-  /** Memory budget for the beginnings of request bodies and the rest of responses while they wait for a slow peer. */
-  readonly bufferMemory: MemoryBudget
   /** Memory budget for the bodies that rules read. */
   readonly bodyMemory: MemoryBudget
-  readonly zones: Zones
+}
+
+/** Input of the end of the way down: Workers, the cache and origins. */
+interface OriginContext extends CommonContext {
   /** Undefined if the zone's origin sends every response. */
   readonly workers: WorkerSites | undefined
+  /** Undefined if nothing is cached. */
+  readonly cache: Pick<ResponseCache, 'serve' | 'metrics'> | undefined
   readonly origins: Origins
   /** Shares the event loop between connections that transfer much data. */
   readonly turns: TurnQueue
-  /** Undefined if nothing is cached. */
-  readonly cache: ResponseCache | undefined
+  /** Memory budget for the beginnings of request bodies and the rest of responses while they wait for a slow peer. */
+  readonly bufferMemory: MemoryBudget
+}
+
+/** Input of the way up to the client, and of the end of an exchange. */
+interface ResponseContext extends CommonContext {
+  /** The proxy is stopping: each connection is closed after its current response. */
+  draining: boolean
   readonly stages: readonly Stage[]
-  /** Undefined if no rule challenges clients, and no path is reserved for solutions. */
-  readonly challenges: Challenges | undefined
   /** Finds pages of site owners that replace the pages of the proxy. Undefined if there are no such pages. */
   readonly customPages: FindCustomPage | undefined
   /** Undefined if log records are not consumed. */
-  readonly recorder: Recorder | undefined
+  readonly recorder: Pick<Recorder, 'finished'> | undefined
   /** Undefined if no request is traced. */
   readonly tracer: Tracer | undefined
   /** Undefined if finished requests are not logged. */
-  readonly accessLog: AccessLog | undefined
-  /** Responses to validations of ACME, if present. */
-  readonly issued: Pick<IssuedCertificates, 'authorization' | 'find' | 'challenge'> | undefined
-  readonly clock: Clock
-  readonly log: Log
+  readonly accessLog: Pick<AccessLog, 'finished' | 'rejected'> | undefined
   readonly metrics: ProxyMetrics
-  readonly zoneMetrics: ZoneMetrics
+  readonly zoneMetrics: Pick<ZoneMetrics, 'finished'>
 }
+
+/** State shared by all requests of one proxy. The object lives as long as the proxy; a reload changes its members. */
+export interface ProxyContext extends ArrivalContext, EarlyContext, RulesContext, OriginContext, ResponseContext {}

@@ -20,8 +20,17 @@ export function beginTrace(exchange: Exchange, tracer: Tracer, isTrusted: () => 
 
 /** Sends the spans of a finished request: one for the request, one for its origin if it had one. */
 export function endTrace(exchange: Exchange, trace: ExchangeTrace, tracer: Tracer, clock: Clock): void {
-  const { method, scheme, host, rawTarget, status, clientAddress, httpVersion, zone, rayId, cacheStatus } = exchange
-  const { startedAt, startedMonotonic, originSentAt, originAskedAt, originAt, originStatus, originUrl } = exchange
+  const { method, scheme, host, rawTarget, clientAddress, httpVersion, zone, rayId } = exchange
+  const { status } = exchange.sent
+  const cacheStatus = exchange.caching.status
+  const { startedAt, startedMonotonic } = exchange
+  const {
+    sentAt: originSentAt,
+    askedAt: originAskedAt,
+    respondedAt: originAt,
+    status: originStatus,
+    url: originUrl,
+  } = exchange.origin
   const at = (monotonic: number): number => startedAt + monotonic - startedMonotonic
   const ended = clock.monotonic()
   const path = pathOf(rawTarget)

@@ -50,7 +50,8 @@ export class RuledResponse implements ResponseSink {
 
   head(status: number, headers: RawHeaders): void {
     this.#headed = true
-    const { cached, originStatus } = this.#exchange
+    const cached = this.#exchange.caching.response
+    const originStatus = this.#exchange.origin.status
     // A response from the cache did not reach the origin: limits on requests to the origin do not count it.
     const originHeaders = cached && originStatus === 0 ? undefined : headers
     this.#exchange.response = { status, headers, originHeaders }
@@ -82,9 +83,9 @@ export class RuledResponse implements ResponseSink {
   /** Runs the phases. Returns the body of a rule that replaces the origin's. */
   #judge(): Bytes | typeof CLOSED | undefined {
     let body: Bytes | undefined
-    if (!this.#exchange.hasRunCacheRules) runCacheRules(this.#exchange, this.#run)
+    if (!this.#exchange.caching.haveRulesRun) runCacheRules(this.#exchange, this.#run)
     for (const phase of PHASES_OF_ANSWER) {
-      if (phase === 'http_custom_errors' && this.#exchange.cache?.origin_error_page_passthru) continue
+      if (phase === 'http_custom_errors' && this.#exchange.decisions.cache?.origin_error_page_passthru) continue
       const ending = this.#run.response(phase)
       if (!ending) continue
       if (ending.kind === 'close') return CLOSED
@@ -102,7 +103,7 @@ export class RuledResponse implements ResponseSink {
     const { kind, status, reason, retryAfter, workerError } = originFailure(error)
     const headers = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]
     exchange.response = { status, headers, originHeaders: undefined }
-    exchange.edgeError =
+    exchange.decisions.edgeError =
       workerError === undefined ? { type: '5xx', code: 0 } : { type: '1xxx', code: WORKER_ERRORS[workerError][0] }
     this.#run.responded()
     const ending = this.#run.response('http_custom_errors')
@@ -127,8 +128,8 @@ export class RuledResponse implements ResponseSink {
   /** Replaces the response with a rule's, and returns its body. */
   #take(ending: Exclude<TerminalAction, { kind: 'close' }>): Bytes {
     const exchange = this.#exchange
-    exchange.cached = undefined
-    exchange.cacheStatus = undefined
+    exchange.caching.response = undefined
+    exchange.caching.status = undefined
     const { status, headers, body } = renderRuleResponse(ending, exchange)
     exchange.response = {
       status,

@@ -4,52 +4,26 @@ import type { Origin } from '../../http/origin.js'
 import type { SendToOrigin } from '../cache/shared.js'
 import type { ClientResponse } from './client-response.js'
 import type { RequestBody } from '../client/request-body.js'
-import { asksForWebSocket, openTunnel } from './websocket.js'
-import { CompressedResponse } from './compressed-response.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { Forward, type Switch } from './forward.js'
 import type { OriginExchange } from '../exchange/origin-exchange.js'
 import { OriginRoute } from '../origins/route.js'
 import type { ProxyContext } from './proxy-context.js'
-import type { RequestFields } from './request-fields.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { respondAsRule } from './apply.js'
 import { originTarget } from '../origins/origin-target.js'
-import { RuledResponse } from './response-phases.js'
 import type { WorkerSite } from '../exchange/worker-sites.js'
 
-/** Sends a request that rules have passed to its Worker, the cache or an origin. */
-export function toOrigin(
-  client: ClientResponse,
-  exchange: Exchange,
-  fields: RequestFields,
-  body: RequestBody | null,
-  context: ProxyContext,
-): void {
-  const { transforms, isPaused, websockets } = exchange.zone
-  if (transforms?.request)
-    exchange.headers = transforms.request(exchange.headers, exchange, (address) => context.fields.geo.find(address))
-  const sink = sinkOf(client, exchange, context)
-  const switched =
-    websockets && asksForWebSocket(exchange, fields)
-      ? (...[status, fields, origin]: Parameters<Switch>) =>
-          openTunnel(client, exchange, context, { status, fields, origin })
-      : undefined
-  const call = { client, exchange, body, context, switched }
-  const worker = isPaused ? undefined : context.workers?.find(exchange)
+/** Sends a request that has passed the stages to its Worker, the cache or an origin. `sink` receives the response. */
+export function toOrigin(sink: ResponseSink, call: OriginCall): void {
+  const { exchange, context } = call
+  const worker = exchange.zone.isPaused ? undefined : context.workers?.find(exchange)
   if (worker) toWorker(worker, sink, call)
   else toOriginServer(sink, call)
 }
 
-/** Returns the first of the sinks that the response of the origin passes; the last one is the client. */
-function sinkOf(client: ClientResponse, exchange: Exchange, context: ProxyContext): ResponseSink {
-  let sink: ResponseSink = exchange.zone.rules?.compresses ? new CompressedResponse(client, exchange) : client
-  for (const stage of context.stages) sink = stage(exchange, sink)
-  return exchange.run?.awaitsResponse ? new RuledResponse(sink, exchange, exchange.run, context) : sink
-}
-
-/** A request that rules have passed. */
-interface OriginCall {
+/** A request that has passed the stages. */
+export interface OriginCall {
   readonly client: ClientResponse
   readonly exchange: Exchange
   readonly body: RequestBody | null
@@ -63,7 +37,7 @@ function isLimited({ client, exchange }: OriginCall): boolean {
   const { run } = exchange
   const ending = run?.beforeOriginIsAsked()
   if (!run || !ending) return false
-  exchange.cacheStatus = undefined
+  exchange.caching.status = undefined
   respondAsRule(client, exchange, run, ending)
   return true
 }

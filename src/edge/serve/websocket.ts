@@ -52,15 +52,15 @@ export function openTunnel(
   metrics.tunnels++
   const head = `HTTP/1.1 ${status} Switching Protocols\r\n${lines}connection: Upgrade\r\nupgrade: websocket\r\ncf-ray: ${exchange.rayId}\r\n\r\n`
   socket.write(head, 'latin1')
-  exchange.sentBytes = head.length
+  exchange.sent.bytes = head.length
   socket.setKeepAlive(true, PROBE_AFTER_MS)
 
   const toOrigin = new TunnelFlow(socket, origin, turns)
   const toClient = new TunnelFlow(origin, socket, turns)
   client.connection.tunnel?.((chunk) => toOrigin.send(chunk))
   origin.on('data', (chunk: Buffer) => {
-    exchange.bytes += chunk.length
-    exchange.sentBytes += chunk.length
+    exchange.sent.bodyBytes += chunk.length
+    exchange.sent.bytes += chunk.length
     toClient.send(chunk)
   })
   let closing: NodeJS.Timeout | undefined
@@ -147,7 +147,7 @@ class TunnelClock {
 }
 
 /** Returns whether a response agrees to open this WebSocket (RFC 6455, 4.1). */
-function checkAgreement({ headers, originHeaders = [] }: Exchange): void {
+function checkAgreement({ headers, origin: { headers: originHeaders = [] } }: Exchange): void {
   const upgrade = headerValues(originHeaders, 'upgrade')
   if (upgrade.length !== 1 || upgrade[0]!.toLowerCase() !== 'websocket')
     throw new InvalidResponse('the origin switched to another protocol than the one asked for')

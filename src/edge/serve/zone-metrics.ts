@@ -48,7 +48,11 @@ export class ZoneMetrics {
   }
 
   /** Counts a finished request. */
-  finished({ zone, status, bytes, cacheStatus, sentHeaders }: Exchange): void {
+  finished({
+    zone,
+    sent: { status, bodyBytes: bytes, headers: sentHeaders },
+    caching: { status: cacheStatus },
+  }: Exchange): void {
     const counts = this.#of(zone.name)
     const at = Math.floor(status / 100) - 1
     if (at >= 0 && at < CLASSES.length) counts.requests[at]!++

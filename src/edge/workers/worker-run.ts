@@ -104,7 +104,7 @@ class WorkerCall implements ResponseSink {
 
   head(status: number, headers: RawHeaders): void {
     this.#isBegun = true
-    if (status === 500 && isRuntimeError(this.#exchange.originHeaders ?? [])) this.#threw()
+    if (status === 500 && isRuntimeError(this.#exchange.origin.headers ?? [])) this.#threw()
     else this.#sink.head(status, headers)
   }
 

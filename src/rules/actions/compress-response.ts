@@ -40,7 +40,7 @@ export const compressResponse = action({
     const names: CompressionParams = algorithms.map(({ name }) => name)
     return (run) => {
       const { exchange } = run
-      run.change(() => (exchange.compression = names))
+      run.change(() => (exchange.decisions.compression = names))
       return undefined
     }
   },

@@ -77,7 +77,7 @@ export const logCustomField = action({
   },
 
   prepare: (params) => (run) => {
-    run.exchange.logFields = loggedFields(params, run.exchange)
+    run.exchange.decisions.logFields = loggedFields(params, run.exchange)
     run.leavePhase()
     return undefined
   },

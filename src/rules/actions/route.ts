@@ -39,8 +39,8 @@ export const route = action({
   prepare: (params) => (run) => {
     const { exchange } = run
     run.change(() => {
-      const { route } = exchange
-      exchange.route = { ...route, ...params, origin: { ...route?.origin, ...params.origin } }
+      const { route } = exchange.decisions
+      exchange.decisions.route = { ...route, ...params, origin: { ...route?.origin, ...params.origin } }
     })
     return undefined
   },

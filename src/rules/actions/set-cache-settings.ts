@@ -128,7 +128,7 @@ export const setCacheSettings = action({
 
   prepare: (params) => (run) => {
     const { exchange } = run
-    run.change(() => (exchange.cache = { ...exchange.cache, ...params }))
+    run.change(() => (exchange.decisions.cache = { ...exchange.decisions.cache, ...params }))
     return undefined
   },
 

@@ -67,9 +67,10 @@ export const setConfig = action({
   prepare: (params) => (run) => {
     const { exchange } = run
     run.change(() => {
-      const { settings, zone } = exchange
+      const { zone } = exchange
+      const { settings } = exchange.decisions
       const { autominify, content_converter } = params
-      exchange.settings = {
+      exchange.decisions.settings = {
         ...settings,
         ...params,
         ...(autominify && { autominify: { ...settings.autominify, ...autominify } }),

@@ -72,7 +72,8 @@ export const skip = action({
     return (run) => {
       run.skip(params)
       const { exchange } = run
-      if (relaxed) run.change(() => (exchange.settings = { ...exchange.settings, security_level: 'off' }))
+      if (relaxed)
+        run.change(() => (exchange.decisions.settings = { ...exchange.decisions.settings, security_level: 'off' }))
       return undefined
     }
   },

@@ -137,7 +137,7 @@ export class Run implements RuleRun {
 
   /** Rules or observers need the response. */
   get awaitsResponse(): boolean {
-    return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.cache !== undefined
+    return this.#rules.response.length > 0 || this.#followers.length > 0 || this.exchange.decisions.cache !== undefined
   }
 
   /** Reads the response fields again, after the response was created or changed. */
@@ -192,7 +192,7 @@ export class Run implements RuleRun {
 
   /** Adds to the total of scores for an effect. Later rules of the same phase read the total. */
   addScore(increment: number): undefined {
-    this.exchange.score = (this.exchange.score ?? 0) + increment
+    this.exchange.decisions.score = (this.exchange.decisions.score ?? 0) + increment
     this.context.forget(SCORE_SLOTS)
     this.#scored++
   }
@@ -347,7 +347,7 @@ export class Run implements RuleRun {
   }
 
   #matches(ruleset: PreparedRuleset, at: number, { filter, condition, leastScore }: PreparedRule): boolean {
-    if (leastScore !== undefined && (this.exchange.score ?? 0) < leastScore) return false
+    if (leastScore !== undefined && (this.exchange.decisions.score ?? 0) < leastScore) return false
     const matched = filter ? filter(this.context) : ruleset.index.matches(at, this.context)
     if (condition && (matched || condition.always)) return condition.holds(this, matched) && matched
     return matched

@@ -44,7 +44,7 @@ function trustedFields(name: string): Getter<FieldSource> {
 /** Returns the total of score rules, added to the value from a trusted proxy. Missing if there is neither. */
 function score({ exchange }: FieldSource): Value | undefined {
   const sent = exchange.trustedFields?.get('cf.waf.score')
-  return exchange.score === undefined ? sent : exchange.score + Number(sent ?? 0)
+  return exchange.decisions.score === undefined ? sent : exchange.decisions.score + Number(sent ?? 0)
 }
 
 /** Getters of the fields, by slot. */

@@ -20,6 +20,6 @@ export const ANSWER_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
     response?.originHeaders && everyOther(response.originHeaders, 0),
   'raw.http.response.headers.values': ({ exchange: { response } }) =>
     response?.originHeaders && everyOther(response.originHeaders, 1),
-  'cf.response.1xxx_code': ({ exchange }) => exchange.edgeError?.code ?? 0,
-  'cf.response.error_type': ({ exchange }) => exchange.edgeError?.type ?? '',
+  'cf.response.1xxx_code': ({ exchange }) => exchange.decisions.edgeError?.code ?? 0,
+  'cf.response.error_type': ({ exchange }) => exchange.decisions.edgeError?.type ?? '',
 }

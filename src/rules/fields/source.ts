@@ -100,7 +100,7 @@ export class FieldSource implements RequestView {
 
   /** Milliseconds from forwarding the request to the origin to the head of its response; 0 if there is none. */
   get originTime(): number {
-    const { originSentAt, originAt } = this.exchange
+    const { sentAt: originSentAt, respondedAt: originAt } = this.exchange.origin
     return originSentAt === undefined || originAt === undefined ? 0 : originAt - originSentAt
   }
 }

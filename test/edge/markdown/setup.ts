@@ -114,7 +114,10 @@ export function stand({
     method,
     rawHeaders: [accept].flat().flatMap((value) => ['Accept', value]),
     headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
-    settings: { content_converter: on, content_converter_content: content },
+    decisions: { settings: { content_converter: on, content_converter_content: content } },
+    caching: {},
+    sent: {},
+    origin: {},
     zone: { negotiation: 'listed', compressesMarkdown: compresses },
     settle: () => false,
   } as unknown as Exchange

@@ -4,7 +4,11 @@ import { ZoneMetrics } from '../../../src/edge/serve/zone-metrics.js'
 import { openMetrics } from '../../../src/core/metrics/metrics.js'
 
 const exchange = (status: number, type: string) =>
-  ({ zone: { name: 'a.test' }, status, bytes: 1, sentHeaders: ['content-type', type] }) as unknown as Exchange
+  ({
+    zone: { name: 'a.test' },
+    sent: { status, bodyBytes: 1, headers: ['content-type', type] },
+    caching: {},
+  }) as unknown as Exchange
 
 t.test('error pages in Markdown do not count as responses in Markdown', async (t) => {
   const metrics = openMetrics({ process: false })

@@ -73,7 +73,8 @@ export class CompressedResponse implements ResponseSink {
   }
 
   head(status: number, headers: RawHeaders): void {
-    const { compression, method, rawHeaders, cache } = this.#exchange
+    const { method, rawHeaders } = this.#exchange
+    const { compression, cache } = this.#exchange.decisions
     if (!compression || !changeable(status, headers) || (cache?.respect_strong_etags && hasStrongTag(headers))) {
       this.#next.head(status, headers)
       return
@@ -88,12 +89,12 @@ export class CompressedResponse implements ResponseSink {
       this.#next.head(status, fields)
       return
     }
-    const { cached } = this.#exchange
+    const cached = this.#exchange.caching.response
     const name = cached && `${chosen.coding} ${cached.form}`
     this.#known = name === undefined ? undefined : cached?.variant(name)
     if (this.#known) {
       if (cached?.form === '') cached.body = 'skip'
-      this.#exchange.cachedBytes = this.#known.bytes.length
+      this.#exchange.caching.bytes = this.#known.bytes.length
       this.#next.head(status, [...fields, 'content-length', String(this.#known.bytes.length)])
       return
     }

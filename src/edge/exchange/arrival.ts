@@ -1,0 +1,84 @@
+import type { Value } from '../../expr/index.js'
+import type { RawHeaders } from '../../http/headers.js'
+import type { ClientTls, HttpVersion, LocalEnd } from '../../rules/types.js'
+import type { SecureConnection } from '../../tls/terminator.js'
+import type { CustomHostname, Served, Zone } from './zones.js'
+
+/** TLS facts of a request's connection. */
+type ArrivalTls = ClientTls & Pick<SecureConnection, 'serverName' | 'client'>
+
+/** Facts about a request after it was read and its zone found. */
+export interface Arrival {
+  /** 16 hexadecimal digits, in `cf-ray` of the response and in every log line. */
+  readonly rayId: string
+  /** The client's address. This is the peer's address, or the address that trusted proxies report. */
+  readonly clientAddress: string
+  /** Undefined if a proxy in front of this one ended the client's connection, so that the port is not known. */
+  readonly clientPort?: number | undefined
+  /** Key that the client's use of shared resources is counted under. Undefined for a trusted proxy itself. */
+  readonly clientShare?: string | undefined
+  /** The scheme that the client used. */
+  readonly scheme: 'http' | 'https'
+  readonly served: Served
+  readonly method: string
+  /** Origin form, path and query exactly as sent; `*` for a server-wide OPTIONS. */
+  readonly target: string
+  readonly httpVersion: HttpVersion
+  /** The fields as the client sent them. */
+  readonly rawHeaders: RawHeaders
+  /** The fields for the origin. */
+  readonly headers: string[]
+  /** The listener that received the request. */
+  readonly local: LocalEnd
+  readonly tls: ArrivalTls | undefined
+  /** Fields of the rules language that a trusted proxy reported, by name. */
+  readonly trustedFields: ReadonlyMap<string, Value> | undefined
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  /** On the clock's `monotonic` scale. */
+  readonly startedMonotonic: number
+}
+
+/** The facts of a request that do not change after it arrived. {@link Arrival} describes them. */
+export class ArrivedRequest {
+  readonly rayId: string
+  readonly clientAddress: string
+  readonly clientPort: number | undefined
+  readonly clientShare: string | undefined
+  readonly scheme: 'http' | 'https'
+  readonly zone: Zone
+  /** The requested host in lower case, without port. */
+  readonly host: string
+  readonly custom: CustomHostname | undefined
+  readonly method: string
+  /** `target` of the arrival. */
+  readonly rawTarget: string
+  readonly httpVersion: HttpVersion
+  readonly rawHeaders: RawHeaders
+  readonly local: LocalEnd
+  readonly tls: ArrivalTls | undefined
+  readonly trustedFields: ReadonlyMap<string, Value> | undefined
+  readonly startedAt: number
+  readonly startedMonotonic: number
+
+  constructor(arrival: Arrival) {
+    const { zone, host, custom } = arrival.served
+    this.rayId = arrival.rayId
+    this.clientAddress = arrival.clientAddress
+    this.clientPort = arrival.clientPort
+    this.clientShare = arrival.clientShare
+    this.scheme = arrival.scheme
+    this.zone = zone
+    this.host = host
+    this.custom = custom
+    this.method = arrival.method
+    this.rawTarget = arrival.target
+    this.httpVersion = arrival.httpVersion
+    this.rawHeaders = arrival.rawHeaders
+    this.local = arrival.local
+    this.tls = arrival.tls
+    this.trustedFields = arrival.trustedFields
+    this.startedAt = arrival.startedAt
+    this.startedMonotonic = arrival.startedMonotonic
+  }
+}
