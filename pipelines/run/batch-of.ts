@@ -9,8 +9,15 @@ export interface SmallBatch {
   readonly rejected: readonly { readonly record: number; readonly message: string }[]
 }
 
-/** Makes one batch of records as a run would, without any limit on its size. */
-export function batchOf(job: CompiledJob, records: readonly string[]): SmallBatch {
+/**
+ * Makes one batch of records as a run would, without any limit on its size. `read` returns the JSON text of a record
+ * in bytes of its own, and may throw UnfitRecord.
+ */
+export function batchOf(
+  job: CompiledJob,
+  records: readonly string[],
+  read: (record: string, index: number) => Uint8Array = (record) => Buffer.from(record),
+): SmallBatch {
   const { dataset, stored, view, format, keeps, samples, merge } = job
   const shape = job.shape?.()
   const dedupe = job.dedupe?.()
@@ -19,8 +26,8 @@ export function batchOf(job: CompiledJob, records: readonly string[]): SmallBatc
   const incoming = scannerOf(stored)
   const rejected: { record: number; message: string }[] = []
   const valid = records.flatMap((text, index) => {
-    const line = Buffer.from(text)
     try {
+      const line = read(text, index)
       check(incoming.scan(line))
       return [line]
     } catch (error) {

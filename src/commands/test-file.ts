@@ -1,6 +1,7 @@
 import { batchOf } from '../../pipelines/run/batch-of.js'
+import { recordText } from '../../pipelines/sources/lines/record-text.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import { outputName, type OutputTest, type PipelineOutput } from '../config/pipeline.js'
+import { outputName, type OutputTest, type Pipeline, type PipelineOutput } from '../config/pipeline.js'
 import { loadPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
@@ -14,7 +15,7 @@ export function testFile(file: string): void {
     pipeline.outputs.flatMap((output) =>
       output.tests.map((test, index) => ({
         name: `${outputName(pipeline, output)}: ${test.name ?? `test ${index + 1}`}`,
-        ...outcome(output, test, pipeline.on_invalid === 'skip'),
+        ...outcome(pipeline, output, test),
       })),
     ),
   )
@@ -27,10 +28,18 @@ export function testFile(file: string): void {
   if (failed > 0) throw new Exit(1, `${file}: ${failed} of ${results.length} tests failed`)
 }
 
-function outcome({ job }: PipelineOutput, { input, output }: OutputTest, skipInvalid: boolean): { issues: string[] } {
+function outcome(
+  { lines, on_invalid: onInvalid }: Pipeline,
+  { job }: PipelineOutput,
+  { input, output }: OutputTest,
+): { issues: string[] } {
+  const line = recordText(lines)
   const texts = input.map((record) => (typeof record === 'string' ? record : jsonText(record)))
-  const { text, rejected } = batchOf(job, texts)
-  const invalid = skipInvalid ? [] : rejected
+  // Objects are records. Texts are lines in the format of the source.
+  const { text, rejected } = batchOf(job, texts, (record, index) =>
+    Buffer.from(line === undefined || typeof input[index] === 'object' ? record : line(Buffer.from(record))),
+  )
+  const invalid = onInvalid === 'skip' ? [] : rejected
   return {
     issues: [
       ...invalid.map(({ record, message }) => `    record ${record}: ${message}`),

@@ -2,7 +2,8 @@
 import { basename, dirname, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { isMap, visit, type Document, type Node } from 'yaml'
-import { ANY, DATASETS, storedDataset, type Locate } from '../../pipelines/records/index.js'
+import { ANY, DATASETS, storedDataset, type Dataset, type Locate } from '../../pipelines/records/index.js'
+import { lineFormat, type LineFormat } from '../../pipelines/records/text/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
@@ -169,10 +170,29 @@ function readPipeline(
     given['routes'] === undefined
       ? readOutputs([{ document: resolved, pointer: '' }], context)
       : readRoutes(given, resolved, context)
-  const found = [...issues, ...outputs.issues]
-  if (found.length > 0 || stored === undefined) return found
-  const pipeline = { ...resolved, ...absoluteOutput(resolved, folder), name, stored, outputs: outputs.read }
+  const lines = stored && formatOf(from, stored, schema)
+  const found = [...issues, ...(Array.isArray(lines) ? lines : []), ...outputs.issues]
+  if (found.length > 0 || stored === undefined || Array.isArray(lines)) return found
+  const pipeline = { ...resolved, ...absoluteOutput(resolved, folder), name, stored, lines, outputs: outputs.read }
   return { ...(pipeline as Pipeline), ...(from && { source: resolveSource(from, folder) }) }
+}
+
+/** Returns the format of a source, undefined for JSON, or its issues. */
+function formatOf(
+  source: PipelineDocument['source'] | undefined,
+  stored: Dataset,
+  schema: PipelineDocument['schema'],
+): LineFormat | Issue[] | undefined {
+  const { format } = { format: undefined, ...source }
+  try {
+    const lines = lineFormat(format, stored, schema)
+    const isWhole =
+      lines !== undefined && source !== undefined && 'syslog' in source && source.syslog.record === 'event'
+    return isWhole ? [{ pointer: '/source/format', message: 'is for record: message; an event is not a line' }] : lines
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    return error.issues.map(({ pointer, message }) => ({ pointer: `/source/format${pointer}`, message }))
+  }
 }
 
 /** Members about the end or the state of a separate run: a pipeline of a zone or account is a job of the daemon. */

@@ -107,7 +107,16 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
   issues.push(...wrong)
   if (dataset === undefined) return [...issues, ...issuesOfAnyDataset(output)]
   try {
-    const settings = { ...output, dataset, schema, reshape, dedupe, edged_in_flight: output.in_flight }
+    const seconds = output.max_upload_interval_seconds ?? (isStdout(output.destination_conf) ? 1 : undefined)
+    const settings = {
+      ...output,
+      max_upload_interval_seconds: seconds,
+      dataset,
+      schema,
+      reshape,
+      dedupe,
+      edged_in_flight: output.in_flight,
+    }
     const job = compileJob(settings, outputName({ name }, { route }))
     const { destination_conf: destination = '', dead_letter, retry_for: retryFor = 0, tests = [] } = output
     if (issues.length > 0) return issues
@@ -117,6 +126,9 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
     return [...issues, ...error.issues]
   }
 }
+
+/** Somebody reads the standard output as it is written. */
+const isStdout = (destination = ''): boolean => /^stdout:/i.test(destination)
 
 /** Returns the issues of an output that do not depend on its dataset, for one whose dataset is unknown. */
 function issuesOfAnyDataset(output: OutputDocument & { readonly filter: string }): Issue[] {

@@ -1,16 +1,44 @@
 /** The schemas of the sources of pipelines. */
 import { resolve } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
+import { LINE_FORMATS } from '../../pipelines/records/text/index.js'
 import { orNull, strict } from '../core/schema.js'
 import { addedSources, sourceSchema } from './added-sources.js'
 import { Duration, resolveUnits } from './units.js'
+
+/** Format of the lines or messages of a source, beside its type. */
+const Format = Type.Optional(
+  Type.Union(
+    [
+      Type.Enum([...LINE_FORMATS]),
+      Type.Object(
+        {
+          regex: Type.String({
+            minLength: 1,
+            maxLength: 4096,
+            description:
+              'Pattern with named groups, as in ^(?<client>[^ ]+) (?<message>.*)$, in the syntax of the rules language. A ' +
+              'record has a text for each group.',
+          }),
+        },
+        strict,
+      ),
+    ],
+    {
+      description:
+        'What a line or message is: json, combined or common (access logs), logfmt, text ({ "message": LINE }), or { regex: ' +
+        'PATTERN }. A line that does not match is invalid. schema gives types. Default: json.',
+      'x-message': 'must be json, combined, common, logfmt, text or { regex: PATTERN }',
+    },
+  ),
+)
 
 const Path = Type.String({ minLength: 1 })
 const Paths = Type.Array(Path, { minItems: 1, description: 'Paths and globs, relative to this file.' })
 const Follow = Type.Boolean({
   description:
     'Wait for more records: in every file that matches, in new ones, through rotations and truncations, and for files ' +
-    'that do not exist yet. Plain NDJSON only. Default: false.',
+    'that do not exist yet. Plain lines only, not compressed. Default: false.',
 })
 const FileSource = Type.Object(
   {
@@ -21,13 +49,14 @@ const FileSource = Type.Object(
       'x-message': 'must be a path, a list of paths, or { paths: [..], follow: true }',
     }),
     follow: Type.Optional(Follow),
+    format: Format,
   },
-  { ...strict, description: 'Files of NDJSON, or of one JSON array each, gzip or not.' },
+  { ...strict, description: 'Files of NDJSON, of one JSON array each, or of lines in a format, gzip or not.' },
 )
 
 const StdinSource = Type.Object(
-  { stdin: Type.Literal(true, { description: 'true; `source: stdin` for short.' }) },
-  { ...strict, description: 'Standard input: NDJSON or one JSON array, gzip or not.' },
+  { stdin: Type.Literal(true, { description: 'true; `source: stdin` for short.' }), format: Format },
+  { ...strict, description: 'Standard input: NDJSON, one JSON array, or lines in a format, gzip or not.' },
 )
 
 const Listen = (example: string) =>
@@ -55,6 +84,7 @@ const HttpSource = Type.Object(
       },
     ),
     token: Token,
+    format: Format,
   },
   { ...strict, description: 'A listener. It responds with 202 once the records are safe on disk.' },
 )
@@ -116,6 +146,7 @@ const SyslogSource = Type.Object(
       },
       strict,
     ),
+    format: Format,
   },
   {
     ...strict,
@@ -197,6 +228,7 @@ const KafkaSource = Type.Object(
       },
       strict,
     ),
+    format: Format,
   },
   {
     ...strict,
@@ -237,6 +269,7 @@ const NatsSource = Type.Object(
       },
       strict,
     ),
+    format: Format,
   },
   {
     ...strict,
@@ -289,6 +322,7 @@ const S3Source = Type.Object(
         },
       },
     ),
+    format: Format,
   },
   {
     ...strict,
@@ -371,13 +405,13 @@ export function resolveSource(given: Source, folder: string): Source {
   const absolute = (path: string) => resolve(folder, path)
   if ('file' in source) {
     const { paths, follow } = filesOf(source)
-    return { file: paths.map(absolute), ...(follow && { follow }) }
+    return { ...source, file: paths.map(absolute), ...(follow && { follow }) }
   }
-  if ('syslog' in source) return { syslog: { ...source.syslog, ...absolutePaths(source.syslog, absolute) } }
-  if ('kafka' in source) return { kafka: { ...source.kafka, ...absoluteTls(source.kafka, absolute) } }
+  if ('syslog' in source) return { ...source, syslog: { ...source.syslog, ...absolutePaths(source.syslog, absolute) } }
+  if ('kafka' in source) return { ...source, kafka: { ...source.kafka, ...absoluteTls(source.kafka, absolute) } }
   if ('nats' in source) {
     const files = { ...absoluteTls(source.nats, absolute), ...absolutePaths(source.nats, absolute) }
-    return { nats: { ...source.nats, ...files } }
+    return { ...source, nats: { ...source.nats, ...files } }
   }
   return source
 }

@@ -3,6 +3,7 @@ import { orNull, orOff, strict } from '../core/schema.js'
 import { COMPRESSION_LEVELS, MAX_IN_FLIGHT } from '../core/sink.js'
 import type { CompiledJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { ANY, DATASETS, OutputOptions, type Dataset } from '../../pipelines/records/index.js'
+import type { LineFormat } from '../../pipelines/records/text/index.js'
 import { OUTER_SOURCES, SOURCE_SCHEMAS, type Source } from './pipeline-sources.js'
 import { Plugins } from './plugins.js'
 import { RESHAPE } from './pipeline-reshape.js'
@@ -23,7 +24,8 @@ const OutputTest = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: 'What it shows.' })),
     input: Type.Array(Type.Union([Type.String(), Type.Object({})]), {
-      description: 'Records: objects, or JSON text where digits and order of keys matter.',
+      description:
+        'Records: objects, or JSON text where digits and order of keys matter; with a format other than json texts are lines.',
     }),
     output: Type.String({ description: 'The whole text of the batch that these records become; empty: none is kept.' }),
   },
@@ -70,8 +72,8 @@ const OUTPUT = {
   ),
   logpull_options: Type.Optional(Type.String({ description: 'The older form of output_options.' })),
   max_upload_bytes: limit(5_000_000, 1_000_000_000, 'Bytes of a batch before compression. 0: no limit.'),
-  max_upload_records: limit(1000, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
-  max_upload_interval_seconds: limit(30, 300, 'Seconds of a batch. 0: no limit. Default: 30.'),
+  max_upload_records: limit(1, 1_000_000, 'Records of a batch. 0: no limit. Default: 100000.'),
+  max_upload_interval_seconds: limit(1, 300, 'Seconds of a batch. 0: no limit. Default: 1 for stdout, else 30.'),
   in_flight: InFlight,
   compression_level: CompressionLevel,
 }
@@ -181,6 +183,8 @@ export interface Pipeline extends PipelineDocument {
   readonly name: string
   /** The dataset of its records as stored. */
   readonly stored: Dataset
+  /** Format of the lines or messages of its source. Undefined for JSON. */
+  readonly lines: LineFormat | undefined
   /** At least one. */
   readonly outputs: readonly PipelineOutput[]
 }

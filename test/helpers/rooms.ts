@@ -61,7 +61,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: CONFIG_TYPES,
   },
   'pipelines/markdown': { pure: true },
-  'pipelines/records': { pure: true },
+  'pipelines/records': {
+    files: ['src/expr/language/budget.ts', 'src/expr/regex/groups.ts'],
+    pure: true,
+  },
   'pipelines/logpush': { may: ['src/disk', 'pipelines/records'] },
   'pipelines/sources': { may: ['src/disk', 'pipelines/logpush', 'pipelines/records'] },
   'pipelines/run': { may: ['src/disk', 'pipelines/logpush', 'pipelines/records', 'pipelines/sources'] },

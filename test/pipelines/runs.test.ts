@@ -234,7 +234,15 @@ t.test('a followed file is read through its rotation', async (t) => {
   const folder = testFolder(t, { log: 'a\nb' })
   const path = join(folder, 'log')
   const from = { file: 0, offset: 0, line: 1 }
-  const trail = await FollowTrail.open({ patterns: [path], clock, from, missing() {}, lost() {}, progress() {} })
+  const trail = await FollowTrail.open({
+    patterns: [path],
+    isText: false,
+    clock,
+    from,
+    missing() {},
+    lost() {},
+    progress() {},
+  })
   t.teardown(() => trail.close())
   const found: string[] = []
   const until = async (count: number) => {

@@ -7,8 +7,10 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../src/core/clock.js'
 import { messageOf } from '../../../src/core/errors.js'
+import { EventLoopYield } from '../../../src/core/schedule/event-loop-yield.js'
 import {
   MalformedRecord,
+  Output,
   recordCheck,
   scannerOf,
   type RecordScanner,
@@ -16,6 +18,7 @@ import {
   type Dataset,
   type ScannedRecord,
 } from '../../records/index.js'
+import type { LineFormat } from '../../records/text/index.js'
 import { furthestOf } from '../../logpush/spool/position.js'
 import { withBatches } from '../../../src/core/model/cursor-batches.js'
 import type { CursorState, Frame, Position, ReadableSpool } from '../../logpush/spool/types.js'
@@ -25,6 +28,7 @@ import { FileTrail, InputGone, type Trail, type TrailBlock } from './file-trail.
 import type { FilePlace } from './line-range.js'
 import { FollowTrail, type FollowState } from './follow-trail.js'
 import { MAX_LINE_BYTES } from '../lines/line-blocks.js'
+import { writeRecord } from '../lines/record-text.js'
 import type { Input } from '../intake/input.js'
 import { isBlank } from '../intake/record-intake.js'
 import type { RunStats } from '../intake/run-stats.js'
@@ -55,6 +59,8 @@ type Moment = readonly [position: Position, ms: number]
 
 export interface FileSpoolOptions {
   readonly dataset: Dataset
+  /** Format of lines. Undefined for JSON. */
+  readonly lines?: LineFormat | undefined
   /** Files. If they are followed, paths and globs of files. */
   readonly paths: readonly string[]
   readonly follow: boolean
@@ -101,7 +107,7 @@ export class FileSpool implements Input, ReadableSpool {
     this.#options = options
     this.state = cursor
     this.#trail = trail
-    this.#valid = new ValidRecords(options.dataset, options.stats)
+    this.#valid = new ValidRecords(options)
     this.#end = at.position
     this.#marks = [at]
     this.#times = [...times]
@@ -115,11 +121,15 @@ export class FileSpool implements Input, ReadableSpool {
     const stored = options.resume ? found : undefined
     const state = stored === undefined ? beginning(options.paths) : await continued(stored, options)
     const { follow, paths: patterns, missing, lost, clock, stats } = options
+    const isText = options.lines !== undefined
     const from = { from: state.at, progress: (bytes: number) => void (stats.inputBytes += bytes) }
     const damaged = (path: string, message: string) => stats.damage(path, message)
     const trail = follow
-      ? await FollowTrail.open({ ...from, patterns, missing, lost, clock }, stored?.trail as FollowState | undefined)
-      : new FileTrail(state.trail as readonly TrailFile[], { ...from, damaged })
+      ? await FollowTrail.open(
+          { ...from, isText, patterns, missing, lost, clock },
+          stored?.trail as FollowState | undefined,
+        )
+      : new FileTrail(state.trail as readonly TrailFile[], { ...from, isText, damaged })
     return new FileSpool(options, trail, state)
   }
 
@@ -210,7 +220,7 @@ export class FileSpool implements Input, ReadableSpool {
       const { stretch } = block
       stretch.position ??= this.#end
       this.#end = Math.max(this.#end, stretch.position)
-      const frame = this.#valid.frame(block, this.#end, this.#acceptedAt(), this.#known(block))
+      const frame = await this.#valid.frame(block, this.#end, this.#acceptedAt(), this.#known(block))
       if (frame.count === 0) continue
       this.#frame = frame
       this.#end += frame.count
@@ -303,8 +313,8 @@ class FileFrame implements Frame {
   }
 
   line(index: number): Uint8Array {
-    const { at } = this.#records[index]!
-    return this.#block.bytes.slice(this.#block.starts[at], this.#block.ends[at])
+    const { bytes, from, to } = this.#records[index]!
+    return bytes.slice(from, to)
   }
 
   /** The next frame takes this memory anyway. */
@@ -321,6 +331,9 @@ class FileFrame implements Frame {
 /** A scanned record, and which line of its block it was. */
 interface Kept extends ScannedRecord {
   bytes: Uint8Array
+  /** Where its JSON text begins and ends in `bytes`. */
+  from: number
+  to: number
   at: number
 }
 
@@ -331,20 +344,28 @@ class ValidRecords {
   readonly #fields: number
   readonly #stats: RunStats
   readonly #pool: Kept[] = []
+  readonly #lines: LineFormat | undefined
+  /** Records of lines that are not JSON. */
+  readonly #output = new Output()
+  readonly #slices = new EventLoopYield()
 
-  constructor(dataset: Dataset, stats: RunStats) {
+  constructor({ dataset, lines, stats }: FileSpoolOptions) {
     this.#stats = stats
+    this.#lines = lines
     this.#scanner = scannerOf(dataset)
     this.#check = recordCheck(dataset)
     this.#fields = dataset.names.length
   }
 
   /** Lines before `known` have been counted already. */
-  frame(block: TrailBlock, first: Position, acceptedAt: number, known: number): FileFrame {
+  async frame(block: TrailBlock, first: Position, acceptedAt: number, known: number): Promise<FileFrame> {
+    this.#output.length = 0
     const frame = new FileFrame(block, first, acceptedAt, this.#pool)
     const stats = this.#stats
     for (let at = 0; at < block.count; at++) {
       if (isBlank(block.bytes, block.starts[at]!, block.ends[at]!)) continue
+      // Some formats take much longer for a line than JSON.
+      if (this.#lines !== undefined) await this.#slices.yieldToEventLoop()
       const invalid = this.#add(frame, block, at)
       if (at < known || (block.torn && invalid !== undefined)) continue
       stats.read++
@@ -357,9 +378,13 @@ class ValidRecords {
   #add(frame: FileFrame, { bytes, starts, ends }: TrailBlock, at: number): string | undefined {
     try {
       if (ends[at]! < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
-      const record = this.#scanner.scan(bytes, starts[at], ends[at])
+      const [text, from, to] = this.#text(bytes, starts[at]!, ends[at]!)
+      const record = this.#scanner.scan(text, from, to)
       this.#check(record)
-      this.#keep(frame.count++, record, at)
+      const kept = this.#keep(frame.count++, record)
+      kept.from = from
+      kept.to = to
+      kept.at = at
       return undefined
     } catch (error) {
       if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
@@ -367,13 +392,22 @@ class ValidRecords {
     }
   }
 
-  #keep(index: number, { bytes, starts, ends, marks }: ScannedRecord, at: number): void {
+  /** Returns where the JSON text of a line is. */
+  #text(bytes: Uint8Array, start: number, end: number): [bytes: Uint8Array, from: number, to: number] {
+    if (this.#lines === undefined) return [bytes, start, end]
+    const output = this.#output
+    const from = output.length
+    writeRecord(this.#lines, bytes, start, end, output)
+    return [output.bytes, from, output.length]
+  }
+
+  #keep(index: number, { bytes, starts, ends, marks }: ScannedRecord): Kept {
     const kept = (this.#pool[index] ??= this.#made())
     kept.bytes = bytes
     kept.starts.set(starts)
     kept.ends.set(ends)
     kept.marks.set(marks)
-    kept.at = at
+    return kept
   }
 
   #made(): Kept {
@@ -383,6 +417,8 @@ class ValidRecords {
       starts: new Int32Array(count),
       ends: new Int32Array(count),
       marks: new Uint8Array(count),
+      from: 0,
+      to: 0,
       at: 0,
     }
   }

@@ -43,6 +43,8 @@ export interface TrailOptions {
 }
 
 interface FileTrailOptions extends TrailOptions {
+  /** The lines are not JSON. */
+  readonly isText: boolean
   /** Called once with each file that is damaged, when its readable part has been returned. */
   readonly damaged: (path: string, message: string) => void
 }
@@ -50,6 +52,7 @@ interface FileTrailOptions extends TrailOptions {
 export class FileTrail implements Trail<readonly TrailFile[]> {
   readonly #progress: (bytes: number) => void
   readonly #damaged: FileTrailOptions['damaged']
+  readonly #isText: boolean
   readonly #files: TrailFile[]
   /** Numbers of the files whose damage was reported. */
   readonly #reported = new Set<number>()
@@ -62,7 +65,8 @@ export class FileTrail implements Trail<readonly TrailFile[]> {
   /** End of the last line that was returned. */
   #through = 0
 
-  constructor(files: readonly TrailFile[], { from, progress, damaged }: FileTrailOptions) {
+  constructor(files: readonly TrailFile[], { from, isText, progress, damaged }: FileTrailOptions) {
+    this.#isText = isText
     this.#files = [...files]
     this.#progress = progress
     this.#damaged = damaged
@@ -93,7 +97,8 @@ export class FileTrail implements Trail<readonly TrailFile[]> {
     } catch (error) {
       if (!isDamage(error)) throw error
       const rest = blocks.rest()
-      const torn = rest !== undefined && mayBeWhole(rest) ? { ...this.#numbered(rest), torn: true } : undefined
+      const torn =
+        rest !== undefined && !this.#isText && mayBeWhole(rest) ? { ...this.#numbered(rest), torn: true } : undefined
       this.#reportDamage(error)
       return torn
     }
@@ -137,11 +142,11 @@ export class FileTrail implements Trail<readonly TrailFile[]> {
   }
 
   async #opened({ path, identity, head, begin }: TrailFile): Promise<InputFile> {
-    if (identity === undefined) return await openInput(path)
+    if (identity === undefined) return await openInput(path, this.#isText)
     const found = await findByIdentity(path, identity)
     if (found === undefined)
       throw new InputGone(`${path} is another file than the one that was being read, which does not exist any more`)
-    const input = await openInput(found)
+    const input = await openInput(found, this.#isText)
     const isSame = input.identity === identity && (head === undefined || hasHead(input.head, head))
     if (isSame) return input
     if (begin === undefined) {

@@ -15,6 +15,8 @@ import { isArray, isGzip, markLength } from '../lines/ndjson.js'
 export interface FollowOptions {
   /** Absolute paths and globs. */
   readonly patterns: readonly string[]
+  /** The lines are not JSON. */
+  readonly isText: boolean
   readonly clock: Clock
   /** Called once with a path that does not exist. */
   readonly missing: (path: string) => void
@@ -192,7 +194,7 @@ export class FollowedFiles {
     if (opened === undefined) return
     const { generation, begin } = opened
     if (this.#isKnown(generation.identity, begin) || this.#mayBeCopy(generation, begin)) return await generation.close()
-    if (isGzip(begin) || isArray(begin) || markLength(begin) > 0) {
+    if (isGzip(begin) || (!this.#options.isText && isArray(begin)) || markLength(begin) > 0) {
       await generation.close()
       if (this.#options.patterns.includes(path))
         throw new InputGone(`${path} cannot be followed: it is not a plain file of lines`)

@@ -4,7 +4,7 @@ import { fileBytes, streamBytes, type ByteSource } from '../lines/byte-source.js
 import { HEAD_BYTES } from './file-head.js'
 import { isArray, isGzip, markLength, ndjson } from '../lines/ndjson.js'
 
-/** An opened input file, plain or gzip, with NDJSON or one JSON array, detected from its first bytes. */
+/** An opened input file, plain or gzip, with lines or one JSON array, detected from its first bytes. */
 export interface InputFile {
   readonly path: string
   /** Device and inode, which identify the file under any name. */
@@ -13,25 +13,25 @@ export interface InputFile {
   readonly head: Uint8Array
   /** Bytes on disk when it was opened. */
   readonly size: number
-  /** Plain NDJSON, which can be read from any byte on, and may grow. */
+  /** Plain lines, which can be read from any byte on, and may grow. */
   readonly plain: boolean
   /**
-   * Returns its NDJSON from a byte on. If the file is not plain, earlier bytes are read and dropped. `progress`
+   * Returns its lines from a byte on. If the file is not plain, earlier bytes are read and dropped. `progress`
    * receives the number of bytes on disk as they are read.
    */
   bytes(from: number, progress: (bytes: number) => void): ByteSource
   close(): Promise<void>
 }
 
-/** Opens an input file. Rejects as `open` of node:fs does. */
-export async function openInput(path: string): Promise<InputFile> {
+/** Opens an input file. With `isText` its lines are not JSON. Rejects as `open` of node:fs does. */
+export async function openInput(path: string, isText: boolean): Promise<InputFile> {
   const handle = await open(path, 'r')
   try {
     const { dev, ino, size } = await handle.stat()
     const head = Buffer.alloc(4096)
     const { bytesRead } = await handle.read(head, 0, head.length, 0)
     const begin = head.subarray(0, bytesRead)
-    const plain = !isGzip(begin) && !isArray(begin) && markLength(begin) === 0
+    const plain = !isGzip(begin) && (isText || !isArray(begin)) && markLength(begin) === 0
     return {
       path,
       identity: `${dev}:${ino}`,
@@ -42,7 +42,7 @@ export async function openInput(path: string): Promise<InputFile> {
         if (plain) return counted(fileBytes(handle, from), progress)
         const stream = createReadStream(path, { highWaterMark: 1 << 18 })
         stream.on('data', ({ length }) => progress(length)).pause()
-        return streamBytes(without(ndjson(stream), from))
+        return streamBytes(without(ndjson(stream, { isText }), from))
       },
       close: () => handle.close(),
     }

@@ -2,10 +2,12 @@ import type { Clock } from '../../../src/core/clock.js'
 import { EventLoopYield, type Pause } from '../../../src/core/schedule/event-loop-yield.js'
 import { assertLines, IntakeLimit, STEP_LINES, withStored } from '../../../src/core/schedule/intake-limits.js'
 import { MalformedRecord, UnfitRecord } from '../../records/index.js'
+import type { LineFormat } from '../../records/text/index.js'
 import { SpoolFull, type FrameWriter } from '../../logpush/spool/types.js'
 import { streamBytes } from '../lines/byte-source.js'
 import { damageMessage, isDamage, mayBeWhole } from '../lines/damage.js'
 import { LineBlocks, MAX_LINE_BYTES, type LineBlock } from '../lines/line-blocks.js'
+import { recordText, type RecordText } from '../lines/record-text.js'
 import { ndjson } from '../lines/ndjson.js'
 
 /** Called for an invalid record with its line, from 1, or its index in an array. */
@@ -19,6 +21,8 @@ interface Intake {
   readonly commit: () => Promise<void>
   readonly taken: IntakeCount
   readonly damaged?: (message: string) => void
+  /** Format of the lines. Undefined for JSON. */
+  readonly lines?: LineFormat | undefined
   /** Called after each few lines. Yields to the event loop by default. */
   readonly pause?: Pause
   /** Maximum size of the input after decompression, and maximum number of its lines. Default is no limit. */
@@ -45,9 +49,11 @@ export interface IntakeCount {
 export async function intakeRecords(
   input: AsyncIterable<Uint8Array>,
   writer: RecordWriter,
-  { reject, commit, taken, damaged, pause = yieldToOthers, limits = UNLIMITED }: Intake,
+  { reject, commit, taken, damaged, lines, pause = yieldToOthers, limits = UNLIMITED }: Intake,
 ): Promise<void> {
-  const blocks = new LineBlocks(streamBytes(ndjson(input, { maxBytes: limits.bytes, pause })))
+  const isText = lines !== undefined
+  const text = recordText(lines)
+  const blocks = new LineBlocks(streamBytes(ndjson(input, { isText, maxBytes: limits.bytes, pause })))
   let line = 1
   let through = 0
   /** Lines that have been added or rejected. */
@@ -55,10 +61,11 @@ export async function intakeRecords(
   const add = async (block: LineBlock): Promise<void> => {
     for (let at = 0; at < block.count; at++) {
       assertLines(line + at - 1, limits.lines)
-      addLine(block, at, writer, { line: line + at, reject, taken })
+      addLine(block, at, writer, { line: line + at, reject, taken, text })
       reached = line + at
       if (writer.size >= COMMIT_BYTES) await commit()
-      if (at % STEP_LINES === 0) await pause()
+      // Some formats take much longer for a line than JSON.
+      if (isText || at % STEP_LINES === 0) await pause()
     }
     line += block.count
     through = block.end
@@ -75,9 +82,9 @@ export async function intakeRecords(
     }
     if (damaged === undefined || !isDamage(error)) throw error
     const rest = blocks.rest()
-    if (rest !== undefined && mayBeWhole(rest)) {
+    if (rest !== undefined && !isText && mayBeWhole(rest)) {
       const before = taken.read
-      addLine(rest, 0, writer, { line, reject: () => void taken.read--, taken })
+      addLine(rest, 0, writer, { line, reject: () => void taken.read--, taken, text })
       if (taken.read > before) {
         line++
         through = rest.end
@@ -94,7 +101,7 @@ function addLine(
   { bytes, starts, ends }: LineBlock,
   at: number,
   writer: RecordWriter,
-  { line, reject, taken }: { line: number; reject: Reject; taken: IntakeCount },
+  { line, reject, taken, text }: { line: number; reject: Reject; taken: IntakeCount; text: RecordText | undefined },
 ): void {
   const start = starts[at]!
   const end = ends[at]!
@@ -102,7 +109,8 @@ function addLine(
   taken.read++
   try {
     if (end < 0) throw new UnfitRecord(`the record is longer than ${MAX_LINE_BYTES} bytes`)
-    writer.add(bytes, start, end)
+    if (text === undefined) writer.add(bytes, start, end)
+    else writer.add(text(bytes, start, end))
   } catch (error) {
     if (!(error instanceof MalformedRecord || error instanceof UnfitRecord)) throw error
     reject(line, error.message)

@@ -5,6 +5,7 @@ import { DAEMON } from '../../../src/core/scope.js'
 import type { Clock } from '../../../src/core/clock.js'
 import type { Log } from '../../../src/core/log.js'
 import { recordCheck, type Dataset } from '../../records/index.js'
+import type { LineFormat } from '../../records/text/index.js'
 import { SpoolFull, SpoolLimitReached, type Cursor, type FrameWriter, type Spool } from '../../logpush/spool/types.js'
 import { openSpools } from '../../logpush/spool/index.js'
 import type { Input } from './input.js'
@@ -13,6 +14,8 @@ import type { RunStats } from './run-stats.js'
 /** Dependencies of every source that writes records to a spool. */
 export interface TakingDeps {
   readonly dataset: Dataset
+  /** Format of lines and messages. Undefined for JSON. */
+  readonly lines?: LineFormat | undefined
   /** Existing folder for the spool. */
   readonly folder: string
   /** Bytes that the spool may have. */

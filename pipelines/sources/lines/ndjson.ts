@@ -17,6 +17,8 @@ export class NotGzip extends Error {
 export interface NdjsonOptions {
   /** The input must be gzip. */
   readonly gzip?: boolean
+  /** The input has lines that are not JSON, so a bracket does not begin an array. */
+  readonly isText?: boolean
   /** Maximum bytes of the input and of its text. Default is no limit. */
   readonly maxBytes?: number
   /** Called between steps of long work. */
@@ -24,25 +26,29 @@ export interface NdjsonOptions {
 }
 
 /**
- * Yields the NDJSON of an input that is NDJSON or one JSON array, gzip or not, detected from its first bytes. A byte
+ * Yields the lines of an input that is NDJSON or one JSON array, gzip or not, detected from its first bytes. A byte
  * order mark is dropped. Rejects with MalformedArray, with {@link NotGzip} if `gzip` is set and the input is not gzip,
  * with IntakeLimit if the input is too large, and with the error of zlib for a gzip stream that is damaged or ends
  * midway.
  */
 export async function* ndjson(
   input: AsyncIterable<Uint8Array>,
-  { gzip = false, maxBytes = Infinity, pause }: NdjsonOptions = {},
+  { gzip = false, isText = false, maxBytes = Infinity, pause }: NdjsonOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const { head, from } = await peek(metered(input, maxBytes), isGzip)
-  if (isGzip(head)) return yield* textLines(metered(gunzipped(from(0)), maxBytes), pause)
+  if (isGzip(head)) return yield* textLines(metered(gunzipped(from(0)), maxBytes), isText, pause)
   if (gzip && head.length > 0) throw new NotGzip()
-  yield* textLines(from(0), pause)
+  yield* textLines(from(0), isText, pause)
 }
 
-async function* textLines(input: AsyncIterable<Uint8Array>, pause?: Pause): AsyncGenerator<Uint8Array> {
+async function* textLines(
+  input: AsyncIterable<Uint8Array>,
+  isText: boolean,
+  pause?: Pause,
+): AsyncGenerator<Uint8Array> {
   const { head, from } = await peek(input, isArray)
   const text = from(markLength(head))
-  yield* isArray(head) ? arrayLines(text, MAX_LINE_BYTES, pause) : text
+  yield* !isText && isArray(head) ? arrayLines(text, MAX_LINE_BYTES, pause) : text
 }
 
 /** Returns whether bytes begin a gzip stream. Undefined if there are too few. */

@@ -70,7 +70,7 @@ const same = (a: string, b: string): boolean => timingSafeEqual(digest(a), diges
 async function readRequest(
   request: IncomingMessage,
   writer: FrameWriter,
-  { stats, pause }: TakingDeps & { readonly pause: Pause },
+  { stats, lines, pause }: TakingDeps & { readonly pause: Pause },
 ): Promise<Reply> {
   const rejected: Rejected[] = []
   const taken = { read: 0 }
@@ -93,6 +93,7 @@ async function readRequest(
       reject,
       commit: () => writer.commit(),
       taken,
+      lines,
       pause: whileConnected(request, pause),
       limits: { bytes: MAX_BODY_BYTES, lines: MAX_LINES },
     })

@@ -46,8 +46,8 @@ export async function syslogInput(options: SyslogOptions, deps: TakingDeps): Pro
 }
 
 /** Returns the record of a message. */
-function recordReader({ record }: SyslogOptions, { dataset, clock }: TakingDeps) {
-  const whole = wantedRecord(record, dataset) === 'event'
+function recordReader({ record }: SyslogOptions, { dataset, clock, lines }: TakingDeps) {
+  const whole = lines === undefined && wantedRecord(record, dataset) === 'event'
   return (bytes: Uint8Array, sender: string): Uint8Array => {
     const now = clock.now()
     const found = readSyslog(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(), now)
@@ -59,7 +59,7 @@ function recordReader({ record }: SyslogOptions, { dataset, clock }: TakingDeps)
 
 async function connections(options: SyslogOptions, deps: TakingDeps): Promise<Input> {
   const { protocol = 'tcp', listening } = options
-  const { stats, clock, log } = deps
+  const { stats, clock, log, lines } = deps
   const read = recordReader(options, deps)
   const server = await serverFor(options)
   const event = protocol === 'tls' ? 'secureConnection' : 'connection'
@@ -90,7 +90,7 @@ async function connections(options: SyslogOptions, deps: TakingDeps): Promise<In
       await Promise.all(reading)
 
       async function connection(socket: Socket, writer: FrameWriter): Promise<void> {
-        const intake = new MessageIntake(writer, stats)
+        const intake = new MessageIntake(writer, stats, lines)
         const sender = socket.remoteAddress ?? ''
         const place = () => `syslog ${sender}`
         const frames = new SyslogFrames(MAX_LINE_BYTES, (message) =>
@@ -150,7 +150,7 @@ async function serverFor({ protocol, ...files }: SyslogOptions): Promise<Server>
  * limit, then dropped.
  */
 async function datagrams(options: SyslogOptions, deps: TakingDeps): Promise<Input> {
-  const { stats, clock } = deps
+  const { stats, clock, lines } = deps
   const read = recordReader(options, deps)
   const { host, port } = addressOf(options.listen)
   const socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4' })
@@ -170,7 +170,7 @@ async function datagrams(options: SyslogOptions, deps: TakingDeps): Promise<Inpu
   const input = await spoolInput(deps, {
     endless: true,
     async take(open, signal) {
-      const intake = new MessageIntake(open(), stats)
+      const intake = new MessageIntake(open(), stats, lines)
       const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
       while (!signal.aborted || waiting.length > 0) {
         const some = waiting.splice(0, DATAGRAMS)

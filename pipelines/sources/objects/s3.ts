@@ -170,7 +170,7 @@ class BucketReader {
     const body = await this.#body(object)
     if (body === 'replaced') return false
     if (body === undefined) return true
-    const { stats, clock } = this.#deps
+    const { stats, clock, lines } = this.#deps
     const writer = open()
     const taken = { read: 0 }
     const reject = (line: number, message: string) => {
@@ -199,7 +199,7 @@ class BucketReader {
       },
     }
     const damaged = (message: string) => stats.damage(object.key, message)
-    await intakeRecords(body, unread, { reject, commit, taken, damaged })
+    await intakeRecords(body, unread, { reject, commit, taken, damaged, lines })
     await commit()
     await this.#ledger.save(object, Infinity)
     return true

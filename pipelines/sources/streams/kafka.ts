@@ -47,7 +47,7 @@ export async function kafkaInput(options: KafkaOptions, deps: TakingDeps): Promi
     endless: true,
     async take(writer, signal) {
       const losses = new SourceLosses({ ...deps, tell }, `messages of ${place}`)
-      const fresh = () => new MessageIntake(writer(), deps.stats)
+      const fresh = () => new MessageIntake(writer(), deps.stats, deps.lines)
       const reader = new GroupReader(options, deps, { fresh, losses }, signal)
       try {
         await reconnecting(async (working) => await reader.read(working), { place, tell, clock: deps.clock, signal })

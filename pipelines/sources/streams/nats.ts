@@ -54,7 +54,7 @@ export async function natsInput(options: NatsOptions, deps: TakingDeps): Promise
       const session = async (working: () => void) => {
         const connection = await connected(options)
         try {
-          const intake = new MessageIntake(writer(), deps.stats)
+          const intake = new MessageIntake(writer(), deps.stats, deps.lines)
           await new StreamReader(connection, intake, { stored, sequences }, options, deps).read(working, signal)
         } finally {
           await Promise.race([connection.close(), deps.clock.sleep(CLOSE_MS)]).catch(() => {})

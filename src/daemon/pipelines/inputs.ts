@@ -107,13 +107,13 @@ const saslOf = ({ mechanism, username, password }: NonNullable<SourceOf<'kafka'>
 
 /** Opens the source of a pipeline with its state in `folder`. */
 export async function openInput(pipeline: Pipeline, folder: string, options: PipelineRun): Promise<Input> {
-  const { source, stored, spool_bytes: spoolBytes, name } = pipeline
+  const { source, stored, lines, spool_bytes: spoolBytes, name } = pipeline
   const { stats, clock, log, resume, size } = options
   const tell = (message: string) => options.tell(`${name}: ${message}`)
   const named = pipeline.outputs.flatMap(({ route }) => route ?? [])
   const routes = named.length > 0 ? named : undefined
   const common = { folder, spoolBytes, stats, clock, log, resume, size, tell }
-  const context = { ...common, dataset: stored, routes, waiting: tell }
+  const context = { ...common, dataset: stored, lines, routes, waiting: tell }
   const added = ADDED_SOURCES.find((plugin) => plugin.name in source)
   if (added !== undefined)
     return await pluginInput(added, (source as Readonly<Record<string, unknown>>)[added.name], context)

@@ -32,7 +32,38 @@ export function linearSource(hir: Hir): LinearSource | undefined {
   // Only the existence of a match matters. A repeat at the end matches with its minimum count.
   const last = items.at(-1)
   if (last?.kind === 'repeat' && last.max === Infinity) items[items.length - 1] = { ...last, max: last.min }
+  const cost = costOf(items, isAnchored(hir))
+  return cost && { source: items.map((item) => sourceOf(item)).join(''), ...cost }
+}
 
+/**
+ * Returns the pattern with its capture groups, under the same conditions. The groups of a match are those of
+ * {@link Captures}. A group inside a repeat is excluded, because JavaScript forgets it at each repetition.
+ */
+export function linearCaptures(hir: Hir): LinearSource | undefined {
+  if (hasRepeatedGroup(hir)) return undefined
+  const items = flat(hir)
+  const last = items.at(-1)
+  // Nothing follows a repeat at the end, so it never gives bytes back.
+  const isOpen = last?.kind === 'repeat' && last.max === Infinity && isClass(last.item)
+  if (isOpen) items[items.length - 1] = { ...last, max: last.min }
+  const cost = costOf(items, isAnchored(hir))
+  return cost && { source: sourceOf(hir, true), perText: cost.perText, perByte: cost.perByte + Number(isOpen) }
+}
+
+function hasRepeatedGroup(hir: Hir): boolean {
+  if (hir.kind === 'repeat') return hir.max > 1 ? hasGroup(hir.item) : hasRepeatedGroup(hir.item)
+  if (hir.kind === 'group') return hasRepeatedGroup(hir.item)
+  return hir.kind === 'concat' || hir.kind === 'alt' ? hir.items.some(hasRepeatedGroup) : false
+}
+
+function hasGroup(hir: Hir): boolean {
+  if (hir.kind === 'repeat') return hasGroup(hir.item)
+  return hir.kind === 'concat' || hir.kind === 'alt' ? hir.items.some(hasGroup) : hir.kind === 'group'
+}
+
+/** Returns the maximum steps of a search for a sequence. Undefined if they may not be linear. */
+function costOf(items: readonly Hir[], anchored: boolean): Pick<LinearSource, 'perText' | 'perByte'> | undefined {
   let ways = 1
   let length = 0
   let unbounded = 0
@@ -48,13 +79,11 @@ export function linearSource(hir: Hir): LinearSource | undefined {
     length += cost.length
   }
   if (ways > MAX_WAYS || length > MAX_LENGTH) return undefined
-  const anchored = isAnchored(hir)
   if (unbounded > 0 && (!anchored || !separated(items))) return undefined
   // A pattern that is anchored, and has no repeat to give bytes back, is matched at one position only.
   if (ways * length > MAX_TRIED && (unbounded > 0 || !anchored)) return undefined
   const perPlace = Math.max(1, ways * length)
-  const steps = anchored ? { perText: perPlace, perByte: unbounded > 0 ? 1 : 0 } : { perText: 0, perByte: perPlace }
-  return { source: items.map(source).join(''), ...steps }
+  return anchored ? { perText: perPlace, perByte: unbounded > 0 ? 1 : 0 } : { perText: 0, perByte: perPlace }
 }
 
 /** Returns the top-level sequence. Groups are opened if that changes nothing. */
@@ -126,7 +155,8 @@ function bounded(hir: Hir): { ways: number; length: number } | undefined {
 
 const LOOK_SOURCE: Readonly<Record<string, string>> = { start: '^', end: '$', word: '\\b', notWord: '\\B' }
 
-function source(hir: Hir): string {
+function sourceOf(hir: Hir, captures = false): string {
+  const inner = (item: Hir) => sourceOf(item, captures)
   switch (hir.kind) {
     case 'empty':
       return ''
@@ -135,14 +165,14 @@ function source(hir: Hir): string {
     case 'look':
       return LOOK_SOURCE[hir.look] ?? ''
     case 'concat':
-      return hir.items.map(source).join('')
+      return hir.items.map(inner).join('')
     case 'alt':
-      return `(?:${hir.items.map(source).join('|')})`
+      return `(?:${hir.items.map(inner).join('|')})`
     case 'group':
-      return `(?:${source(hir.item)})`
+      return `(${captures ? '' : '?:'}${inner(hir.item)})`
     case 'repeat': {
       const max = hir.max === Infinity ? '' : hir.max
-      return `(?:${source(hir.item)}){${hir.min},${max}}${hir.greedy ? '' : '?'}`
+      return `(?:${inner(hir.item)}){${hir.min},${max}}${hir.greedy ? '' : '?'}`
     }
   }
 }
