@@ -2,7 +2,7 @@ import t from 'tap'
 import { Output, storedDataset, UnfitRecord } from '../../../../pipelines/records/index.js'
 import { lineFormat, type FormatChoice } from '../../../../pipelines/records/text/index.js'
 import type { FieldType } from '../../../../pipelines/records/fields/dataset.js'
-import { InvalidInput } from '../../../../src/core/errors.js'
+import type { InvalidInput } from '../../../../src/core/errors.js'
 
 type Schema = Readonly<Record<string, FieldType>>
 
@@ -102,7 +102,7 @@ t.test('a line that is not in the format does not match', async (t) => {
     good.replace('2000', '2x00'),
     good.replace('13:55', '24:55'),
     good.replace('- -', '-'),
-    `${'a'.repeat(100_000)}`,
+    'a'.repeat(100_000),
     '{"remote_addr":"192.0.2.1"}',
   ]
   for (const line of lines) t.match(read('combined', line), /the line is not in the format$/, line.slice(0, 80))
