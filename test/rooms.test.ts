@@ -54,6 +54,7 @@ t.test('every import, types included, is in the table of rooms', async (t) => {
 /** The folders of the proxy that may import more or less than the exchange. */
 const EDGE: Readonly<Record<string, readonly string[]>> = {
   balancing: [],
+  agents: ['exchange', 'client'],
   exchange: ['balancing', 'cache/entries/types'],
   compression: ['exchange', 'cache/entries'],
   cache: ['exchange', 'rules/cache-rules'],

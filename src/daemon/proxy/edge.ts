@@ -19,6 +19,8 @@ import { listenProxy, type Proxy, type ProxyParts } from '../../edge/serve/serve
 import { Geo, readDatabases } from '../../edge/exchange/geo.js'
 import { BUILT_IN_CATALOGUE } from '../../agents/catalogue/catalogue.js'
 import { agentsStage } from '../../edge/agents/stage.js'
+import { observingStage } from '../../edge/agents/mcp/observed-page.js'
+import { PageIndex } from '../../edge/agents/mcp/page-index.js'
 import { markdownStage } from '../../edge/markdown/stage.js'
 import { conditions } from '../../edge/rules/conditions.js'
 import type { Resolve } from '../../egress/fair-resolve.js'
@@ -27,7 +29,7 @@ import type { Zones } from '../../edge/exchange/zones.js'
 import { cachedResolve } from '../../egress/name-cache.js'
 import { defaultRuleDeps } from '../../rules/engine/default-deps.js'
 import { RulesetCache } from '../../rules/engine/ruleset-cache.js'
-import { watchPurges } from '../cache/purges.js'
+import { eachPurge, purgeOf, watchPurges } from '../cache/purges.js'
 import { DaemonAccessLog } from '../logs/access-log.js'
 import type { Descriptors } from './descriptors.js'
 import { BusyHeap } from './busy-heap.js'
@@ -74,6 +76,9 @@ export interface EdgeDeps {
   readonly metrics: Metrics
 }
 
+/** Memory for the words of pages, in each process. */
+const MAX_INDEX_BYTES = 32 * 1024 * 1024
+
 /** Everything that requests of the proxy read: zones, rules, lists, Workers, counts; and the proxy itself. */
 export class Edge {
   readonly zones: Zones
@@ -91,6 +96,8 @@ export class Edge {
   readonly #markdownMemory: MemoryBudget
   readonly #accessLog: DaemonAccessLog
   readonly #cache: ResponseCache
+  /** Words of pages, for the MCP servers of sites. */
+  readonly #pages: PageIndex
   readonly #issued: IssuedCertificates
 
   private constructor(
@@ -124,7 +131,9 @@ export class Edge {
         spread: deps.spread,
       }),
     )
+    this.#pages = new PageIndex(MAX_INDEX_BYTES, () => clock.monotonic())
     stack.use(watchPurges(store, this.#cache))
+    stack.use(eachPurge(store, (zone, stored) => this.#pages.purge(zone, purgeOf(stored).urls)))
     const lists = (this.#lists = stack.use(new ListRegistry(store, config.lists)))
     const named = {
       lists: (accountId: string) => lists.lists(accountId),
@@ -163,9 +172,11 @@ export class Edge {
   async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
     const { store, egress, resolve, emitter, ticketKeys, descriptors, ports, clock, log, metrics } = this.#deps
     const arrivals = new Arrivals()
+    const monotonic = () => clock.monotonic()
     const proxy = await listenProxy(descriptors.fit(this.#config.proxy), {
       zones: this.zones,
       stages: [
+        observingStage(this.#pages, monotonic),
         markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log }),
         agentsStage({ memory: this.#markdownMemory, catalogue: () => BUILT_IN_CATALOGUE }),
       ],
@@ -175,6 +186,8 @@ export class Edge {
         store.get(ERROR_PAGES, account(accountId), page)?.value.page,
       workers: this.workers,
       cache: this.#cache,
+      pages: this.#pages,
+      version: VERSION,
       geo: this.geo,
       dial: { resolve: cachedResolve(resolve), guard: dialGuard(egress, ports) },
       arrivals,

@@ -7,9 +7,9 @@ import type { Exchange } from '../exchange/exchange.js'
 import { pathOf } from '../exchange/normal-path.js'
 import type { ResponseSink } from '../exchange/response.js'
 import type { Zone } from '../exchange/zones.js'
-import { changedFields, forWhole, hasTag, tagOf } from './entity-tag.js'
+import { changedFields, forWhole, hasTag, tagOf } from '../exchange/entity-tag.js'
 import { changedRobots, type RobotsChanges } from './robots.js'
-import { WholeResponse, type Whole } from './whole-response.js'
+import { WholeResponse, type Whole } from '../exchange/whole-response.js'
 
 /** Crawlers read at least 500 KiB. RFC 9309, 2.5. */
 const MAX_BYTES = 512 * 1024

@@ -1,7 +1,55 @@
-import type { Stage } from '../exchange/response.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { linkTo } from '../exchange/markdown-addresses.js'
+import type { ResponseSink, Stage } from '../exchange/response.js'
+import type { Zone } from '../exchange/zones.js'
 import { isForRobots, robotsResponse, type RobotsDeps } from './robots-response.js'
+import { API_CATALOG, SERVER_CARD } from './site-files.js'
 
 /** Changes what the origin sends to agents. */
 export function agentsStage(deps: RobotsDeps): Stage {
-  return (exchange, next) => (isForRobots(exchange) ? robotsResponse(next, exchange, deps) : next)
+  return (exchange, next) => {
+    if (isForRobots(exchange)) return robotsResponse(next, exchange, deps)
+    const links = exchange.rawTarget === '/' ? linksOf(exchange.zone) : []
+    return links.length > 0 ? new FrontPage(next, links) : next
+  }
+}
+
+/** Returns the Link fields of a front page: what else a zone has for agents. RFC 8288, RFC 9727. */
+function linksOf({ agents }: Zone): string[] {
+  const links: string[] = []
+  if (agents !== undefined && agents.api_catalog !== false) links.push(linkTo(API_CATALOG, 'rel="api-catalog"'))
+  if (agents?.mcp === true) links.push(linkTo(SERVER_CARD, 'rel="service-desc"; type="application/json"'))
+  return links
+}
+
+class FrontPage implements ResponseSink {
+  readonly copies: boolean
+  readonly #next: ResponseSink
+  readonly #links: readonly string[]
+
+  constructor(next: ResponseSink, links: readonly string[]) {
+    this.copies = next.copies === true
+    this.#next = next
+    this.#links = links
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.#next.head(status, status === 200 ? [...headers, ...this.#links.flatMap((link) => ['link', link])] : headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#next.data(chunk)
+  }
+
+  end(trailers?: RawHeaders): void {
+    this.#next.end(trailers)
+  }
+
+  fail(error: unknown): void {
+    this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#next.onDrain(listener)
+  }
 }

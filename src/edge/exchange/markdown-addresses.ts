@@ -7,7 +7,12 @@ export interface Alias {
   readonly type: 'page' | 'llms_txt'
   /** Path and query of the page at the origin. */
   readonly target: string
+  /** Path and query that the client asked for. */
+  readonly address: string
 }
+
+/** Files at these addresses are not pages. RFC 8615. */
+const WELL_KNOWN = '/.well-known/'
 
 /** The named sources of `llms.txt`. Other sources are paths. */
 const SOURCES: Readonly<Record<string, string>> = { front_page: '/', sitemap: '/sitemap.xml' }
@@ -17,9 +22,13 @@ export function aliasOf({ target, zone }: { readonly target: string; readonly zo
   const { mdAddresses, llmsTxt = 'off' } = zone
   if (mdAddresses !== true && llmsTxt === 'off') return undefined
   const [path, query] = split(target)
-  if (path === '/llms.txt' && llmsTxt !== 'off') return { type: 'llms_txt', target: SOURCES[llmsTxt] ?? llmsTxt }
-  const page = mdAddresses === true ? /^(\/.*?)(?:(?<=\/)index)?\.md$/.exec(path)?.[1] : undefined
-  return page === undefined || path.endsWith('/.md') ? undefined : { type: 'page', target: page + query }
+  if (path === '/llms.txt' && llmsTxt !== 'off')
+    return { type: 'llms_txt', target: SOURCES[llmsTxt] ?? llmsTxt, address: target }
+  const page =
+    mdAddresses === true && !path.startsWith(WELL_KNOWN) ? /^(\/.*?)(?:(?<=\/)index)?\.md$/.exec(path)?.[1] : undefined
+  return page === undefined || path.endsWith('/.md')
+    ? undefined
+    : { type: 'page', target: page + query, address: target }
 }
 
 /** Returns the address of the Markdown of a page. */

@@ -12,6 +12,8 @@ import type { TrustedFields } from '../../rules/fields/trusted.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
 import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
+import type { InternalGet } from '../client/internal-get.js'
+import type { McpSites } from '../agents/mcp/mcp-sites.js'
 import type { ProxyMetrics } from './metrics.js'
 import type { AccessLog } from '../records/access-log.js'
 import type { Recorder } from '../records/recorder.js'
@@ -56,6 +58,11 @@ export interface RulesContext extends CommonContext {
 
 /** Input of the end of the way down: Workers, the cache and origins. */
 interface OriginContext extends CommonContext {
+  /** MCP servers of sites. Undefined if there are none. */
+  readonly mcp: Pick<McpSites, 'serve'> | undefined
+  readonly internalGet: InternalGet
+  /** The version of edged. */
+  readonly version: string
   /** Undefined if the zone's origin sends every response. */
   readonly workers: WorkerSites | undefined
   /** Undefined if nothing is cached. */

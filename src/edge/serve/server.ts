@@ -38,6 +38,10 @@ import type { Tracer } from '../../telemetry/tracer.js'
 import { ZoneMetrics } from './zone-metrics.js'
 import type { AccessLog } from '../records/access-log.js'
 import { Recorder } from '../records/recorder.js'
+import { requestIds } from '../exchange/request-ids.js'
+import { McpSites } from '../agents/mcp/mcp-sites.js'
+import type { PageIndex } from '../agents/mcp/page-index.js'
+import { internalGet, mayRead } from './internal.js'
 import { rejectRequest, serve } from './serve.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { WorkerSites } from '../exchange/worker-sites.js'
@@ -67,6 +71,10 @@ export interface ProxyParts {
   readonly workers?: WorkerSites
   /** Stores responses of origins, if present. */
   readonly cache?: ResponseCache
+  /** Words of the pages that MCP servers of sites find; without it sites have no MCP server. */
+  readonly pages?: PageIndex
+  /** The version of edged, for agents. */
+  readonly version?: string
   /** 48 bytes for TLS session tickets, replaced daily; required for HTTPS. */
   readonly ticketKeys?: () => Buffer
   /** Certificates and challenges of ACME, if present. */
@@ -201,6 +209,18 @@ class ReverseProxy implements Proxy {
       customPages: parts.customPages,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       accessLog,
+      mcp:
+        parts.pages &&
+        new McpSites({
+          index: parts.pages,
+          clock,
+          version: parts.version ?? '0',
+          mayRead: (caller, target) => mayRead(caller, target, this.#context),
+          report: (exchange, error) =>
+            log.error({ event: 'mcp_failed', ...requestIds(exchange), err: error }, 'a call of a tool failed'),
+        }),
+      internalGet: (request) => internalGet(request, this.#context),
+      version: parts.version ?? '0',
       tracer: parts.tracer,
       issued: parts.issued,
       clock,

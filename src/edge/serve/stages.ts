@@ -6,6 +6,8 @@ import type { ResponseSink } from '../exchange/response.js'
 import { RuledResponse } from './response-phases.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { RequestFields } from './request-fields.js'
+import { ownFile } from './own-file.js'
+import { siteEndpoint } from './site-endpoint.js'
 import { toOrigin, type OriginCall } from './to-origin.js'
 
 /** A request on its way through the stages. */
@@ -36,6 +38,7 @@ interface ServeStage {
  *     response rules                             up: custom errors, headers, compression, log fields
  *       |  ^
  *       v  |
+ *     site-endpoint.ts: addresses that edged adds to a site
  *     to-origin.ts: a Worker, or the cache and behind it an origin
  *
  * A stage that has nothing to do adds no sink, so that an unchanged response passes the client's sink only.
@@ -78,12 +81,20 @@ export function passStages(request: StagedRequest, first = 0): void {
   for (let at = first; at < STAGES.length; at++)
     if (STAGES[at]!.down?.(request, () => passStages(request, at + 1)) === false) return
   const { client, exchange, fields, body, context } = request
-  let sink: ResponseSink = client
-  for (const { up } of STAGES) if (up) sink = up(request, sink)
+  const open = () => {
+    let sink: ResponseSink = client
+    for (const { up } of STAGES) if (up) sink = up(request, sink)
+    return sink
+  }
+  const endpoint = siteEndpoint(request, open)
+  if (endpoint.isServed) return
+  const sink = endpoint.wrap(open())
   const switched =
     exchange.zone.websockets && asksForWebSocket(exchange, fields)
       ? (...[status, raw, origin]: Parameters<Switch>) =>
           openTunnel(client, exchange, context, { status, fields: raw, origin })
       : undefined
-  toOrigin(sink, { client, exchange, body, context, switched })
+  const call = { client, exchange, body, context, switched }
+  const isAlias = exchange.alias?.type === 'page'
+  toOrigin(isAlias ? ownFile(sink, exchange, { open, send: (to) => toOrigin(to, call) }) : sink, call)
 }

@@ -58,6 +58,8 @@ const MAX_WORK = 4_000_000
 /** Minimum time between two log lines of a rule that is beyond the budget. */
 const OVER_BUDGET_LOG_MS = 60_000
 
+const NO_PHASES: ReadonlySet<PhaseName> = new Set()
+
 const CHALLENGE_ACTIONS: ReadonlySet<string> = new Set<ChallengeKind>([
   'challenge',
   'js_challenge',
@@ -102,10 +104,11 @@ export class Run implements RuleRun {
     this.#observer = observer
   }
 
-  /** Runs the request phases in order until a rule ends the request. */
-  request(): TerminalAction | undefined {
+  /** Runs the request phases in order, all but those of `except`, until a rule ends the request. */
+  request(except: ReadonlySet<PhaseName> = NO_PHASES): TerminalAction | undefined {
     let isSettled = false
     for (const phase of this.#rules.request) {
+      if (except.has(phase.phase)) continue
       if (!isSettled && AFTER_SETTINGS.has(phase.phase)) {
         isSettled = true
         if (this.exchange.settle()) this.context.forget(REWRITTEN_SLOTS)

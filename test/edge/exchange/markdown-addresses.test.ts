@@ -15,7 +15,7 @@ const pages: RequestListener = ({ url, headers }, response) => {
   else if (path === '/docs/to') response.writeHead(302, { location: decodeURIComponent(url!.split('?')[1]!) }).end()
   else if (path === '/named')
     response.writeHead(200, { 'content-type': HTML, link: '<https://a.test/x>; rel="canonical bookmark"' }).end('<p>x')
-  else if (path === '/none') response.writeHead(404, { 'content-type': HTML }).end('<p>Not here')
+  else if (path === '/none' || path === '/none.md') response.writeHead(404, { 'content-type': HTML }).end('<p>Not here')
   else if (path === '/file') response.writeHead(200, { 'content-type': 'text/plain', link: '<a>; rel=b' }).end('plain')
   else response.writeHead(200, { 'content-type': HTML, link: '<a>; rel=b' }).end(`<h1>${url}</h1><p>${headers.accept}`)
 }

@@ -10,6 +10,8 @@ import { listenProxy } from '../../../src/edge/serve/server.js'
 import { BUILT_IN_CATALOGUE } from '../../../src/agents/catalogue/catalogue.js'
 import { agentsStage } from '../../../src/edge/agents/stage.js'
 import { ResponseCache } from '../../../src/edge/cache/cache.js'
+import { observingStage } from '../../../src/edge/agents/mcp/observed-page.js'
+import { PageIndex } from '../../../src/edge/agents/mcp/page-index.js'
 import { markdownStage } from '../../../src/edge/markdown/stage.js'
 import { zoneOf, zoneTable } from '../../../src/edge/exchange/zones.js'
 import { openDial } from '../../helpers/proxy.js'
@@ -19,7 +21,15 @@ import { ask, originServer, type Ask, type Responded } from '../../helpers/web.j
 export async function site(
   t: Test,
   handler: RequestListener,
-  { memory = 256_000_000, settings = 'on', plan = 'pro', markdown = '', agents = '', cache = 'off' } = {},
+  {
+    memory = 256_000_000,
+    settings = 'on',
+    plan = 'pro',
+    markdown = '',
+    agents = '',
+    cache = 'off',
+    hostnames = ['example.test'],
+  } = {},
 ) {
   const origin = await originServer(t, handler)
   const config = readConfig(
@@ -29,6 +39,7 @@ zones:
   - id: 9f1839b6152d298aca64c4e906b6d074
     account: 023e105f4ecef8ad9ca31a8372d0c353
     name: example.test
+    hostnames: ${JSON.stringify(hostnames)}
     origin: ${origin}
     plan: ${plan}
     markdown: { ${markdown} }
@@ -37,11 +48,15 @@ zones:
     settings: { content_converter: ${settings} }`,
     'test.yaml',
   )
+  const pages = new PageIndex(32_000_000, () => systemClock.monotonic())
   const budget = new MemoryBudget(memory)
   const metrics = openMetrics({ process: false })
   const proxy = await listenProxy(config.proxy, {
     zones: { current: zoneTable(config.zones.map((zone) => zoneOf(zone))) },
+    pages,
+    version: '1.2.3',
     stages: [
+      observingStage(pages, () => systemClock.monotonic()),
       markdownStage({ memory: budget, metrics, log: silentLog }),
       agentsStage({ memory: budget, catalogue: () => BUILT_IN_CATALOGUE }),
     ],
@@ -64,7 +79,7 @@ zones:
     const { values } = await metrics.getSingleMetric('edged_markdown_pages_total')!.get()
     return Object.fromEntries(values.filter(({ value }) => value > 0).map((v) => [v.labels['outcome'], v.value]))
   }
-  return { get, outcomes, budget, port }
+  return { get, outcomes, budget, port, pages }
 }
 
 /** Returns a response whose body is decoded if it is Markdown. */

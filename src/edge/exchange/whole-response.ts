@@ -1,7 +1,7 @@
 import { HeldBytes, type MemoryBudget } from '../../core/memory/memory-budget.js'
 import type { RawHeaders } from '../../http/headers.js'
-import { BytesSource } from '../exchange/bytes-source.js'
-import type { ResponseSink } from '../exchange/response.js'
+import { BytesSource } from './bytes-source.js'
+import type { ResponseSink } from './response.js'
 
 /** A response with its whole body. */
 export interface Whole {

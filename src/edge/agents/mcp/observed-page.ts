@@ -1,0 +1,81 @@
+import { headerOf, type RawHeaders } from '../../../http/headers.js'
+import type { Exchange } from '../../exchange/exchange.js'
+import { hostOf } from '../../exchange/site.js'
+import type { ResponseSink, Stage } from '../../exchange/response.js'
+import { publicSeconds } from './freshness.js'
+import type { PageIndex } from './page-index.js'
+import { titleOf } from './read-page.js'
+
+/** Characters of a page that are searched. */
+const MAX_BYTES = 256 * 1024
+
+/** Returns the key of a site in the index: a zone can have several hosts. */
+export const siteKey = (exchange: Exchange): string => `${exchange.zone.id} ${hostOf(exchange)}`
+
+/** Returns the stage that makes pages which are sent as Markdown known to the search of their site. */
+export function observingStage(index: PageIndex, now: () => number): Stage {
+  return (exchange, next) => {
+    const { zone, method, rawHeaders } = exchange
+    if (zone.agents?.mcp !== true || method !== 'GET') return next
+    const isPersonal = ['cookie', 'authorization'].some((name) => headerOf(rawHeaders, name) !== undefined)
+    return isPersonal ? next : new ObservedPage(next, exchange, index, now)
+  }
+}
+
+/** Copies the beginning of a page in Markdown on its way to the client. */
+class ObservedPage implements ResponseSink {
+  readonly copies: boolean
+  readonly #next: ResponseSink
+  readonly #exchange: Exchange
+  readonly #index: PageIndex
+  readonly #now: () => number
+  #chunks: Buffer[] | undefined
+  #length = 0
+  #seconds = 0
+
+  constructor(next: ResponseSink, exchange: Exchange, index: PageIndex, now: () => number) {
+    this.copies = next.copies === true
+    this.#next = next
+    this.#exchange = exchange
+    this.#index = index
+    this.#now = now
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    const isPage =
+      status === 200 &&
+      this.#exchange.alias?.type !== 'llms_txt' &&
+      headerOf(headers, 'content-type')?.startsWith('text/markdown') === true &&
+      headerOf(headers, 'content-encoding') === undefined
+    this.#seconds = isPage ? publicSeconds(headers) : 0
+    if (this.#seconds > 0) this.#chunks = []
+    this.#next.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#chunks && this.#length < MAX_BYTES) {
+      this.#chunks.push(Buffer.from(chunk.subarray(0, MAX_BYTES - this.#length)))
+      this.#length += chunk.length
+    }
+    return this.#next.data(chunk)
+  }
+
+  end(trailers?: RawHeaders): void {
+    if (this.#chunks) {
+      const text = Buffer.concat(this.#chunks).toString()
+      const { target } = this.#exchange
+      const expiresAt = this.#now() + this.#seconds * 1000
+      this.#index.add(siteKey(this.#exchange), target, { title: titleOf(text) ?? target, text, expiresAt })
+    }
+    this.#next.end(trailers)
+  }
+
+  fail(error: unknown): void {
+    this.#chunks = undefined
+    this.#next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#next.onDrain(listener)
+  }
+}
