@@ -20,7 +20,7 @@ const LIBRARIES = {
 
 /** Read while the daemon runs, or by people. */
 const FILES = ['config', 'demo', 'docs', 'dist/ui', 'dist/docs', 'dist/commit']
-const TEXTS = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE']
+const TEXTS = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE']
 
 /** Machines for which the package has the compiled part of the store. */
 const MACHINES = /^(?:linux|darwin|win32-x64)/

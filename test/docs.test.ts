@@ -8,10 +8,26 @@ import { readYaml } from '../src/config/yaml.js'
 import { setCacheSettings } from '../src/rules/actions/set-cache-settings.js'
 import { setConfig } from '../src/rules/actions/set-config.js'
 
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...globSync('docs/*.md')]
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'ARCHITECTURE.md',
+  'SECURITY.md',
+  ...globSync(['docs/*.md', 'docs/architecture/*.md']),
+]
 
 t.test('the README is short', async (t) => {
   t.ok(readFileSync('README.md', 'utf8').split('\n').length <= 150)
+})
+
+t.test('each page of the architecture is short, and has its decisions', async (t) => {
+  const pages = globSync('docs/architecture/*.md')
+  t.ok(pages.length > 10)
+  for (const page of pages) {
+    const text = readFileSync(page, 'utf8')
+    t.ok(text.split('\n').length <= 151, `${page} has at most 150 lines`)
+    t.match(text, /^## Decisions$/m, `${page} has decisions`)
+  }
 })
 
 t.test('links between pages lead to files', async (t) => {

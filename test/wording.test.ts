@@ -3,7 +3,15 @@ import t from 'tap'
 import { globSync } from 'tinyglobby'
 
 const CODE = ['src', 'control', 'pipelines', 'sinks'].map((folder) => `${folder}/**/*.ts`)
-const TEXTS = [...CODE, 'config/full.yaml', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/*.md']
+const TEXTS = [
+  ...CODE,
+  'config/full.yaml',
+  'README.md',
+  'ARCHITECTURE.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'docs/**/*.md',
+]
 
 /** Words and phrases with a plain replacement. */
 const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
