@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Middleware } from 'koa'
 import type { TSchema } from 'typebox'
-import type { Config } from '../../src/config/schema.js'
+import type { Config, ZoneConfig } from '../../src/config/schema.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { TokenCondition } from '../../src/core/model/token.js'
 import type { Log } from '../../src/core/log.js'
@@ -115,6 +115,15 @@ export interface OriginIssue {
   readonly isLasting: boolean
 }
 
+/** Where certificates of the HTTPS listener come from. */
+export interface TlsSources {
+  readonly acme: boolean
+  /** Certificate files. */
+  readonly files: readonly string[]
+  /** Returns the host names and patterns of a zone that certificates are ordered for. */
+  ordered(zone: ZoneConfig): readonly string[]
+}
+
 /** Dependencies of the control plane. */
 export interface ControlDeps {
   /** The configuration in force now. */
@@ -134,7 +143,7 @@ export interface ControlDeps {
    */
   readonly originIssue?: (origin: URL) => Promise<OriginIssue | undefined>
   /** Returns where certificates of the HTTPS listener come from, or undefined without this listener. */
-  readonly tls?: () => { readonly acme: boolean; readonly files: readonly string[] } | undefined
+  readonly tls?: () => TlsSources | undefined
   /** Handlers of requests for a protocol upgrade. The first one that knows the path handles the request. */
   readonly upgrades?: readonly Upgrades[]
   /** Called after each response. Returns the id of its trace, if it is traced. The path is the endpoint's pattern, so the number of metric labels is bounded. */

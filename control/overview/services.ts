@@ -28,6 +28,14 @@ export interface OriginState {
   readonly requests_in_flight: number
 }
 
+/** A served host name or pattern without a certificate. */
+export interface MissingCertificate {
+  readonly zone_id: string
+  readonly name: string
+  readonly why: string
+  readonly write: string
+}
+
 /** The counts of a rule since the start of the daemon. */
 export interface RuleCount {
   readonly ruleset: string
@@ -47,6 +55,8 @@ export interface OverviewServices {
   }
   /** Returns the origins of each zone that the proxy serves, read while it is iterated. */
   zones(): Iterable<{ readonly id: string; readonly origins: readonly OriginState[] }>
+  /** Returns the served host names and patterns without a certificate. */
+  missingCertificates(): readonly MissingCertificate[]
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly version: string

@@ -78,7 +78,7 @@ export function certificatePacks(deps: ControlDeps): Endpoint[] {
 
 /** Returns the function that lists the packs of a zone, by host name. */
 const packsOf =
-  ({ config }: ControlDeps, states: CertificateStates) =>
+  ({ config, tls }: ControlDeps, states: CertificateStates) =>
   async (zoneId: string): Promise<Pack[]> => {
     const zone = config().zones.find(({ id }) => id === zoneId)
     const patterns = (zone ? (zone.hostnames ?? [zone.name, `*.${zone.name}`]) : []).map((name) => name.toLowerCase())
@@ -86,8 +86,9 @@ const packsOf =
     const ofFiles = files.filter(({ names }) =>
       names.some((name) => patterns.some((pattern) => overlaps(pattern, name))),
     )
-    const ordered = patterns.flatMap((name) => {
-      const state = states.isOrdered(name) ? states.of(name, files) : undefined
+    const names = (zone && tls?.()?.ordered(zone)) ?? []
+    const ordered = names.flatMap((name) => {
+      const state = states.of(name, files)
       return state?.source === 'acme' ? state : []
     })
     return [...ofFiles, ...ordered].map((state) => shown(state, zoneId))

@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { DAEMON } from '../../src/core/scope.js'
 import { MANAGED_CERTIFICATES, type ManagedCertificate } from '../../src/tls/acme/records.js'
 import type { ControlDeps } from '../http/context.js'
@@ -87,11 +86,6 @@ export class CertificateStates {
     if (file) return file
     const record = this.#deps.store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value
     return record || tls.acme ? this.#managed(name, record) : NO_CERTIFICATE
-  }
-
-  /** Whether certificates are ordered for a name that no file covers. */
-  isOrdered(name: string): boolean {
-    return this.#deps.tls?.()?.acme === true && name.includes('.') && !name.includes('*') && isIP(name) === 0
   }
 
   #managed(name: string, record: ManagedCertificate | undefined): CertificateState {

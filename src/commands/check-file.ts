@@ -1,10 +1,27 @@
 import { readConfig } from '../config/load.js'
-import { readText } from '../config/yaml.js'
+import type { Config } from '../config/schema.js'
+import { readText, readYaml, type ConfigIssue } from '../config/yaml.js'
 import { isPipelineFile, readPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import { redact } from '../../sinks/index.js'
+import { missingInFile } from '../daemon/certificates/certificates.js'
+import { missingText } from '../tls/acme/served-names.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
+
+/** Returns what is to be said about served names that get no certificate, at the zones that serve them. */
+function certificateWarnings(config: Config, text: string, file: string): ConfigIssue[] {
+  const missing = missingInFile(config)
+  if (missing.length === 0) return []
+  const places = new Map(config.zones.map(({ id }, index) => [id, index]))
+  const yaml = readYaml(text, file, process.env)
+  return missing.flatMap((one) => {
+    const index = places.get(one.zone_id) ?? 0
+    const at = config.zones[index]?.hostnames?.findIndex((name) => name.toLowerCase() === one.name) ?? -1
+    const pointer = at < 0 ? `/zones/${index}/name` : `/zones/${index}/hostnames/${at}`
+    return yaml.placed([{ pointer, message: '' }]).map((issue) => ({ ...issue, message: missingText(one) }))
+  })
+}
 
 /** Validates a configuration or pipeline file and prints the outcome. Throws a BadConfig. */
 export function checkFile(file: string, { json }: { json?: boolean }): void {
@@ -22,6 +39,8 @@ export function checkFile(file: string, { json }: { json?: boolean }): void {
     return void process.stdout.write(`${report}\n`)
   }
   const config = readConfig(text, file, process.env, checks)
+  for (const { line, column, message } of certificateWarnings(config, text, file))
+    process.stderr.write(`${file}:${line}:${column}: warning: ${message}\n`)
   if (!json) return void process.stdout.write(`${file}: ok\n`)
   const { tokens, legacy_keys: legacyKeys, secrets, ...shown } = config
   const names = {

@@ -1,4 +1,5 @@
 import { stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
+import { missingText } from '../tls/acme/served-names.js'
 import { ADMIN_HELP, askDaemon, type AdminOptions } from './common/admin-client.js'
 import { secretsLines } from './common/secrets-lines.js'
 import type { DefineCommand } from './common/command.js'
@@ -31,6 +32,11 @@ function described(status: DaemonStatus): string {
       `zone      ${name} (${hostnames.join(', ')})`,
       ...origins.map((origin) => `          ${originText(origin)}`),
     ]),
+    ...status.certificates.map(
+      ({ names, source, not_after: until }) =>
+        `certificate ${names.join(', ')} (${source === 'acme' ? 'ACME' : 'file'}), valid until ${until}`,
+    ),
+    ...status.missing_certificates.map((missing) => `no certificate: ${missingText(missing)}`),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
   ]
   return `${lines.join('\n')}\n`

@@ -13,6 +13,7 @@ import { machineIssues } from './machines.js'
 import { originIssues } from './origins.js'
 import type { Config } from './schema.js'
 import type { KnownIds, SoundPart } from './sound-part.js'
+import type { AcmeConfig } from './tls.js'
 
 /** Rules parse bodies synchronously: parsing 8 MiB of JSON delayed all other requests by a second. */
 const MAX_RULES_BODY = 1024 * 1024
@@ -79,7 +80,18 @@ function proxyIssues({ trusted_proxies, trusted_fields, rules_body, tls }: Confi
     ...(tls && tls.certificates.length === 0 && !tls.acme
       ? [{ pointer: '/proxy/tls/certificates', message: 'needs a certificate, or the section acme beside it' }]
       : []),
+    ...(tls?.acme ? dnsIssues(tls.acme) : []),
   ]
+}
+
+function dnsIssues({ challenges, dns }: AcmeConfig): Issue[] {
+  const [at, wanted] = ['/proxy/tls/acme', challenges.includes('dns-01')]
+  if (wanted && !dns)
+    return [
+      { pointer: `${at}/challenges`, message: 'has dns-01, which needs dns: { command: [./dns-hook] } beside it' },
+    ]
+  if (!wanted && dns) return [{ pointer: `${at}/dns`, message: 'is never run; add dns-01 to challenges beside it' }]
+  return []
 }
 
 /** Returns issues of listeners, such as ports that do not exist and addresses that two listeners have. */

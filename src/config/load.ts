@@ -22,6 +22,7 @@ const wrongShape = issuesOf(ConfigFile, { defaults: true, ahead: false })
 export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
   readonly authority: (file: string) => string | undefined
+  readonly program: (path: string) => string | undefined
 }
 
 const NO_SECTIONS = 'must have sections such as `zones:`; `edged schema config --yaml` shows them all'
@@ -32,6 +33,7 @@ const NO_CHECKS: ConfigChecks = {
   jobDestination: () => undefined,
   certificate: () => undefined,
   authority: () => undefined,
+  program: () => undefined,
 }
 
 /** Reads a configuration file; throws {@link BadConfig} with every issue found. */
@@ -131,7 +133,9 @@ function certificateIssues({ proxy, control, zones, egress }: Config, checks: Co
     if (!found.has(file)) found.set(file, checks.authority(file))
     return found.get(file)
   }
+  const program = proxy.tls?.acme?.dns?.command[0]
   return [
+    { pointer: '/proxy/tls/acme/dns/command/0', message: program === undefined ? undefined : checks.program(program) },
     ...files.map(([pointer, pair]) => ({ pointer, message: checks.certificate(pair) })),
     ...authorities.map(([pointer, file]) => ({ pointer, message: file ? authority(file) : undefined })),
   ].flatMap(({ pointer, message }) => (message === undefined ? [] : [{ pointer, message }]))
@@ -179,10 +183,21 @@ function absolute(config: Config, folder: string): Config {
 function absoluteTls(tls: ProxyTls, folder: string): ProxyTls {
   const { acme } = tls
   const certificates = tls.certificates.map((files) => absoluteFiles(files, folder))
-  const caFile = acme?.ca_file
-  if (!acme || typeof caFile !== 'string') return { ...tls, certificates }
-  return { ...tls, certificates, acme: { ...acme, ca_file: resolve(folder, caFile) } }
+  if (!acme) return { ...tls, certificates }
+  const { ca_file: caFile, dns } = acme
+  const absoluteAcme = {
+    ...acme,
+    ...(typeof caFile === 'string' && { ca_file: resolve(folder, caFile) }),
+    ...(dns && { dns: { command: absoluteCommand(dns.command, folder) } }),
+  }
+  return { ...tls, certificates, acme: absoluteAcme }
 }
+
+/** A program with a slash is a path. Another one is found by PATH. */
+const absoluteCommand = ([program = '', ...rest]: readonly string[], folder: string): string[] => [
+  program.includes('/') ? resolve(folder, program) : program,
+  ...rest,
+]
 
 const absoluteFiles = (files: ControlTls, folder: string): ControlTls => ({
   cert_file: resolve(folder, files.cert_file),

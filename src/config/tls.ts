@@ -13,6 +13,52 @@ const Eab = Type.Object(
   strict,
 )
 
+const DnsCommand = Type.Object(
+  {
+    command: Type.Array(Type.String({ minLength: 1, maxLength: 4096 }), {
+      minItems: 1,
+      maxItems: 64,
+      description:
+        'Program and arguments, run as `COMMAND present|cleanup RECORD-NAME VALUE`. It adds or removes one TXT record and exits ' +
+        'with 0 when the name servers have it, within 2 minutes. A name can have several values at once.',
+      examples: [['./dns-hook']],
+    }),
+  },
+  {
+    ...strict,
+    description: 'Command that writes the TXT records of dns-01. null or absent: none, so dns-01 cannot be used.',
+  },
+)
+
+const OnDemand = Type.Object(
+  {
+    ask: Type.Union(
+      [
+        Type.String({ pattern: '^https?://[^\\s/]', maxLength: 2048, 'x-message': 'must be an http or https URL' }),
+        Type.Null(),
+      ],
+      {
+        default: null,
+        description:
+          'URL that decides: it gets ?domain=NAME, and status 200 allows the order. null: every served name.',
+        examples: ['http://127.0.0.1:9000/may-have-a-certificate'],
+      },
+    ),
+    per_hour: Type.Integer({
+      minimum: 1,
+      maximum: 250,
+      default: 20,
+      description: 'Maximum number of such orders per hour.',
+    }),
+  },
+  {
+    ...strict,
+    description:
+      'Orders the certificate of a served name at its first handshake, for names that only a pattern such as `*` covers. ' +
+      'null or absent: off.',
+  },
+)
+
 const Acme = Type.Object(
   {
     directory: Type.String({
@@ -33,14 +79,21 @@ const Acme = Type.Object(
       examples: [true],
       'x-message': 'must be true: the authority issues nothing before you agree to its terms of service',
     }),
-    challenges: Type.Array(Type.Union([Type.Literal('tls-alpn-01'), Type.Literal('http-01')]), {
+    challenges: Type.Array(Type.Union([Type.Literal('tls-alpn-01'), Type.Literal('http-01'), Type.Literal('dns-01')]), {
       minItems: 1,
       uniqueItems: true,
       default: ['tls-alpn-01', 'http-01'],
       description:
         'Proofs of control, in the order of attempts. tls-alpn-01 needs port 443 of the host to reach this listener, ' +
-        'http-01 needs port 80 to reach `proxy.listen`.',
+        'http-01 needs port 80 to reach `proxy.listen`. dns-01 needs `dns`; only dns-01 gives wildcard certificates.',
     }),
+    dns: Type.Optional(DnsCommand),
+    www: Type.Boolean({
+      default: true,
+      description:
+        'A zone without `hostnames` gets certificates for its name and for www.NAME, each by an order of its own. false: for its name only.',
+    }),
+    on_demand: Type.Optional(OnDemand),
     ca_file: Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
       default: null,
       description: 'PEM file with the roots of a directory that has its own certificate.',
@@ -54,7 +107,7 @@ const Acme = Type.Object(
     ...strict,
     description:
       'Certificates by ACME (RFC 8555) for the exact host names of zones and for custom hostnames that no certificate ' +
-      'file covers. They are renewed with a third of their lifetime left.',
+      'file covers, with dns-01 also for `*.` patterns. They are renewed with a third of their lifetime left.',
   },
 )
 
@@ -80,7 +133,8 @@ export const ProxyTls = Type.Object(
     certificates: Type.Array(Type.Object(CertificateFiles, strict), {
       default: [],
       description:
-        'Certificates, chosen by the server name that the client asks for; the first one serves all other clients. ' +
+        'Certificates, chosen by the server name that the client asks for; the first one serves clients that ask for none, or for ' +
+        'a name that no zone serves. A served name without a certificate gets the TLS alert unrecognized_name. ' +
         'The files are watched: a changed pair is used without a restart.',
       'x-shown': true,
     }),
@@ -96,3 +150,4 @@ export const ControlTls = Type.Object(CertificateFiles, {
   description: 'HTTPS for the API. Without this section the API uses HTTP.',
 })
 export type ControlTls = Static<typeof ControlTls>
+export type AcmeConfig = NonNullable<ProxyTls['acme']>

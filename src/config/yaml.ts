@@ -31,6 +31,8 @@ export interface YamlFile {
    * InvalidInput, or passes to `reject`, are thrown as {@link BadConfig} with their positions in the file.
    */
   checked<T>(check: (value: unknown, reject: (issues: readonly Issue[]) => void) => T): T
+  /** Returns issues with their positions in the file. */
+  placed(issues: readonly Issue[]): ConfigIssue[]
 }
 
 /** Reads the text of a YAML file; throws {@link BadConfig}. */
@@ -56,9 +58,8 @@ export function readYaml(text: string, file: string, environment: Environment): 
   })
   if (faults.length === 0) faults.push(...substitute(document, environment, place))
   if (faults.length > 0) throw new BadConfig(faults)
-  const reject = (issues: readonly Issue[]): void => {
-    if (issues.length === 0) return
-    const faults = issues.map(({ pointer, message }) =>
+  const placed = (issues: readonly Issue[]): ConfigIssue[] =>
+    issues.map(({ pointer, message }) =>
       place(
         offsetOf(document, pointer),
         pointer && !message.startsWith('unknown option')
@@ -66,10 +67,13 @@ export function readYaml(text: string, file: string, environment: Environment): 
           : message,
       ),
     )
-    throw new BadConfig(faults.toSorted((a, b) => a.line - b.line || a.column - b.column))
+  const reject = (issues: readonly Issue[]): void => {
+    if (issues.length === 0) return
+    throw new BadConfig(placed(issues).toSorted((a, b) => a.line - b.line || a.column - b.column))
   }
   return {
     document,
+    placed,
     checked(check) {
       try {
         return check(withoutNulls(document.toJS()) ?? undefined, reject)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Control } from '../../control/http/server/listen.js'
 import { endpoints, startControl } from '../../control/index.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
-import type { Config } from '../config/schema.js'
+import type { Config, ZoneConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { compileAhead } from '../core/schedule/compile-ahead.js'
 import type { Log } from '../core/log.js'
@@ -11,6 +11,7 @@ import { tracer } from '../edge/rules/trace.js'
 import { fetchPage } from '../egress/fetch-page.js'
 import { PACKAGE_ROOT, VERSION } from '../release/package.js'
 import type { Webhooks } from '../webhooks/index.js'
+import { orderedNames } from '../tls/acme/served-names.js'
 import { BUSY_API_RESPONSES, BusyHeap } from './proxy/busy-heap.js'
 import type { Descriptors } from './proxy/descriptors.js'
 import { originIssue } from './proxy/dial-guard.js'
@@ -62,7 +63,14 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     originIssue: originIssue(egress, parts.ports),
     tls: () => {
       const { tls } = config().proxy
-      return tls && { acme: tls.acme !== undefined, files: tls.certificates.map(({ cert_file: file }) => file) }
+      const { acme, certificates = [] } = tls ?? {}
+      return (
+        tls && {
+          acme: acme !== undefined,
+          files: certificates.map(({ cert_file: file }) => file),
+          ordered: (zone: ZoneConfig) => (acme ? orderedNames(zone, acme) : []),
+        }
+      )
     },
     store,
     machine: parts.machine,
@@ -87,6 +95,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
   const overview = {
     traffic,
     zones: () => state.zones(),
+    missingCertificates: () => state.missingCertificates(),
     startedAt: state.startedAt,
     version: VERSION,
     proxy: parts.proxyUrl,

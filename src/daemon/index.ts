@@ -8,12 +8,11 @@ import { openMetrics } from '../core/metrics/metrics.js'
 import { readEgress } from '../egress/guarded-egress.js'
 import type { AcceptedLosses } from '../store/index.js'
 import { CERTIFICATES } from '../store/secrets/reseal.js'
-import type { AcmeManager } from '../tls/acme/manager.js'
 import { startWebhooks } from '../webhooks/index.js'
-import { startAcme } from './acme.js'
 import { startApi } from './api.js'
 import { listenAdmin, type AdminDeps, type Scrape } from './admin/admin.js'
 import { backups } from './admin/backup.js'
+import { Certificates } from './certificates/certificates.js'
 import { configChanges, type ConfigChanges } from './config/changes.js'
 import { openFoundation, type Foundation } from './foundation.js'
 import { buildInfo } from './observe.js'
@@ -90,6 +89,7 @@ interface StartOptions {
 interface LaterParts {
   serving: Serving | undefined
   backup: AdminDeps['backup'] | undefined
+  certificates: Certificates | undefined
 }
 
 async function start(
@@ -103,7 +103,7 @@ async function start(
   buildInfo(metrics)
   const reloader = new Reloader(file, { clock, log })
   const state = new DaemonState({ config, configFile: file?.path ?? null, lastReload: () => reloader.last, clock })
-  const later: LaterParts = { serving: undefined, backup: undefined }
+  const later: LaterParts = { serving: undefined, backup: undefined, certificates: undefined }
   const scrape = {
     contentType: metrics.contentType,
     metrics: async () => await (later.serving?.scrape() ?? metrics.metrics()),
@@ -117,10 +117,11 @@ async function start(
   const machine = first.store.startsWith('redis') ? logpush.machine : undefined
   const ports = new Set([portOf(admin.url), ...pipelinePorts(first)])
   egress.reserve(portOf(admin.url))
+  const demand = async (name: string) => await later.certificates?.demand(name)
   const common = { machine, ports, clock, log, metrics }
   // After the store is open, and before the listeners.
   const descriptors = stack.use(Descriptors.open({ warns: true, clock, log }))
-  const serving = await Serving.open(first, stack, { foundation, activated, state, descriptors, ...common })
+  const serving = await Serving.open(first, stack, { foundation, activated, state, descriptors, demand, ...common })
   later.serving = serving
   const { edge } = serving
 
@@ -158,12 +159,13 @@ async function start(
   stack.use(startPipelines(first, { clock, log, monitor: logpush.monitor }))
   await serving.startProcesses(first, stack, () => scripts.running?.forProcesses)
   const vault = keys.derivedRing(CERTIFICATES)
-  const acme = stack.use(startAcme({ store, vault, config, zones: edge.zones, clock, log, metrics }))
+  const certificates = stack.use(new Certificates({ store, vault, config: foundation.effective, clock, log, metrics }))
+  later.certificates = certificates
 
   reloader.start({
     config,
     reopenLogs: async () => await serving.reopenLogs(),
-    apply: async (next) => await applyConfig(next, inForce, { foundation, serving, scripts, acme, log }),
+    apply: async (next) => await applyConfig(next, inForce, { foundation, serving, scripts, certificates, log }),
   })
   const respondBackup = backups({ store, blobs, keys, clock, log })
   later.backup = async (...given) => await Promise.resolve(respondBackup(...given))
@@ -177,7 +179,7 @@ async function start(
       admin: admin.url,
     }
   }
-  state.started({ urls, zones: () => serving.zoneStatus() })
+  state.started({ urls, zones: () => serving.zoneStatus(), certificates })
 
   return {
     get proxy() {
@@ -234,9 +236,15 @@ async function applyConfig(
     foundation: { egress, logpush },
     serving,
     scripts,
-    acme,
+    certificates,
     log,
-  }: { foundation: Foundation; serving: Serving; scripts: WorkerScripts; acme: AcmeManager; log: Log },
+  }: {
+    foundation: Foundation
+    serving: Serving
+    scripts: WorkerScripts
+    certificates: Certificates
+    log: Log
+  },
 ): Promise<ConfigChanges> {
   const slices = new EventLoopYield()
   const pause = () => slices.yieldToEventLoop()
@@ -251,6 +259,6 @@ async function applyConfig(
   scripts.configure(next)
   log.level = next.log.level
   inForce.config = next
-  acme.check()
+  certificates.check()
   return changes
 }

@@ -27,6 +27,8 @@ export interface ServingDeps {
   readonly activated: ActivatedSockets
   readonly state: DaemonState
   readonly descriptors: Descriptors
+  /** Receives the served names without a certificate. */
+  readonly demand: (name: string) => Promise<unknown>
   /** Name of this machine if others use the same store. */
   readonly machine: string | undefined
   /** Ports of the daemon's own listeners. The ports of the sample site and of the proxy are added. */
@@ -71,7 +73,7 @@ export class Serving {
 
   /** Opens what requests depend on. Without processes of its own the proxy accepts connections afterwards. */
   static async open(written: Config, stack: ClosingStack, deps: ServingDeps): Promise<Serving> {
-    const { foundation, activated, machine, descriptors, ports, clock, log, metrics } = deps
+    const { foundation, activated, machine, descriptors, demand, ports, clock, log, metrics } = deps
     const { store, keys, blobs, resolve, egress, logpush } = foundation
     const demo = stack.use(new DemoOrigin(ports))
     const config = await demo.resolve(written)
@@ -82,6 +84,7 @@ export class Serving {
       challengeKeys: keys.derivedKeys('challenge'),
       certificateKeys: keys.deriveAll(CERTIFICATES),
       ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
+      demand,
       ports,
       clock,
       log,

@@ -45,6 +45,11 @@ export class Certificate {
     this.#pem = { cert, key }
   }
 
+  /** Returns whether less than a third of the lifetime is left. */
+  isDue(now: number): boolean {
+    return now >= this.notAfter - (this.notAfter - this.notBefore) / 3
+  }
+
   /**
    * Context for a lowest version and session ticket keys of 48 bytes. Created at first use, which takes about 4 ms of
    * CPU, and again when the keys change. `clients` verifies client certificates, if they are asked for.
@@ -133,20 +138,18 @@ export class CertificateTable {
     }
   }
 
-  /** Returns whether a certificate names this host. */
+  /** Returns whether a certificate names this host, or this `*.` pattern. */
   covers(name: string): boolean {
-    return this.#named(name) !== undefined
+    return this.named(name) !== undefined
   }
 
-  /**
-   * Returns the certificate for a server name in lower case, or the first one if none has the name. Undefined if there
-   * are none.
-   */
-  find(name: string | undefined): Certificate | undefined {
-    return (name === undefined ? undefined : this.#named(name)) ?? this.#first
+  /** Returns the certificate for clients that ask for no name. Undefined if there are none. */
+  get first(): Certificate | undefined {
+    return this.#first
   }
 
-  #named(name: string): Certificate | undefined {
+  /** Returns the certificate that names a host in lower case. */
+  named(name: string): Certificate | undefined {
     const dot = name.indexOf('.')
     return this.#exact.get(name) ?? (dot > 0 ? this.#wildcards.get(name.slice(dot + 1)) : undefined)
   }

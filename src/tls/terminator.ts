@@ -10,6 +10,12 @@ import type { HelloFingerprint } from './hello-fingerprint.js'
 /** Protocol of validations by tls-alpn-01 (RFC 8737, 4). */
 const ACME_PROTOCOL = 'acme-tls/1'
 
+/** Time for a client to close its side after an alert. */
+const ALERT_MS = 1000
+
+/** The fatal alert `unrecognized_name` as a record of its own (RFC 8446, 6; RFC 6066, 3). */
+const UNRECOGNIZED_NAME = Buffer.from([21, 3, 3, 0, 2, 2, 112])
+
 /** Protocols above TLS that a listener offers. */
 export type AlpnProtocol = 'h2' | 'http/1.1'
 
@@ -41,8 +47,8 @@ export interface ClientVerification {
 }
 
 export interface TerminatorOptions {
-  /** Returns the certificate for a server name. Called at each handshake. */
-  certificate(serverName: string | undefined): Certificate | undefined
+  /** Returns the certificate for a server name, or a promise that the handshake waits for. Called at each handshake. */
+  certificate(serverName: string | undefined): Certificate | undefined | Promise<Certificate | undefined>
   /** Returns the certificate that answers a challenge for a name (RFC 8737). */
   challenge(serverName: string): Certificate | undefined
   minVersion(serverName: string | undefined): TlsVersion
@@ -58,6 +64,15 @@ export interface TerminatorOptions {
 
 /** Reason for the end of a connection before its handshake was complete. */
 export type HandshakeFailure = 'timeout' | 'not_tls' | 'no_certificate' | 'rejected'
+
+/** The end of a handshake in progress. */
+interface HandshakeRun {
+  /** Returns false if it has ended already. */
+  readonly end: () => boolean
+  readonly fail: (failure: HandshakeFailure) => void
+  /** A certificate is being ordered. */
+  readonly waits: () => void
+}
 
 export interface TerminatorEvents {
   secured(connection: SecureConnection): void
@@ -87,7 +102,8 @@ export class TlsTerminator {
   /** Takes over a new connection. Reports it as secured or failed, unless the client leaves first. */
   accept(transport: Socket): void {
     this.#pending.add(transport)
-    const timer = setTimeout(() => fail('timeout'), this.#options.handshakeTimeout())
+    let isWaiting = false
+    const timer = setTimeout(() => fail(isWaiting ? 'no_certificate' : 'timeout'), this.#options.handshakeTimeout())
     timer.unref()
     const end = (): boolean => {
       clearTimeout(timer)
@@ -97,7 +113,14 @@ export class TlsTerminator {
     const fail = (failure: HandshakeFailure): void => {
       if (!end()) return
       this.#events.failed(failure)
-      transport.destroy()
+      if (failure !== 'no_certificate') return void transport.destroy()
+      transport.once('close', () => clearTimeout(closing))
+      const closing = setTimeout(() => transport.destroy(), ALERT_MS)
+      closing.unref()
+      // The client closes after the alert. What it sends before is read, because unread bytes would reset the connection.
+      transport.on('error', () => undefined)
+      transport.resume()
+      transport.end(UNRECOGNIZED_NAME)
     }
     let received: Buffer = Buffer.alloc(0)
     const read = (): void => {
@@ -112,8 +135,9 @@ export class TlsTerminator {
       const handshake = (): void => {
         if (!this.#pending.has(transport)) return
         const started = performance.now()
-        if (hello.protocols.includes(ACME_PROTOCOL)) this.#prove(transport, hello, { end, fail })
-        else this.#handshake(transport, hello, { end, fail })
+        const run = { end, fail, waits: () => (isWaiting = true) }
+        if (hello.protocols.includes(ACME_PROTOCOL)) this.#prove(transport, hello, run)
+        else this.#handshake(transport, hello, run)
         // The runtime reads the ClientHello, the expensive part, in a tick that the handshake has just added.
         process.nextTick(() => this.#turns.spend(performance.now() - started))
       }
@@ -135,11 +159,7 @@ export class TlsTerminator {
    * Responds to the validation of an authority with a handshake with the challenge's certificate, and then ends the
    * connection (RFC 8737, 3).
    */
-  #prove(
-    transport: Socket,
-    { serverName }: ClientHello,
-    { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
-  ): void {
+  #prove(transport: Socket, { serverName }: ClientHello, { end, fail }: HandshakeRun): void {
     const certificate = serverName === undefined ? undefined : this.#options.challenge(serverName)
     if (!certificate) return fail('no_certificate')
     const secureContext = certificate.context('1.2', this.#options.ticketKeys())
@@ -156,14 +176,27 @@ export class TlsTerminator {
     })
   }
 
-  #handshake(
+  #handshake(transport: Socket, hello: ClientHello, run: HandshakeRun): void {
+    const found = this.#options.certificate(hello.serverName)
+    if (!found) return run.fail('no_certificate')
+    if (!(found instanceof Promise)) return this.#secure(transport, hello, found, run)
+    const later = (certificate: Certificate | undefined): void => {
+      if (!this.#pending.has(transport)) return
+      if (certificate) this.#secure(transport, hello, certificate, run)
+      else run.fail('no_certificate')
+    }
+    // Without a certificate in time the client gets the same alert.
+    run.waits()
+    found.then(later, () => later(undefined))
+  }
+
+  #secure(
     transport: Socket,
     { serverName, length, fingerprint }: ClientHello,
-    { end, fail }: { end: () => boolean; fail: (failure: HandshakeFailure) => void },
+    certificate: Certificate,
+    { end, fail }: HandshakeRun,
   ): void {
     const options = this.#options
-    const certificate = options.certificate(serverName)
-    if (!certificate) return fail('no_certificate')
     const authority = options.clientAuthority(serverName)
     const secureContext = certificate.context(options.minVersion(serverName), options.ticketKeys(), authority)
     const socket = new TLSSocket(transport, {

@@ -403,7 +403,13 @@ t.test('every file of authorities is checked', async (t) => {
     zone(`    origin_ca_file: a.pem\n    client_ca_file: b.pem\n${another}egress: { ca_file: c.pem }\n`) +
     'proxy: { tls: { acme: { email: a@b.test, agree_to_terms: true, ca_file: d.pem } } }'
   const nothing = () => undefined
-  const checks = { destination: nothing, locator: () => nothing, jobDestination: nothing, certificate: nothing }
+  const checks = {
+    destination: nothing,
+    locator: () => nothing,
+    jobDestination: nothing,
+    certificate: nothing,
+    program: nothing,
+  }
   const checked: string[] = []
   const authority = (file: string) => {
     checked.push(basename(file))
@@ -421,4 +427,31 @@ t.test('every file of authorities is checked', async (t) => {
     t.match(message, /zones.1.origin_ca_file cannot read a.pem/)
   }
   t.same(checked.sort(), files, 'each file is read once')
+})
+
+t.test('dns-01 and its command need each other; on_demand asks a URL', (t) => {
+  const acme = (more: string) =>
+    zone('') + `proxy: { tls: { acme: { email: a@b.test, agree_to_terms: true, ${more} } } }`
+  const faultsOf = (more: string) => {
+    try {
+      readConfig(acme(more), '/etc/edged/f.yaml', {})
+      return ''
+    } catch (error) {
+      return (error as BadConfig).message
+    }
+  }
+  t.match(faultsOf('challenges: [dns-01]'), /acme.challenges has dns-01, which needs dns: \{ command/)
+  t.match(faultsOf('dns: { command: [./hook] }'), /acme.dns is never run; add dns-01 to challenges/)
+  t.match(faultsOf('on_demand: { ask: "ftp://x/y" }'), /on_demand.ask must be an http or https URL/)
+  t.match(faultsOf('on_demand: { per_hour: 0 }'), /per_hour/)
+  const read = readConfig(
+    acme('challenges: [dns-01], dns: { command: [./hook, a] }, on_demand: {}'),
+    '/etc/edged/f.yaml',
+    {},
+  ).proxy.tls?.acme
+  t.match(read, { www: true, on_demand: { ask: null, per_hour: 20 }, dns: { command: ['/etc/edged/hook', 'a'] } })
+  const named = readConfig(acme('challenges: [dns-01], dns: { command: [hook] }'), '/etc/edged/f.yaml', {}).proxy.tls
+    ?.acme
+  t.same([named?.dns, named?.on_demand], [{ command: ['hook'] }, undefined], 'found by PATH')
+  t.end()
 })

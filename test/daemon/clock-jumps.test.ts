@@ -177,6 +177,8 @@ t.test('certificates are ordered although the last order was at a later time', a
       caFile: undefined,
       eab: undefined,
       challenges: ['http-01'],
+      dns: undefined,
+      onDemand: undefined,
     }),
     names: () => ['www.example.com'],
   })

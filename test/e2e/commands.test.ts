@@ -86,6 +86,23 @@ pipelines:
   t.notMatch(stdout, /planted|0101|0202/)
 })
 
+t.test('check names served hosts without a certificate at their places', options, async (t) => {
+  const id = 'a'.repeat(32)
+  const text = `proxy: { listen: "127.0.0.1:0", tls: { listen: "127.0.0.1:0", acme: { email: a@b.test, agree_to_terms: true } } }
+accounts: [{ id: ${id}, name: A }]
+zones:
+  - { id: ${id}, account: ${id}, name: one.test, origin: demo }
+  - { id: ${'b'.repeat(32)}, account: ${id}, name: two.test, origin: demo, hostnames: [two.test, localhost] }
+`
+  const file = join(t.testdir({ 'edged.yaml': text }), 'edged.yaml')
+  const checked = edged(['check', file])
+  t.equal(checked.status, 0)
+  t.equal(checked.stdout, `${file}: ok\n`)
+  const [first, second] = checked.stderr.trim().split('\n')
+  t.match(first, /:4:\d+: warning: \*\.one\.test \(zone one\.test\) is served over HTTPS and has no certificate/)
+  t.match(second, /:5:\d+: warning: localhost .*certificate authorities do not issue/)
+})
+
 t.test('a token is not made in a store that nobody else sees', options, async (t) => {
   const file = join(testFolder(t, { 'edged.yaml': 'store: memory' }), 'edged.yaml')
   const { status, stdout, stderr } = edged(['token', 'create', '-c', file, '--name', 'a', '--permission', '*'])

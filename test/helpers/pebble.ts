@@ -16,6 +16,8 @@ export const NO_PEBBLE: string | false =
 export interface Pebble {
   /** Number of certificates that it has issued. */
   issued(): number
+  /** URL that sets and clears the records of its name server. */
+  readonly dnsServer: string
 }
 
 interface PebbleOptions {
@@ -59,5 +61,6 @@ export async function startPebble(t: Test, folder: string, options: PebbleOption
   run('pebble-challtestsrv', ['-dns01', `127.0.0.1:${dns}`, '-management', `127.0.0.1:${dnsManagement}`, ...off])
   run('pebble', ['-config', file, '-dnsserver', `127.0.0.1:${dns}`])
   await until(() => output.includes('ACME directory available'))
-  return { issued: () => output.match(/Issued certificate/g)?.length ?? 0 }
+  const dnsServer = `http://127.0.0.1:${dnsManagement}`
+  return { issued: () => output.match(/Issued certificate/g)?.length ?? 0, dnsServer }
 }

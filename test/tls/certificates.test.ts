@@ -96,29 +96,34 @@ t.test('bytes that cannot start a TLS connection are invalid at once', async (t)
     t.equal(parseClientHello(hello), 'invalid', what)
 })
 
-t.test('the certificate is chosen by name: exact, wildcard of one label, else the first', async (t) => {
-  const [first, second] = [loadCertificate(FIRST), loadCertificate(SECOND)]
-  const table = new CertificateTable([first, second])
-  for (const [name, want] of [
-    ['localhost', first],
-    ['a.receiver.test', first],
-    ['second.test', second],
-    ['www.second.test', second],
-    ['a.b.second.test', first],
-    ['unknown.test', first],
-    [undefined, first],
-  ] as const)
-    t.equal(table.find(name), want, String(name))
-  t.equal(table.covers('www.second.test'), true)
-  t.equal(table.covers('a.b.second.test'), false)
-  t.equal(new CertificateTable([]).find('second.test'), undefined)
-  const newer = Object.assign(loadCertificate(SECOND), { notBefore: second.notBefore + 1 })
-  for (const order of [
-    [second, newer],
-    [newer, second],
-  ])
-    t.equal(new CertificateTable(order).find('second.test'), newer, 'the newer one of two with a name')
-})
+t.test(
+  'the certificate is chosen by name: exact, wildcard of one label; the first is for clients without a name',
+  async (t) => {
+    const [first, second] = [loadCertificate(FIRST), loadCertificate(SECOND)]
+    const table = new CertificateTable([first, second])
+    for (const [name, want] of [
+      ['localhost', first],
+      ['a.receiver.test', first],
+      ['second.test', second],
+      ['www.second.test', second],
+      ['a.b.second.test', undefined],
+      ['unknown.test', undefined],
+    ] as const)
+      t.equal(table.named(name), want, name)
+    t.equal(table.first, first)
+    t.equal(table.covers('www.second.test'), true)
+    t.equal(table.covers('a.b.second.test'), false)
+    t.equal(table.covers('*.second.test'), true, 'as a pattern')
+    t.equal(table.covers('*.localhost'), false)
+    t.equal(new CertificateTable([]).first, undefined)
+    const newer = Object.assign(loadCertificate(SECOND), { notBefore: second.notBefore + 1 })
+    for (const order of [
+      [second, newer],
+      [newer, second],
+    ])
+      t.equal(new CertificateTable(order).named('second.test'), newer, 'the newer one of two with a name')
+  },
+)
 
 t.test('a pair that cannot be used is reported with its file', async (t) => {
   const folder = testFolder(t)

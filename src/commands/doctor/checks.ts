@@ -12,6 +12,8 @@ import { makeFolder } from '../../disk/durable-write.js'
 import { bind, hostAndPort, socketPath } from '../../http/listen.js'
 import { PACKAGE_ROOT, WORKERD_VERSION } from '../../release/package.js'
 import { connectRedis, redisConnection, riskySettings } from '../../store/redis/connection.js'
+import { missingInFile } from '../../daemon/certificates/certificates.js'
+import { missingText } from '../../tls/acme/served-names.js'
 import type { DaemonStatus } from '../../daemon/state/status.js'
 import { findWorkerd, howToInstall } from '../../workers/runtime/binary.js'
 import { askDaemon } from '../common/admin-client.js'
@@ -43,6 +45,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   nats,
   secrets,
   machines,
+  certificates,
   ports,
 }
 
@@ -92,6 +95,9 @@ function descriptors({ proxy: { limits, origin } }: Config): Result[] {
     ),
   ]
 }
+
+/** Certificates that are valid for less than a week are named. */
+const EXPIRES_SOON_MS = 7 * 86_400_000
 
 /** Time by which a clock may differ from that of Redis: tokens, leases and batches carry times. */
 const MAX_SKEW_MS = 1000
@@ -181,6 +187,20 @@ async function machines(config: Config): Promise<Result[]> {
   if (!isRedis(config.store)) return []
   const self = (await runningStatus(config.admin.listen))?.machine ?? undefined
   return await withRedis(config.store, async (connection) => await reachMachines(connection, config, self))
+}
+
+/** Asks the running daemon, which knows the orders and the zones of the API. */
+async function certificates(config: Config): Promise<Result[]> {
+  if (!config.proxy.tls) return []
+  const running = await runningStatus(config.admin.listen)
+  const missing = running?.missing_certificates ?? missingInFile(config)
+  const soon = Date.now() + EXPIRES_SOON_MS
+  const expiring = (running?.certificates ?? []).filter(({ not_after: at }) => Date.parse(at) < soon)
+  const results = [
+    ...missing.map((one) => warn(missingText(one))),
+    ...expiring.map(({ names, not_after: at }) => warn(`the certificate of ${names.join(', ')} is valid until ${at}`)),
+  ]
+  return results.length > 0 ? results : [ok('every served host name has a certificate')]
 }
 
 async function ports(config: Config): Promise<Result[]> {

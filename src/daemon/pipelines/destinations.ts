@@ -3,6 +3,7 @@ import type { SinkDeps } from '../../../sinks/contract/sink-type.js'
 import type { ConfigChecks } from '../../config/load.js'
 import { locator } from './locator.js'
 import { certificateIssue } from '../../tls/certificates.js'
+import { programIssue } from '../../tls/acme/dns-command.js'
 import { authorityIssue } from '../../tls/client-authority.js'
 import type { Clock } from '../../core/clock.js'
 import { InvalidInput } from '../../core/errors.js'
@@ -60,5 +61,6 @@ export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigCheck
     locator,
     certificate: certificateIssue,
     authority: authorityIssue,
+    program: programIssue,
   }
 }

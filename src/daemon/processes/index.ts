@@ -56,6 +56,7 @@ export interface ProxyProcessesDeps {
   readonly activated: Pick<ActivatedSockets, 'take'>
   /** Ports of the daemon's other listeners. */
   readonly ports: ReadonlySet<number>
+  readonly demand: (name: string) => Promise<unknown>
   /** Undefined without `cache.disk`. */
   readonly cacheFiles: DiskOwner | undefined
   /** Called with cached responses that a process found to be outdated. */
@@ -336,7 +337,7 @@ export class ProxyProcesses {
   }
 
   #handlers(slots: RuntimeSlots, files: CacheFilesOfProcess): Omit<Handlers<DaemonCalls>, 'invalidated'> {
-    const { emitter, blobs } = this.#deps
+    const { emitter, blobs, demand } = this.#deps
     return {
       listener: async ({ name, address }) => new PassedHandle(await this.#listeners.get(name, address)),
       records: async ({ dataset, scope, frames }) => await emitter.adopt(dataset, scope, frames),
@@ -344,6 +345,7 @@ export class ProxyProcesses {
       enterRuntime: async ({ scope, id }) => await slots.enter(scope, id),
       reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),
       cacheFiles: (reports) => files.apply(reports),
+      demandCertificate: async (name) => void (await demand(name)),
       cutRuntime: async (id) => await slots.cut(id),
       leaveRuntime: (id) => slots.leave(id),
     }

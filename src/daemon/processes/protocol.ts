@@ -99,6 +99,8 @@ export interface DaemonCalls {
   readonly cacheFiles: [readonly CacheFileReport[], void]
   /** Resolves when all other processes have removed these cached responses. */
   readonly invalidated: [readonly Invalidated[], void]
+  /** A client asked for a served name without a certificate. Resolves after it was ordered, if that is possible. */
+  readonly demandCertificate: [string, void]
   readonly cutRuntime: [number, Cut]
   readonly leaveRuntime: [number, void]
 }

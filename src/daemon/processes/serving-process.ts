@@ -126,6 +126,7 @@ export class ServingProcess {
       challengeKeys: () => this.#challengeKeys,
       certificateKeys: start.certificateKeys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]],
       ticketKeys: () => this.#ticketKeys,
+      demand: async (name) => await this.#daemon().call('demandCertificate', name),
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
       spread: this.#spread(),
       cacheDisk: start.cacheDisk && { start: start.cacheDisk, owner: new RemoteDiskOwner(this.#daemon) },

@@ -61,6 +61,8 @@ export interface EdgeDeps {
   readonly ticketKeys: () => Buffer
   /** Keys that decrypt the keys of ACME certificates, the current one first. */
   readonly certificateKeys: readonly [Buffer, ...Buffer[]]
+  /** Receives the served names without a certificate. Resolves after the certificate was ordered, if that is possible. */
+  readonly demand: (name: string) => Promise<unknown>
   /** Where counts of rate limits are shared. */
   readonly counts: Pick<RateLimitOptions, 'url' | 'countLog' | 'state'>
   /** Descriptors of this process. */
@@ -197,6 +199,7 @@ export class Edge {
       accessLog: this.#accessLog.entries,
       ticketKeys,
       issued: this.#issued,
+      demand: this.#deps.demand,
       clock,
       log,
       metrics,

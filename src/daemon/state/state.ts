@@ -2,6 +2,8 @@ import type { Config } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import { VERSION } from '../../release/package.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
+import type { MissingCertificate } from '../../tls/acme/served-names.js'
+import type { Certificates } from '../certificates/certificates.js'
 import {
   secretsStatus,
   storeType,
@@ -27,6 +29,13 @@ export interface DaemonStateDeps {
   readonly clock: Clock
 }
 
+/** Parts that report once the start is complete. */
+interface RunningParts {
+  readonly urls: () => DaemonUrls
+  readonly zones: () => Iterable<ZoneStatus>
+  readonly certificates: Pick<Certificates, 'list' | 'missing'>
+}
+
 /**
  * The state that the daemon reports, from the first moment of its start, for `/readyz`, `edged status` and the
  * dashboard.
@@ -38,7 +47,7 @@ export class DaemonState {
   #phase: 'starting' | 'running' | 'draining' = 'starting'
   readonly #parts: { part: Part; whileStarting: boolean }[] = []
   readonly #optional: Part[] = []
-  #running: { urls: () => DaemonUrls; zones: () => Iterable<ZoneStatus> } | undefined
+  #running: RunningParts | undefined
   /** Name of this machine among those with the same store; null without others. */
   machine: string | null = null
   /** State of the encrypted secrets. Undefined before the store is open. */
@@ -61,7 +70,7 @@ export class DaemonState {
     this.#optional.push(part)
   }
 
-  started(running: { urls: () => DaemonUrls; zones: () => Iterable<ZoneStatus> }): void {
+  started(running: RunningParts): void {
     this.#running = running
     this.#phase = 'running'
   }
@@ -93,6 +102,11 @@ export class DaemonState {
     return this.#running?.zones() ?? []
   }
 
+  /** Returns the served names without a certificate; none before the start is complete. */
+  missingCertificates(): readonly MissingCertificate[] {
+    return this.#running?.certificates.missing() ?? []
+  }
+
   async status(): Promise<DaemonStatus> {
     const { config: current, configFile, lastReload, clock } = this.#deps
     const config = current()
@@ -114,6 +128,8 @@ export class DaemonState {
       memory_bytes: process.memoryUsage.rss(),
       listeners: this.#running?.urls() ?? {},
       zones: [...this.zones()],
+      certificates: this.#running?.certificates.list() ?? [],
+      missing_certificates: this.missingCertificates(),
       pipelines: config.pipelines.map(({ name }) => name),
     }
   }

@@ -1,6 +1,8 @@
 import type { Config } from '../../config/schema.js'
 import type { Zone } from '../../edge/exchange/zones.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
+import type { MissingCertificate } from '../../tls/acme/served-names.js'
+import type { CertificateStatus } from '../certificates/certificates.js'
 import type { ConfigChanges } from '../config/changes.js'
 
 /** Base URLs of the listeners. */
@@ -31,6 +33,10 @@ export interface DaemonStatus {
   readonly memory_bytes: number
   readonly listeners: Partial<DaemonUrls>
   readonly zones: readonly ZoneStatus[]
+  /** Certificates of the HTTPS listener, by their expiry. */
+  readonly certificates: readonly CertificateStatus[]
+  /** Served names and patterns without a certificate. */
+  readonly missing_certificates: readonly MissingCertificate[]
   readonly pipelines: readonly string[]
 }
 

@@ -5,6 +5,7 @@ import type { Log } from '../../core/log.js'
 import type { Bind } from '../../http/listen.js'
 import type { Zone } from '../exchange/zones.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
+import { RecentNames } from '../../tls/recent-names.js'
 import type { Certificate, TlsVersion } from '../../tls/certificates.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
 import { http2IsOn } from './http2-support.js'
@@ -13,6 +14,12 @@ import { TlsTerminator, type AlpnProtocol, type SecureConnection } from '../../t
 const WITH_HTTP2: readonly AlpnProtocol[] = ['h2', 'http/1.1']
 const HTTP1_ONLY: readonly AlpnProtocol[] = ['http/1.1']
 
+/** A name without a certificate is reported at most this often. */
+const REPORT_MS = 60_000
+/** A certificate is asked for at most this often if it can be ordered at the handshake. */
+const ASK_MS = 1000
+const MAX_NAMES = 1000
+
 type TlsConfig = NonNullable<ProxyConfig['tls']>
 
 export interface TlsListenerDeps {
@@ -20,6 +27,11 @@ export interface TlsListenerDeps {
   readonly log: Log
   /** Certificates and challenges of ACME, if present. */
   readonly issued?: Pick<IssuedCertificates, 'find' | 'challenge'> | undefined
+  /**
+   * Reports a handshake for a served name without a certificate. Resolves after the certificate was ordered, if the
+   * options allow that.
+   */
+  readonly demand?: ((name: string) => Promise<unknown>) | undefined
   /** Makes a server listen on an address. */
   readonly bind: Bind
   /** Returns 48 bytes for session tickets. They are the same on all machines of an installation and are replaced daily. */
@@ -42,6 +54,11 @@ export class TlsListener {
   #certificates: WatchedCertificates
   readonly #deps: TlsListenerDeps
   readonly #terminator: TlsTerminator
+  /** Names without a certificate that the daemon knows of. */
+  readonly #reported = new RecentNames({ forMs: REPORT_MS, max: MAX_NAMES })
+  readonly #asked = new RecentNames({ forMs: ASK_MS, max: MAX_NAMES })
+  /** Certificates that are being ordered. Handshakes wait for them. */
+  readonly #pending = new Map<string, Promise<Certificate | undefined>>()
 
   private constructor(config: TlsConfig, certificates: WatchedCertificates, deps: TlsListenerDeps) {
     this.#config = config
@@ -126,13 +143,41 @@ export class TlsListener {
   }
 
   /**
-   * A certificate of a file takes precedence over a certificate issued by ACME. Without either, the first file's is
-   * used.
+   * A certificate of a file takes precedence over a certificate issued by ACME. The first file's is for clients that ask
+   * for no name, or for a name that no zone serves. A served name without a certificate is asked for once in a while.
    */
-  #certificate(name: string | undefined): Certificate | undefined {
+  #certificate(name: string | undefined): Certificate | undefined | Promise<Certificate | undefined> {
     const { table } = this.#certificates
-    if (name === undefined || table.covers(name)) return table.find(name)
-    return this.#deps.issued?.find(name) ?? table.find(name)
+    if (name === undefined) return table.first
+    const file = table.named(name)
+    if (file) return file
+    const found = this.#deps.issued?.find(name)
+    const now = this.#deps.clock.now()
+    const isOnDemand = this.#config.acme?.on_demand !== undefined
+    if (found && !(isOnDemand && found.isDue(now))) return found
+    if (!this.#deps.zone(name)) return found ?? table.first
+    const asked = isOnDemand ? this.#ask(name) : undefined
+    if (!isOnDemand) this.#report(name)
+    // A renewal delays no handshake.
+    return found && found.notAfter > now ? found : (asked ?? found)
+  }
+
+  /** Asks for a certificate that is ordered now. Undefined if it was asked for a moment ago. */
+  #ask(name: string): Promise<Certificate | undefined> | undefined {
+    const { demand, issued, clock } = this.#deps
+    const pending = this.#pending.get(name)
+    if (pending || !demand || !this.#asked.add(name, clock.monotonic())) return pending
+    const answer = demand(name)
+      .catch(() => undefined)
+      .then(() => issued?.find(name))
+      .finally(() => this.#pending.delete(name))
+    this.#pending.set(name, answer)
+    return answer
+  }
+
+  #report(name: string): void {
+    const { demand, clock } = this.#deps
+    if (demand && this.#reported.add(name, clock.monotonic())) demand(name).catch(() => undefined)
   }
 
   /** Ends the handshakes in progress, for a proxy that stops. */

@@ -64,10 +64,13 @@ function misdirected({ client, exchange }: EarlyRequest): boolean {
   return true
 }
 
+/** Certificate authorities ask for this over HTTP, also those of an origin behind this proxy. */
+const CHALLENGE = /^\/\.well-known\/acme-challenge\/(?!\.{1,2}(?:\?|$))[\w.~-]*(?:\?|$)/
+
 /** Redirects to HTTPS if the zone asks for it. Clients repeat GET and HEAD at the new address (RFC 9110, 15.4.2). */
 function redirectToHttps({ client, exchange, fields: { host = '' }, context }: EarlyRequest): boolean {
   const { zone, scheme, rawTarget } = exchange
-  if (!zone.https.always || scheme !== 'http') return false
+  if (!zone.https.always || scheme !== 'http' || CHALLENGE.test(rawTarget)) return false
   const location = httpsAddress(host, rawTarget === '*' ? '/' : exchange.target, context.ports())
   client.head(301, ['location', location, 'content-length', '0'])
   client.end()

@@ -79,6 +79,8 @@ export interface ProxyParts {
   readonly ticketKeys?: () => Buffer
   /** Certificates and challenges of ACME, if present. */
   readonly issued?: IssuedCertificates
+  /** Receives the served names that clients ask for and that have no certificate. See {@link TlsListenerDeps}. */
+  readonly demand?: TlsListenerDeps['demand']
   /** Counts the connections that are accepted, if present. */
   readonly arrivals?: Arrivals
   /** Returns whether new connections are closed because no descriptor is free for them. */
@@ -147,6 +149,7 @@ class ReverseProxy implements Proxy {
     refused: (stream, issue) => this.#issue(stream, issue),
   }
   readonly #ticketKeys: () => Buffer
+  readonly #demand: TlsListenerDeps['demand']
   readonly #bind: Bind
   readonly #arrivals: Arrivals | undefined
   readonly #isFull: () => boolean
@@ -184,6 +187,7 @@ class ReverseProxy implements Proxy {
     originMetrics(metrics, zones, clock)
     this.#ticketKeys = parts.ticketKeys ?? randomTicketKeys()
     this.#bind = parts.bind ?? bind
+    this.#demand = parts.demand
     this.#arrivals = parts.arrivals
     this.#isFull = parts.isFull ?? (() => false)
     const turns = new TurnQueue(LARGE_READS, parts.arrivals)
@@ -451,6 +455,7 @@ class ReverseProxy implements Proxy {
       log,
       ticketKeys: this.#ticketKeys,
       issued: this.#context.issued,
+      demand: this.#demand,
       bind: this.#bind,
       handshakeTimeout: () => this.#context.config.limits.header_timeout,
       accept: (transport, handshake) => this.#accept(transport, handshake),

@@ -8,6 +8,7 @@ import {
   ACME_CHALLENGES,
   challengeId,
   MANAGED_CERTIFICATES,
+  wildcardOf,
   type AcmeChallenge,
   type ManagedCertificate,
 } from './records.js'
@@ -39,9 +40,9 @@ export class IssuedCertificates {
     })
   }
 
-  /** Returns the certificate of a host name in lower case. */
+  /** Returns the certificate of a host name in lower case, or of the pattern that covers the host name. */
   find(name: string): Certificate | undefined {
-    return this.#certificates.get(name)
+    return this.#certificates.get(name) ?? this.#certificates.get(wildcardOf(name))
   }
 
   /** Returns the certificate that answers the challenge tls-alpn-01 for a name. */

@@ -1,17 +1,22 @@
 import { randomUUID, webcrypto, X509Certificate } from 'node:crypto'
-import { isIP } from 'node:net'
 import { Counter, Gauge } from 'prom-client'
 import type { JWK } from 'jose'
 import type { Clock } from '../../core/clock.js'
 import { MAX_SKEW_MS } from '../../core/clock-skew.js'
 import { messageOf } from '../../core/errors.js'
+import { KeyedMutex } from '../../core/keyed-mutex.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { HOSTNAME } from '../../core/model/hostname.js'
+import { WORKER_DOMAINS } from '../../core/model/worker-routing.js'
+import { ZONES } from '../../core/model/zone.js'
 import { DAEMON } from '../../core/scope.js'
 import type { Store } from '../../core/store.js'
 import { secretOf, type Vault } from '../../core/vault.js'
+import { RecentNames } from '../recent-names.js'
 import { AcmeClient, AcmeError, type Authority, type Challenge, type Proof } from './client.js'
+import { dnsRecord, runDnsCommand, type DnsRecord } from './dns-command.js'
+import { DomainQuestions, type OnDemandOptions } from './on-demand.js'
 import {
   ACME_ACCOUNTS,
   ACME_CHALLENGES,
@@ -20,10 +25,15 @@ import {
   type AcmeChallengeType,
   type ManagedCertificate,
 } from './records.js'
+import { isOrderable, isPublicName } from './served-names.js'
 
 /** Options of the authority and its challenges. */
 export interface AcmeOptions extends Authority {
   readonly challenges: readonly AcmeChallengeType[]
+  /** Writes the records of dns-01. Undefined if that challenge is not used. */
+  readonly dns: { readonly command: readonly string[] } | undefined
+  /** Undefined if nothing is ordered at handshakes. */
+  readonly onDemand: OnDemandOptions | undefined
 }
 
 export interface AcmeDeps {
@@ -34,10 +44,12 @@ export interface AcmeDeps {
   readonly metrics: Metrics
   /** Options in force. If undefined, nothing is ordered. */
   options(): AcmeOptions | undefined
-  /** Host names that need a certificate. */
+  /** Host names and `*.` patterns that need a certificate. */
   names(): Iterable<string>
 }
 
+/** Kinds of records with host names. */
+const WITH_NAMES: ReadonlySet<string> = new Set([HOSTNAME.name, WORKER_DOMAINS.name, ZONES.name])
 const CONCURRENCY = 4
 /** Names are compared at least this often. A change of a custom hostname wakes the loop before that. */
 const INTERVAL_MS = 30_000
@@ -51,6 +63,11 @@ const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 /** Maximum duration of an order. After it the machine of the order counts as stopped. */
 const LEASE_MS = 600_000
+/** A refusal of `ask` is remembered for this time. */
+const REFUSED_MS = 60_000
+const MAX_REFUSED = 10_000
+/** Time for the removal of a DNS record while the daemon stops. */
+const STOPPING_CLEANUP_MS = 5000
 const EMPTY: ManagedCertificate = { orders: [], failures: 0 }
 
 /**
@@ -68,11 +85,22 @@ export class AcmeManager {
   #recent: number[] = []
   #client: { readonly key: string; readonly client: Promise<AcmeClient> } | undefined
   #wake: () => void = () => undefined
+  /** Orders of this daemon in progress, by name. */
+  readonly #ordering = new Map<string, Promise<void>>()
+  /** Calls of {@link demand} in progress, by name. */
+  readonly #demands = new Map<string, Promise<string | undefined>>()
+  /** Names that a handshake asks for and whose orders are not counted in the store yet. */
+  readonly #claiming = new Set<string>()
+  /** Orders whose DNS records have one name wait for each other: a command may not keep several values. */
+  readonly #dns = new KeyedMutex()
+  readonly #questions: DomainQuestions
   readonly #running: Promise<void>
 
   constructor(deps: AcmeDeps) {
     this.#deps = deps
     const { metrics, store, clock } = deps
+    const refused = new RecentNames({ forMs: REFUSED_MS, max: MAX_REFUSED })
+    this.#questions = new DomainQuestions(clock, refused, this.#closing.signal)
     this.#orders = new Counter({
       name: 'edged_acme_orders_total',
       help: 'ACME orders by result: issued or failed.',
@@ -93,7 +121,7 @@ export class AcmeManager {
     })
     this.#unwatch = store.watch((changes) => {
       // Deliveries and the like write thousands of times per second. Only a new host name matters here.
-      if (changes.some(({ kind }) => kind === HOSTNAME.name)) this.#wake()
+      if (changes.some(({ kind }) => WITH_NAMES.has(kind))) this.#wake()
     })
     this.#running = this.#run()
   }
@@ -103,10 +131,65 @@ export class AcmeManager {
     this.#wake()
   }
 
+  /**
+   * Orders a certificate for a host name that a client asks for and that only a pattern covers. Resolves with undefined
+   * when a certificate is in force, else with the reason why there is none. The certificate of such a name is renewed by
+   * the first call after it is due.
+   */
+  async demand(name: string): Promise<string | undefined> {
+    const pending = this.#demands.get(name) ?? this.#answer(name).finally(() => this.#demands.delete(name))
+    this.#demands.set(name, pending)
+    return await pending
+  }
+
+  async #answer(name: string): Promise<string | undefined> {
+    await this.#ordering.get(name)
+    const { chain, ...record } = this.#record(name)
+    if (chain !== undefined && this.#deps.clock.now() < renewalTime(record)) return undefined
+    const refusal = await this.#demanded(name)
+    if (refusal !== undefined) return refusal
+    const { chain: issued, last_error: error } = this.#record(name)
+    return issued === undefined ? (error ?? 'another machine orders it now') : undefined
+  }
+
+  /** Returns why a certificate is not ordered now. Resolves after the order. */
+  async #demanded(name: string): Promise<string | undefined> {
+    const options = this.#deps.options()
+    if (!options) return 'no certificate file names it, and proxy.tls.acme is not configured'
+    const { onDemand } = options
+    if (!onDemand) return 'only a pattern covers it, and proxy.tls.acme.on_demand is off'
+    if (!isPublicName(name)) return 'certificate authorities do not issue certificates for it'
+    if (!this.#deps.store.writable) return 'the store cannot be written'
+    const blocked = this.#blocked(this.#record(name))
+    if (blocked !== undefined) return blocked
+    const full = `on_demand.per_hour: ${onDemand.per_hour} orders were made in the last hour`
+    if (this.#demandedInHour() >= onDemand.per_hour || !this.#hasRoom()) return full
+    const refusal = await this.#questions.refusal(name, onDemand)
+    if (refusal !== undefined) return refusal
+    if (this.#demandedInHour() >= onDemand.per_hour) return full
+    this.#claiming.add(name)
+    await this.#orderOnce(name, options, { onDemand: true }).finally(() => this.#claiming.delete(name))
+    return undefined
+  }
+
+  /** Number of orders at handshakes within the last hour, of all machines. */
+  #demandedInHour(): number {
+    const since = this.#deps.clock.now() - HOUR_MS
+    let orders = this.#claiming.size
+    for (const { value } of this.#deps.store.list(MANAGED_CERTIFICATES, DAEMON))
+      if (value.on_demand) orders += value.orders.filter((at) => Date.parse(at) > since).length
+    return orders
+  }
+
+  #record(name: string): ManagedCertificate {
+    return this.#deps.store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value ?? EMPTY
+  }
+
   async close(): Promise<void> {
     this.#unwatch()
     this.#closing.abort()
     await this.#running
+    await Promise.allSettled(this.#ordering.values())
   }
 
   async #run(): Promise<void> {
@@ -129,12 +212,12 @@ export class AcmeManager {
     const options = this.#deps.options()
     if (!options || !this.#deps.store.writable) return
     const names = new Set(this.#deps.names())
-    const due = [...names].filter((name) => isPublicName(name) && this.#isDue(name))
+    const due = [...names].filter((name) => isOrderable(name, options) && this.#isDue(name))
     const next = due.values()
     const worker = async (): Promise<void> => {
       for (const name of next) {
         if (this.#closing.signal.aborted || !this.#hasRoom()) return
-        if (await this.#claim(name)) await this.#order(name, options)
+        await this.#orderOnce(name, options)
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, worker))
@@ -155,14 +238,37 @@ export class AcmeManager {
         await store.change(MANAGED_CERTIFICATES, DAEMON, id, (old) => (old && isOld(old) ? undefined : old))
   }
 
+  /** Orders a certificate, unless another machine does. Concurrent calls for a name share one order. */
+  #orderOnce(name: string, options: AcmeOptions, { onDemand = false } = {}): Promise<void> {
+    const running = this.#ordering.get(name)
+    if (running) return running
+    const order = async (): Promise<void> => {
+      const taken = await this.#claim(name, onDemand)
+      this.#claiming.delete(name)
+      if (taken) await this.#order(name, options)
+    }
+    const started = (options.dns ? this.#dns.run(dnsRecord(name, '').name, order) : order()).finally(() =>
+      this.#ordering.delete(name),
+    )
+    this.#ordering.set(name, started)
+    return started
+  }
+
   #isDue(name: string): boolean {
+    const record = this.#record(name)
+    if (this.#blocked(record) !== undefined) return false
+    return record.chain === undefined || this.#deps.clock.now() >= renewalTime(record)
+  }
+
+  /** Returns why no order can begin now. */
+  #blocked(record: ManagedCertificate): string | undefined {
     const now = this.#deps.clock.now()
-    const record = this.#deps.store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value ?? EMPTY
-    if (!isFromFuture(record, now) && record.next_order !== undefined && Date.parse(record.next_order) > now)
-      return false
-    if (this.#isElsewhere(record, now)) return false
-    if (recentOf(record, now).length >= MAX_ORDERS) return false
-    return record.chain === undefined || now >= renewalTime(record)
+    const { last_error: error = 'the last order failed', next_order: next } = record
+    if (!isFromFuture(record, now) && next !== undefined && Date.parse(next) > now)
+      return `${error}; the next order is at ${next}`
+    if (this.#isElsewhere(record, now)) return 'another machine orders it now'
+    if (recentOf(record, now).length >= MAX_ORDERS) return `it was ordered ${MAX_ORDERS} times within a day`
+    return undefined
   }
 
   /** Returns whether another machine orders now. */
@@ -179,7 +285,7 @@ export class AcmeManager {
   }
 
   /** Takes the lease of a name and counts the order. Returns false if another machine was faster. */
-  async #claim(name: string): Promise<boolean> {
+  async #claim(name: string, onDemand: boolean): Promise<boolean> {
     const { store, clock } = this.#deps
     const now = clock.now()
     const stored = await store.change(MANAGED_CERTIFICATES, DAEMON, name, (old = EMPTY) => {
@@ -188,6 +294,7 @@ export class AcmeManager {
         ...old,
         orders: [...recentOf(old, now), iso(now)],
         owner: { id: this.#self, until: iso(now + LEASE_MS) },
+        ...(onDemand && { on_demand: true as const }),
       }
     })
     const taken = stored?.value.owner?.id === this.#self
@@ -196,20 +303,21 @@ export class AcmeManager {
   }
 
   async #order(name: string, options: AcmeOptions): Promise<void> {
-    const { store, vault, clock, log } = this.#deps
+    const { vault, clock, log } = this.#deps
     const aad = secretOf(MANAGED_CERTIFICATES, DAEMON, name)
     try {
       const client = await this.#account(options)
       const { certificateRequest } = await import('./key-material.js')
       const { csr, key } = await certificateRequest(name)
-      const failures = store.get(MANAGED_CERTIFICATES, DAEMON, name)?.value.failures ?? 0
+      const { failures } = this.#record(name)
       const chain = await client.order(name, {
         csr,
-        proof: this.#proof(name),
+        proof: this.#proof(name, options),
         choose: (offered) => chosen(offered, options.challenges, failures),
       })
       const { validFrom, validTo } = new X509Certificate(chain)
       await this.#settle(name, (old) => ({
+        ...(old.on_demand && { on_demand: old.on_demand }),
         chain,
         key: vault.seal(key, aad),
         not_before: iso(Date.parse(validFrom)),
@@ -242,12 +350,20 @@ export class AcmeManager {
   }
 
   /** Publishes challenges of a name in the store, where every machine and process finds them. */
-  #proof(name: string): Proof {
+  #proof(name: string, { dns }: AcmeOptions): Proof {
     const { store, vault, clock } = this.#deps
     const ids = new Set<string>()
+    let record: DnsRecord | undefined
+    const { signal } = this.#closing
+    const removeRecord = async (): Promise<void> => await this.#removeRecord(dns?.command ?? [], record)
     return {
       async publish({ type: offered, token = '' }: Challenge, authorization) {
         const type = offered as AcmeChallengeType
+        if (type === 'dns-01') {
+          record = dnsRecord(name, authorization)
+          await runDnsCommand(dns?.command ?? [], 'present', record, { signal })
+          return
+        }
         const id = challengeId(type, name, token)
         ids.add(id)
         if (type === 'http-01') {
@@ -261,7 +377,19 @@ export class AcmeManager {
       },
       async undo() {
         for (const id of ids) await store.change(ACME_CHALLENGES, DAEMON, id, () => undefined)
+        await removeRecord()
       },
+    }
+  }
+
+  /** Removes a DNS record. A failure is logged only, because the certificate may be issued nevertheless. */
+  async #removeRecord(command: readonly string[], record: DnsRecord | undefined): Promise<void> {
+    if (!record) return
+    const stopping = this.#closing.signal.aborted && { timeoutMs: STOPPING_CLEANUP_MS }
+    try {
+      await runDnsCommand(command, 'cleanup', record, { ...stopping })
+    } catch (error) {
+      this.#deps.log.warn({ event: 'dns_record_not_removed', name: record.name, error: messageOf(error) })
     }
   }
 
@@ -315,11 +443,6 @@ function chosen(offered: readonly Challenge[], wanted: readonly string[], failur
   return challenge
 }
 
-/** Returns whether a public authority can issue a certificate for this host name without DNS records. */
-function isPublicName(name: string): boolean {
-  return name.includes('.') && !name.includes('*') && isIP(name) === 0
-}
-
 const recentOf = ({ orders }: ManagedCertificate, now: number): readonly string[] =>
   orders.filter((at) => now - Date.parse(at) < DAY_MS && Date.parse(at) <= now + MAX_SKEW_MS)
 
@@ -328,7 +451,10 @@ const isFromFuture = ({ orders }: ManagedCertificate, now: number): boolean =>
   orders.some((at) => Date.parse(at) > now + MAX_SKEW_MS)
 
 /** Returns when a third of the lifetime is left. */
-const renewalTime = ({ not_before: from = '', not_after: until = '' }: ManagedCertificate): number =>
+const renewalTime = ({
+  not_before: from = '',
+  not_after: until = '',
+}: Pick<ManagedCertificate, 'not_before' | 'not_after'>): number =>
   Date.parse(until) - (Date.parse(until) - Date.parse(from)) / 3
 
 const backoff = (failures: number): number => {

@@ -8,7 +8,7 @@ export interface AcmeAccount {
   readonly url?: string
 }
 
-/** A host name that gets its certificates by ACME, with the last certificate. The id is the name. */
+/** A host name or `*.` pattern that gets its certificates by ACME, with the last certificate. The id is the name. */
 export interface ManagedCertificate {
   /** PEM chain, leaf first. Undefined before the first order succeeded. */
   readonly chain?: string
@@ -23,13 +23,15 @@ export interface ManagedCertificate {
   readonly last_error?: string
   /** No order before this time. */
   readonly next_order?: string
+  /** Its first order was at a handshake. */
+  readonly on_demand?: true
   /** The daemon that orders now, and until when no other one does. */
   readonly owner?: { readonly id: string; readonly until: string }
 }
 
 /** A pending challenge. The id is the token (http-01) or the host name (tls-alpn-01). See {@link challengeId}. */
 export interface AcmeChallenge {
-  readonly type: AcmeChallengeType
+  readonly type: StoredChallengeType
   /** Key authorization that is the body of the response (RFC 8555, 8.3). For http-01. */
   readonly authorization?: string
   /** Certificate that proves control (RFC 8737, 3) with its sealed key. For tls-alpn-01. */
@@ -37,12 +39,17 @@ export interface AcmeChallenge {
   readonly key?: string
 }
 
-export type AcmeChallengeType = 'http-01' | 'tls-alpn-01'
+/** Challenges that a validation request to this installation asks for. */
+type StoredChallengeType = 'http-01' | 'tls-alpn-01'
+export type AcmeChallengeType = StoredChallengeType | 'dns-01'
 
 export const ACME_ACCOUNTS = kind<AcmeAccount>('acme_account')
 export const MANAGED_CERTIFICATES = kind<ManagedCertificate>('managed_certificate')
+
+/** Returns the `*.` pattern that covers a host name. */
+export const wildcardOf = (name: string): string => `*.${name.slice(name.indexOf('.') + 1)}`
 export const ACME_CHALLENGES = kind<AcmeChallenge>('acme_challenge')
 
 /** Returns the id of a challenge, which is named by a validation request. */
-export const challengeId = (type: AcmeChallengeType, name: string, token: string): string =>
+export const challengeId = (type: StoredChallengeType, name: string, token: string): string =>
   `${type} ${type === 'http-01' ? token : name}`

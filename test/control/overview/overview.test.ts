@@ -73,6 +73,10 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount
         origins: [ORIGIN],
       },
     ],
+    missingCertificates: () => [
+      { zone_id: '4'.repeat(32), name: 'www.example.com', why: 'no file names it', write: 'a certificate' },
+      { zone_id: '5'.repeat(32), name: 'other.example.com', why: 'no file names it', write: 'a certificate' },
+    ],
     startedAt: START,
     version: '1.2.3',
     proxy: () => proxy,
@@ -91,7 +95,7 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount
         ...deps,
         logpush,
         overview: () => services,
-        tls: () => ({ files: [tlsFile('cert.pem'), '/nowhere/cert.pem'], acme: true }),
+        tls: () => ({ files: [tlsFile('cert.pem'), '/nowhere/cert.pem'], acme: true, ordered: () => [] }),
       }
       return [...basicEndpoints(all), ...overview(all)]
     },
@@ -204,7 +208,18 @@ t.test('certificates of a zone come from files and from ACME', async (t) => {
     { source: 'file', names: ['receiver.test', '*.receiver.test', 'localhost'], not_after: /^\d{4}-/, error: null },
     { source: 'acme', names: ['www.receiver.test'], not_after: null, failures: 2, error: /403/ },
   ])
-  t.equal(found.length, 2)
+  t.same(found[2], {
+    names: ['www.example.com'],
+    source: 'missing',
+    not_before: null,
+    not_after: null,
+    failures: 0,
+    error: null,
+    next_order: null,
+    why: 'no file names it',
+    write: 'a certificate',
+  })
+  t.equal(found.length, 3)
   t.notMatch(JSON.stringify(found), /sealed/)
   t.same((await api.call('GET', `/zones/${ZONE}/edged/certificates`)).body.result, [])
 })

@@ -15,7 +15,10 @@ const AFTER_MS = 200 * 365 * 86_400_000
 async function withTls(t: Test, tls: { acme: boolean; files: readonly string[] }) {
   const hostnames = ['receiver.test', 'www.example.test']
   const zones = CONFIG.zones.map((zone) => (zone.id === ZONE ? { ...zone, hostnames } : zone))
-  return await client(t, { config: { zones }, areas: (deps) => basicEndpoints({ ...deps, tls: () => tls }) })
+  return await client(t, {
+    config: { zones },
+    areas: (deps) => basicEndpoints({ ...deps, tls: () => ({ ...tls, ordered: () => ['www.example.test'] }) }),
+  })
 }
 
 t.test('the certificate of a custom hostname can come from a file', async (t) => {

@@ -40,6 +40,11 @@ t.test('always_use_https redirects HTTP requests and serves HTTPS ones', async (
   const { text } = await sendRaw(proxy.port, page('', 'GET', '/a?b=1'))
   t.match(text, /^HTTP\/1\.1 301 /)
   t.match(text, /\r\nlocation: https:\/\/example\.test\/a\?b=1\r\n/)
+  const status = async (path: string) => (await sendRaw(proxy.port, page('', 'GET', path))).text.slice(9, 12)
+  const challenge = '/.well-known/acme-challenge'
+  for (const path of ['/a-token', '/', '/t?a=../']) t.equal(await status(challenge + path), '200', path)
+  for (const path of ['/../x', '/..', '/%2e%2e/x', '/a/../../../x', '/..?', '\\..\\x'])
+    t.not(await status(challenge + path), '200', `${path} is no challenge`)
   t.match(await exchange(await secure(t, proxy.tls!.port)), /^HTTP\/1\.1 200 /)
 })
 
