@@ -6,7 +6,8 @@ import { writeDurably } from '../disk/durable-write.js'
 import { openBackup } from '../store/backup/read.js'
 import { Keyring } from '../store/secrets/keyring.js'
 import { readKeys, secretKeys } from '../store/secrets/vault.js'
-import { ADMIN_HELP, configFile, streamFromDaemon, type AdminOptions } from './common/admin-client.js'
+import { configFile } from './common/config-file.js'
+import { ADMIN_HELP, streamFromDaemon, type AdminOptions } from './common/admin-client.js'
 import { Exit, type DefineCommand } from './common/command.js'
 
 /** `edged backup FILE`: copies store, blobs and key of the running daemon. */

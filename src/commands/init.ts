@@ -74,10 +74,14 @@ data: ./data
 
 proxy:
   listen: ${quoted(listen)}
-  # HTTPS takes these lines:
+  # HTTPS takes these lines, and \`hostnames\` below with the names that certificates are for:
   # tls:
   #   listen: 0.0.0.0:443
-  #   certificates: [{ cert_file: ./example.pem, key_file: ./example.key }]
+  #   acme: { email: me@example.com, agree_to_terms: true } # certificates by themselves; needs port 443 or 80 from outside
+  #   certificates: [{ cert_file: ./example.pem, key_file: ./example.key }] # instead of acme
+
+# One line per request. format: combined writes lines as nginx and Apache do.
+access_log: { file: ./access.log, format: json }
 
 accounts:
   - { id: "${account}", name: Default }
@@ -89,6 +93,10 @@ zones:
     hostnames: ["*"] # every host that no other zone names
     origin: ${quoted(origin)}
     settings: { content_converter: on } # Markdown for clients that ask for it
+    # Other origins, folders of files, and passwords by path; the first that matches:
+    # paths:
+    #   - { path: "/api/*", origin: "http://127.0.0.1:9001", strip_prefix: /api }
+    #   - { path: "/files/*", root: ./public, strip_prefix: /files }
 
 # A token for the API with all permissions. This file is readable by its owner only: keep it so.
 tokens:

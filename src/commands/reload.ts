@@ -1,5 +1,5 @@
 import type { ReloadResponse } from '../daemon/state/status.js'
-import { ADMIN_HELP, askDaemon, type AdminOptions } from './common/admin-client.js'
+import { ADMIN_HELP, askDaemon, ownDaemon, type AdminOptions } from './common/admin-client.js'
 import { Exit, type DefineCommand } from './common/command.js'
 
 /** `edged reload`: the running daemon reads its file again and reports what changed. */
@@ -8,8 +8,9 @@ export const reload: DefineCommand = (command) => {
     .option('-c, --config <file>', 'configuration file of the daemon')
     .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
     .option('--json', 'print an object with changed and restart_needed')
-    .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 applied, 1 not applied or no daemon responds.`)
+    .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 applied, 1 not applied, no daemon or another one responds.`)
     .action(async (options: AdminOptions & { json?: boolean }) => {
+      await ownDaemon(options)
       const { status, body } = await askDaemon('POST', '/reload', options)
       const result = body as ReloadResponse
       if (status !== 200 || 'error' in result)

@@ -11,21 +11,22 @@ import { keyId, parsedKey } from '../store/secrets/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { restoreStore } from '../store/restore.js'
 import { readKeys, secretKeys, type SecretKeys } from '../store/secrets/vault.js'
+import { configFile, DEFAULT_FILES } from './common/config-file.js'
 import { Exit, type DefineCommand } from './common/command.js'
 
 /** `edged restore FILE`: creates the data of a daemon from a backup. */
 export const restore: DefineCommand = (command) => {
   command
     .argument('<file>', 'archive from edged backup')
-    .requiredOption('-c, --config <file>', 'configuration file of the daemon, which is stopped')
+    .option('-c, --config <file>', `configuration file of the daemon, which is stopped (default: ${DEFAULT_FILES})`)
     .addHelpText(
       'after',
       '\nThe data folder, and Redis if the configuration names one, must be empty. The whole archive is verified before' +
         '\nanything is written. The store may be of another type than the one of the backup.' +
         '\nExit codes: 0 restored, 1 not restored, 2 the configuration cannot be used.',
     )
-    .action(async (file: string, { config: path }: { config: string }) => {
-      const config = loadConfig(path)
+    .action(async (file: string, { config: path }: { config?: string }) => {
+      const config = loadConfig(configFile(path))
       const backup = await openBackup(file).catch(fail)
       try {
         await restoreAll(config, backup)

@@ -5,6 +5,7 @@ import { openLog } from '../core/log.js'
 import { openStore } from '../store/index.js'
 import { KeyRotation, type KeyStatus } from '../store/secrets/key-rotation.js'
 import { openVault, secretKeys } from '../store/secrets/vault.js'
+import { configFile, DEFAULT_FILES } from './common/config-file.js'
 import { Exit, type DefineCommand } from './common/command.js'
 
 /** Machines that stopped without a word are not waited for after 10 s. */
@@ -18,17 +19,17 @@ export const secrets: DefineCommand = (command) => {
     .description(
       'encrypt all stored secrets with the current key; a running daemon does this itself while secrets.old_keys names the old one',
     )
-    .requiredOption(
+    .option(
       '-c, --config <file>',
-      'the configuration file of the daemon, which is stopped unless store is Redis',
+      `the configuration file of the daemon, which is stopped unless store is Redis (default: ${DEFAULT_FILES})`,
     )
     .addHelpText(
       'after',
       '\nPrints how many were encrypted again as one line of JSON. Exit codes: 0 all of them, 2 the configuration cannot be used,' +
         '\n1 some were not, a machine does not have the key as its first one, or the store cannot be opened.',
     )
-    .action(async ({ config: file }: { config: string }) => {
-      const config = loadConfig(file)
+    .action(async ({ config: file }: { config?: string }) => {
+      const config = loadConfig(configFile(file))
       const log = openLog({ level: 'warn' })
       const store = await openStore(config.store, { folder: config.data, log })
       try {

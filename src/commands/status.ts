@@ -1,6 +1,6 @@
 import { stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
 import { missingText } from '../tls/acme/served-names.js'
-import { ADMIN_HELP, askDaemon, type AdminOptions } from './common/admin-client.js'
+import { ADMIN_HELP, ownDaemon, type AdminOptions } from './common/admin-client.js'
 import { secretsLines } from './common/secrets-lines.js'
 import type { DefineCommand } from './common/command.js'
 
@@ -10,10 +10,12 @@ export const status: DefineCommand = (command) => {
     .option('-c, --config <file>', 'configuration file of the daemon')
     .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
     .option('--json', 'print one object')
-    .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 running and ready, 1 not ready or no daemon responds.`)
+    .addHelpText(
+      'after',
+      `${ADMIN_HELP}\nExit codes: 0 running and ready, 1 not ready, no daemon or another one responds.`,
+    )
     .action(async (options: AdminOptions & { json?: boolean }) => {
-      const { body } = await askDaemon('GET', '/status', options)
-      const found = body as DaemonStatus
+      const found = await ownDaemon(options)
       process.stdout.write(options.json ? `${JSON.stringify(found)}\n` : described(found))
       process.exitCode = found.ready ? 0 : 1
     })
@@ -38,6 +40,15 @@ function described(status: DaemonStatus): string {
     ),
     ...status.missing_certificates.map((missing) => `no certificate: ${missingText(missing)}`),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
+    ...status.failing_jobs.map(
+      ({ kind, name, destination, error }) =>
+        `failing   ${kind} ${name} to ${destination}: ${error ?? 'it waits for a new start'}`,
+    ),
+    ...status.open_circuit_breakers.map(
+      ({ name, webhook_id: id }) =>
+        `paused    webhook ${name || id}: its circuit breaker is open after failed deliveries`,
+    ),
+    ...Object.entries(status.workers).map(([account, names]) => `workers   ${names.join(', ')} (account ${account})`),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -6,12 +6,13 @@ import { InvalidInput } from '../core/errors.js'
 import { silentLog } from '../core/log.js'
 import type { FlatAccess } from '../core/permissions.js'
 import { openStore } from '../store/index.js'
+import { configFile, DEFAULT_FILES } from './common/config-file.js'
 import { Exit, type DefineCommand } from './common/command.js'
 import { callApi } from './common/control-client.js'
 
 interface Options extends FlatAccess {
   readonly name: string
-  readonly config: string
+  readonly config?: string
   readonly expiresOn?: string
   readonly token?: string
   readonly json?: boolean
@@ -24,7 +25,7 @@ export const token: DefineCommand = (command) => {
   command
     .command('create')
     .description('create an API token and print it (shown only once)')
-    .requiredOption('-c, --config <file>', 'the configuration file of the daemon')
+    .option('-c, --config <file>', `the configuration file of the daemon (default: ${DEFAULT_FILES})`)
     .requiredOption('--name <name>', 'name of the token')
     .requiredOption(
       '--permission <name>',
@@ -51,7 +52,7 @@ export const token: DefineCommand = (command) => {
         accounts: given['account'] ?? ['*'],
         zones: given['zone'] ?? ['*'],
       } as unknown as Options
-      const made = await create(loadConfig(options.config), options)
+      const made = await create(loadConfig(configFile(options.config)), options)
       process.stdout.write(options.json ? `${JSON.stringify({ ...made, name: options.name })}\n` : `${made.token}\n`)
     })
 }

@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { DaemonStatus } from '../daemon/state/status.js'
-import { ADMIN_HELP, askDaemon, askText, type AdminOptions } from './common/admin-client.js'
+import { ADMIN_HELP, askText, ownDaemon, type AdminOptions } from './common/admin-client.js'
 import type { DefineCommand } from './common/command.js'
 import { topOf, topText, type Top } from './top-view.js'
 
@@ -14,7 +13,7 @@ export const top: DefineCommand = (command) => {
     .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
     .option('--once', 'print the totals since the start once; the default if the output is not a terminal')
     .option('--json', 'print one object, with totals since the start')
-    .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 shown, 1 no daemon responds.`)
+    .addHelpText('after', `${ADMIN_HELP}\nExit codes: 0 shown, 1 no daemon or another one responds.`)
     .action(async (options: AdminOptions & { once?: boolean; json?: boolean }) => {
       if (options.json) return void process.stdout.write(`${JSON.stringify(await read(options))}\n`)
       if (options.once || !process.stdout.isTTY) return void process.stdout.write(topText(await read(options)))
@@ -29,6 +28,6 @@ export const top: DefineCommand = (command) => {
 }
 
 async function read(options: AdminOptions): Promise<Top> {
-  const [{ body }, metrics] = await Promise.all([askDaemon('GET', '/status', options), askText('/metrics', options)])
-  return topOf(body as DaemonStatus, metrics, Date.now())
+  const [status, metrics] = await Promise.all([ownDaemon(options), askText('/metrics', options)])
+  return topOf(status, metrics, Date.now())
 }

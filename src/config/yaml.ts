@@ -48,7 +48,7 @@ export function readYaml(text: string, file: string, environment: Environment): 
       start,
       code === 'MULTIPLE_DOCS'
         ? 'a second document begins here; a file has one, without ---'
-        : (message.split(' at line')[0] ?? message) + (SYNTAX_ADVICE[code] ?? ''),
+        : (message.split(' at line')[0] ?? message) + syntaxAdvice(code, message),
     ),
   )
   visit(document, {
@@ -87,13 +87,36 @@ export function readYaml(text: string, file: string, environment: Environment): 
   }
 }
 
-/** What to do about errors of the syntax, by the code of the parser. */
-const SYNTAX_ADVICE: Readonly<Record<string, string>> = {
-  BAD_INDENT: '; indent the lines of one list or section by the same number of spaces',
-  MISSING_CHAR: '; check the indentation, brackets and quotes here and in the lines above',
-  TAB_AS_INDENT: '; use spaces',
-  DUPLICATE_KEY: '; join the two sections, or remove one',
+/** Says what to do about an error of the syntax, by the code and message of the parser. */
+function syntaxAdvice(code: string, message: string): string {
+  const advice = SYNTAX_ADVICE.find(([known, text]) => code === known && message.includes(text))
+  return advice ? `; ${advice[2]}` : ''
 }
+
+const SYNTAX_ADVICE: readonly (readonly [code: string, inMessage: string, advice: string])[] = [
+  ['BAD_INDENT', 'end with a ]', 'close the list with ] after its last item'],
+  ['BAD_INDENT', 'end with a }', 'close the section with } after its last option'],
+  ['BAD_INDENT', '', 'indent the lines of one list or section by the same number of spaces'],
+  ['MISSING_CHAR', 'quote', 'close the text with the same quote'],
+  [
+    'MISSING_CHAR',
+    'Implicit map keys',
+    'write NAME: VALUE, with a colon and a space, or indent the line below its section',
+  ],
+  ['MISSING_CHAR', '', 'check the indentation, brackets and quotes here and in the lines above'],
+  [
+    'BLOCK_AS_IMPLICIT_KEY',
+    '',
+    'put quotes around a text with a colon in it, or indent the line as its neighbours are',
+  ],
+  ['MULTILINE_IMPLICIT_KEY', '', 'indent the line as its neighbours are'],
+  ['BAD_SCALAR_START', '', 'put quotes around the text'],
+  ['UNEXPECTED_TOKEN', 'BLOCK', 'indent the lines of one list or section by the same number of spaces'],
+  ['UNEXPECTED_TOKEN', 'flow-', 'remove the bracket, or open one before it'],
+  ['UNEXPECTED_TOKEN', '', 'check the indentation, brackets and quotes here and in the lines above'],
+  ['TAB_AS_INDENT', '', 'use spaces'],
+  ['DUPLICATE_KEY', '', 'join the two sections, or remove one'],
+]
 
 /** Issues of a text that has the form of a number. */
 const WANTS_TEXT = /^must be (a string\b|32 digits of 0-9 and a-f)/

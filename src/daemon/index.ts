@@ -23,6 +23,7 @@ import { Descriptors } from './proxy/descriptors.js'
 import { Serving } from './serving.js'
 import { ActivatedSockets } from './processes/socket-activation.js'
 import { DaemonState } from './state/state.js'
+import { runningWork } from './state/troubles.js'
 import type { DaemonUrls } from './state/status.js'
 import { TrafficHistory } from './traffic-history.js'
 import { withUnchanged } from './config/unchanged.js'
@@ -179,7 +180,8 @@ async function start(
       admin: admin.url,
     }
   }
-  state.started({ urls, zones: () => serving.zoneStatus(), certificates })
+  const work = () => runningWork({ store, running: logpush.monitor.list(), breakers: webhooks.openBreakers() })
+  state.started({ urls, zones: () => serving.zoneStatus(), work, certificates })
 
   return {
     get proxy() {

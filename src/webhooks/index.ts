@@ -1,3 +1,4 @@
+import type { Scope } from '../core/scope.js'
 import type { Deliveries, Tester } from '../core/model/delivery.js'
 import { StoredDeliveries, type DeliveryLimits } from './delivery-store.js'
 import { WebhookSender, type SenderDeps, type SenderOptions } from './sender.js'
@@ -27,6 +28,8 @@ function optionsOf(config: DeliveryConfig): SenderOptions {
 export interface Webhooks {
   readonly deliveries: Deliveries
   readonly tester: Tester
+  /** Yields the webhooks whose circuit breaker is open. */
+  openBreakers(): Iterable<{ readonly scope: Scope; readonly webhookId: string }>
   close(): Promise<void>
 }
 
@@ -53,6 +56,7 @@ export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly con
   return {
     deliveries,
     tester: new WebhookTester({ ...deps, timeoutMs: () => config().timeout }),
+    openBreakers: () => sender.openBreakers(),
     async close() {
       await sender.close()
       await deliveries.close()

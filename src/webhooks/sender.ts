@@ -123,6 +123,12 @@ export class WebhookSender {
     this.#pump()
   }
 
+  /** Yields the webhooks whose circuit breaker is open. */
+  *openBreakers(): Generator<{ readonly scope: Scope; readonly webhookId: string }> {
+    for (const { queue } of this.#targets.values())
+      if (queue.breaker.isOpen) yield { scope: queue.scope, webhookId: queue.webhookId }
+  }
+
   /** Returns whether this daemon has an attempt of that delivery in flight. */
   isInFlight(scope: Scope, id: string): boolean {
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id

@@ -1,13 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
+import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { readYaml } from '../../config/yaml.js'
 import { messageOf } from '../../core/errors.js'
 import { hostAndPort, socketPath } from '../../http/listen.js'
+import type { DaemonStatus } from '../../daemon/state/status.js'
+import { usualFile } from './config-file.js'
 import { Exit } from './command.js'
 
-/** Files that a daemon is usually started with. */
-export const USUAL_FILES = ['edged.yaml', '/etc/edged/edged.yaml']
 const DEFAULT_LISTEN = '127.0.0.1:9901'
 /** A reload reads certificates and databases. */
 const TIMEOUT_MS = 60_000
@@ -73,16 +74,36 @@ export async function streamFromDaemon(
 const noDaemon = (address: string, error: unknown): string =>
   `no daemon responds at ${address} (${messageOf(error)}); start it with edged serve, or name its address with --admin`
 
-/** Returns the configuration file: the given one, else one of the usual. */
-export function configFile(given: string | undefined): string {
-  const file = given ?? USUAL_FILES.find((path) => existsSync(path))
-  if (file === undefined) throw new Exit(1, `neither ${USUAL_FILES.join(' nor ')} exists; name the file with -c`)
-  return file
+/**
+ * Returns the status of the running daemon. Throws {@link Exit} if none responds, or if it was started with another
+ * configuration file than the command has. A daemon that was started without a file is not compared.
+ */
+export async function ownDaemon(options: AdminOptions): Promise<DaemonStatus> {
+  const { body } = await askDaemon('GET', '/status', options)
+  const status = body as DaemonStatus
+  const file = options.config ?? (options.admin === undefined ? usualFile() : undefined)
+  const other = file === undefined ? undefined : otherDaemon(status, file, options.admin ?? adminAddress(file))
+  if (other !== undefined) throw new Exit(1, other)
+  return status
+}
+
+/** Returns what to say if a daemon has another configuration file, undefined if it has this one. */
+export function otherDaemon({ config_file: theirs }: DaemonStatus, file: string, address: string): string | undefined {
+  if (theirs === null || realPath(theirs) === realPath(file)) return undefined
+  return `another daemon (${theirs}) listens on ${address}`
+}
+
+function realPath(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return resolve(file)
+  }
 }
 
 /** Returns `admin.listen` of a configuration file. The rest of the file may be invalid: it is being edited. */
 function adminAddress(given: string | undefined): string {
-  const file = given ?? USUAL_FILES.find((path) => existsSync(path))
+  const file = given ?? usualFile()
   if (file === undefined) return DEFAULT_LISTEN
   let content
   try {

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { readYaml } from '../../config/yaml.js'
 import { messageOf } from '../../core/errors.js'
-import { askDaemon, USUAL_FILES, type AdminOptions } from './admin-client.js'
+import { askDaemon, type AdminOptions } from './admin-client.js'
+import { usualFile } from './config-file.js'
 import { Exit } from './command.js'
 
 /** Options that select the API and the token. */
@@ -64,7 +65,7 @@ async function controlUrl(options: AdminOptions): Promise<string> {
 
 /** Returns the first token of a configuration file that may do everything. */
 function configuredToken(given: string | undefined): string | undefined {
-  const file = given ?? USUAL_FILES.find((path) => existsSync(path))
+  const file = given ?? usualFile()
   if (file === undefined) return undefined
   try {
     const { document } = readYaml(readFileSync(file, 'utf8'), file, process.env)

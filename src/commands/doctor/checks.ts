@@ -10,13 +10,14 @@ import { natsTarget } from '../../../pipelines/logpush/spool/nats/target.js'
 import { messageOf } from '../../core/errors.js'
 import { makeFolder } from '../../disk/durable-write.js'
 import { bind, hostAndPort, socketPath } from '../../http/listen.js'
+import { HTTP2_VERSIONS } from '../../edge/client/http2-support.js'
 import { PACKAGE_ROOT, WORKERD_VERSION } from '../../release/package.js'
 import { connectRedis, redisConnection, riskySettings } from '../../store/redis/connection.js'
 import { missingInFile } from '../../daemon/certificates/certificates.js'
 import { missingText } from '../../tls/acme/served-names.js'
 import type { DaemonStatus } from '../../daemon/state/status.js'
 import { findWorkerd, howToInstall } from '../../workers/runtime/binary.js'
-import { askDaemon } from '../common/admin-client.js'
+import { askDaemon, otherDaemon } from '../common/admin-client.js'
 import { reachMachines } from './machines.js'
 import { secretsLines } from '../common/secrets-lines.js'
 
@@ -56,7 +57,7 @@ function runtime(): Result[] {
   if (isBelow(node, MIN_NODE)) return [fail(`Node ${node} is too old; install Node ${MIN_NODE.join('.')} or newer`)]
   if (isBelow(nghttp2, [1, 68, 1]))
     return [
-      warn(`Node ${node} has nghttp2 ${nghttp2}, so http2: auto is off; use Node 22.23 or 24.21 or newer for HTTP/2`),
+      warn(`Node ${node} has nghttp2 ${nghttp2}, so http2: auto is off; use Node.js ${HTTP2_VERSIONS} for HTTP/2`),
     ]
   return [ok(`Node ${node}`)]
 }
@@ -238,6 +239,12 @@ async function runningStatus(admin: string): Promise<DaemonStatus | undefined> {
   } catch {
     return undefined
   }
+}
+
+/** Returns what to say if a daemon with another configuration file listens on the admin address. */
+export async function otherDaemonOf({ admin }: Config, file: string): Promise<string | undefined> {
+  const running = await runningStatus(admin.listen)
+  return running && otherDaemon(running, file, admin.listen)
 }
 
 async function portResult(option: string, address: string, running?: RunningDaemon): Promise<Result> {

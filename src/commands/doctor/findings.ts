@@ -3,7 +3,7 @@ import { BadConfig } from '../../config/yaml.js'
 import { systemClock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import { destinationChecks } from '../../daemon/pipelines/destinations.js'
-import { CHECKS, type Finding } from './checks.js'
+import { CHECKS, otherDaemonOf, type Finding } from './checks.js'
 
 /** Examines the machine for what the daemon of a configuration needs. */
 export async function examine(file: string): Promise<Finding[]> {
@@ -15,6 +15,8 @@ export async function examine(file: string): Promise<Finding[]> {
     return error.message.split('\n').map((message) => ({ check: 'configuration', level: 'FAIL', message }))
   }
   const findings: Finding[] = [{ check: 'configuration', level: 'ok', message: `${file} can be used` }]
+  const other = await otherDaemonOf(config, file)
+  if (other !== undefined) return [...findings, { check: 'daemon', level: 'FAIL', message: other }]
   for (const [check, examineOne] of Object.entries(CHECKS))
     for (const found of await examineOne(config)) findings.push({ check, ...found })
   return findings

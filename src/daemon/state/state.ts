@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { VERSION } from '../../release/package.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
+import type { RunningWork } from './troubles.js'
 import type { Certificates } from '../certificates/certificates.js'
 import {
   secretsStatus,
@@ -33,6 +34,7 @@ export interface DaemonStateDeps {
 interface RunningParts {
   readonly urls: () => DaemonUrls
   readonly zones: () => Iterable<ZoneStatus>
+  readonly work: () => RunningWork
   readonly certificates: Pick<Certificates, 'list' | 'missing'>
 }
 
@@ -130,6 +132,7 @@ export class DaemonState {
       zones: [...this.zones()],
       certificates: this.#running?.certificates.list() ?? [],
       missing_certificates: this.missingCertificates(),
+      ...(this.#running?.work() ?? { failing_jobs: [], open_circuit_breakers: [], workers: {} }),
       pipelines: config.pipelines.map(({ name }) => name),
     }
   }

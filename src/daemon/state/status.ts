@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.js'
 import type { Zone } from '../../edge/exchange/zones.js'
+import type { RunningWork } from './troubles.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
 import type { CertificateStatus } from '../certificates/certificates.js'
@@ -14,7 +15,7 @@ export interface DaemonUrls {
 }
 
 /** What `GET /status` of the admin listener returns and `edged status` shows. */
-export interface DaemonStatus {
+export interface DaemonStatus extends RunningWork {
   readonly version: string
   readonly node: string
   readonly pid: number

@@ -1,5 +1,7 @@
 /** The first nghttp2 without CVE-2026-27135, in which the end of a session can end the process. */
 const SAFE_VERSION = [1, 68, 1]
+/** The versions of Node.js that have it, in words. */
+export const HTTP2_VERSIONS = '22.23, 24.17 or newer'
 
 /** Returns whether HTTP/2 is offered. With `auto`, it is offered only if the library of this Node.js has no known crash. */
 export function http2IsOn(option: 'auto' | 'on' | 'off', version = process.versions['nghttp2'] ?? ''): boolean {

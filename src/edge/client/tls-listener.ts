@@ -8,7 +8,7 @@ import type { IssuedCertificates } from '../../tls/acme/issued.js'
 import { RecentNames } from '../../tls/recent-names.js'
 import type { Certificate, TlsVersion } from '../../tls/certificates.js'
 import { WatchedCertificates } from '../../tls/certificate-files.js'
-import { http2IsOn } from './http2-support.js'
+import { HTTP2_VERSIONS, http2IsOn } from './http2-support.js'
 import { TlsTerminator, type AlpnProtocol, type SecureConnection } from '../../tls/terminator.js'
 
 const WITH_HTTP2: readonly AlpnProtocol[] = ['h2', 'http/1.1']
@@ -91,7 +91,7 @@ export class TlsListener {
     if (config.http2 === 'auto' && !http2IsOn('auto'))
       deps.log.warn(
         { event: 'http2_off', nghttp2: process.versions['nghttp2'] },
-        'this version of Node.js has a crash in HTTP/2 (CVE-2026-27135): use Node.js 22.23 or 24.17 or newer, or set proxy.tls.http2 to on',
+        `this version of Node.js has a crash in HTTP/2 (CVE-2026-27135): use Node.js ${HTTP2_VERSIONS}, or set proxy.tls.http2 to on`,
       )
     return listener
   }
