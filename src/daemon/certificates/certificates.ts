@@ -34,7 +34,7 @@ export interface CertificatesDeps extends Omit<AcmeDeps, 'options' | 'names'> {
   readonly config: () => Config
 }
 
-/** The certificates of the HTTPS listener: orders those of served names, and knows which names have none. */
+/** The certificates of the HTTPS listener: orders certificates for served names, and knows the names without one. */
 export class Certificates {
   readonly #deps: CertificatesDeps
   readonly #acme: AcmeManager

@@ -64,7 +64,7 @@ function misdirected({ client, exchange }: EarlyRequest): boolean {
   return true
 }
 
-/** Certificate authorities ask for this over HTTP, also those of an origin behind this proxy. */
+/** Certificate authorities ask for this over HTTP, also the authority of an origin. */
 const CHALLENGE = /^\/\.well-known\/acme-challenge\/(?!\.{1,2}(?:\?|$))[\w.~-]*(?:\?|$)/
 
 /** Redirects to HTTPS if the zone asks for it. Clients repeat GET and HEAD at the new address (RFC 9110, 15.4.2). */
