@@ -177,13 +177,30 @@ t.test('a wrong command line is reported in one line that names the help', optio
 })
 
 t.test('doctor uses the ports of the running daemon', options, async (t) => {
-  const { admin } = await startDaemon(t, configuration('demo'))
-  const file = join(t.testdir({}), 'edged.yaml')
-  writeFileSync(
-    file,
-    `data: ./data\nproxy: { listen: 127.0.0.1:0 }\ncontrol: { listen: 127.0.0.1:0 }\nadmin: { listen: ${new URL(admin).host} }\n`,
-  )
+  const folder = testFolder(t)
+  const { admin } = await startDaemon(t, configuration('demo'), folder)
+  const [file, other] = [join(folder, 'edged.yaml'), join(folder, 'other.yaml')]
+  const { host } = new URL(admin)
+  const text = `data: ./data\nproxy: { listen: 127.0.0.1:0 }\ncontrol: { listen: 127.0.0.1:0 }\nadmin: { listen: ${host} }\n`
+  writeFileSync(file, text)
+  writeFileSync(other, text)
   t.match(edged(['doctor', '-c', file]), { status: 0, stdout: /admin.listen: \S+ is used by the running daemon/ })
+  const message = `another daemon (${file}) listens on ${host}`
+  t.match(edged(['doctor', '-c', other]), { status: 1, stdout: message })
+  for (const command of ['status', 'reload', 'top'])
+    t.match(edged([command, '-c', other]), { status: 1, stderr: `edged: ${message}\n` }, command)
+  t.match(edged(['status', '-c', file]), { status: 0, stdout: /^edged / })
+  t.match(edged(['status', '-c', other, '--admin', host]), { status: 1, stderr: message })
+})
+
+t.test('commands without -c take edged.yaml of the folder', options, (t) => {
+  const folder = t.testdir({ 'edged.yaml': 'data: ./data\n' })
+  const at = (cwd: string) =>
+    spawnSync(process.execPath, [CLI, 'check'], { cwd, encoding: 'utf8', env: { PATH: process.env['PATH'] } })
+  t.match(at(folder), { status: 0, stdout: './edged.yaml: ok\n' })
+  t.match(edged(['check', '-c', join(folder, 'edged.yaml')]), { status: 0 })
+  t.match(edged(['check', 'a.yaml', '-c', 'b.yaml']), { status: 1, stderr: /check takes one file/ })
+  t.end()
 })
 
 t.test('convert leaves out links or numbers them', options, async (t) => {
