@@ -19,6 +19,7 @@ export const PROGRAMS = {
   main: 'src/daemon/processes/main',
   thread: 'src/workers/code/thread',
   'config-thread': 'src/daemon/config/config-thread',
+  'parquet-thread': 'pipelines/logpush/parquet/parquet-thread',
 }
 
 /** Modules of others may be CommonJS modules, which expect these two names. */

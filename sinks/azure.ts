@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { HttpClient } from './http/client.js'
 import { folder, type Folder } from './objects/folder.js'
 import { objectSink, PART_BYTES, type ContentType, type ObjectStore } from './objects/object-sink.js'
+import { FORMAT, type ObjectFormat } from './objects/format.js'
 import { parts } from './objects/parts.js'
 import { pathOf, reject, secret, text } from './contract/params.js'
 import type { SinkDeps, SinkType } from './contract/sink-type.js'
@@ -22,6 +23,7 @@ export const azure: SinkType = {
     sp: Type.Optional(text('Permissions of the SAS URL; must include w.')),
     srt: Type.Optional(text('Resource types of the SAS URL; must be o.')),
     ss: Type.Optional(text('Services of the SAS URL; must include b.')),
+    format: FORMAT,
   }),
 
   ownership: () => true,
@@ -32,7 +34,7 @@ export const azure: SinkType = {
 
   open(destination, deps) {
     const place = placeOf(destination)
-    return objectSink(blobStore(place, deps), place.folder, deps.clock)
+    return objectSink(blobStore(place, deps), place.folder, deps.clock, place.format)
   },
 }
 
@@ -40,6 +42,7 @@ interface Place {
   readonly origin: string
   readonly container: string
   readonly folder: Folder
+  readonly format: ObjectFormat
   /** Query as given. It stays unchanged because the signature covers its text. */
   readonly sas: string
 }
@@ -65,7 +68,17 @@ function placeOf(destination: URL): Place {
   // Without rights in the URL, the policy stored with the container has them.
   if (rights !== null && !rights.includes('w'))
     reject('has an invalid query: signedPermissions must include Write (sp=w)')
-  return { origin, container, folder: folder(rest.join('/')), sas: search.slice(1) }
+  const format = sas.get('format')
+  if (format !== null && format !== 'parquet') reject('has an invalid query: parameter format must be "parquet"')
+  // The parameter is ours. It is not sent.
+  const own = search.slice(1).split('&').filter((part) => !part.startsWith('format=')) // prettier-ignore
+  return {
+    origin,
+    container,
+    folder: folder(rest.join('/')),
+    format: format === null ? undefined : format,
+    sas: own.join('&'),
+  }
 }
 
 /** A container. A blob up to the size of a part is one request. Larger ones are sent in blocks, which take effect together at the end. */

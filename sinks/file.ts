@@ -7,10 +7,11 @@ import { SinkError, type SinkFailure } from '../src/core/sink.js'
 import { makeFolder, syncEntry, TEMPORARY, writeDurably, type Disk } from '../src/disk/durable-write.js'
 import { reasonOf } from './contract/failure.js'
 import { folder, type Folder } from './objects/folder.js'
+import { FORMAT, type ObjectFormat } from './objects/format.js'
 import { flag, paramReader, pathOf, reject } from './contract/params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from './contract/sink-type.js'
 
-const PARAMS = Type.Object({ gzip: flag('Compress the files.', false) }, strict)
+const PARAMS = Type.Object({ gzip: flag('Compress the files.', false), format: FORMAT }, strict)
 const read = paramReader(PARAMS)
 
 /**
@@ -29,13 +30,13 @@ export const file: SinkType = {
   },
 
   open(destination, deps) {
-    const { root, inside, gzip } = placeOf(destination, deps)
+    const { root, inside, gzip, format } = placeOf(destination, deps)
     const { disk = fs } = deps
     const today = () => new Date(deps.clock.now())
-    const end = gzip ? 'log.gz' : 'log'
+    const end = format ?? (gzip ? 'log.gz' : 'log')
 
     return {
-      encoding: gzip ? 'gzip' : 'identity',
+      encoding: format ?? (gzip ? 'gzip' : 'identity'),
       limits: {},
       daily: inside.daily,
 
@@ -67,15 +68,17 @@ interface Place {
   /** The rest of the path, which is created if it is missing. */
   readonly inside: Folder
   readonly gzip: boolean
+  readonly format: ObjectFormat
 }
 
 function placeOf(destination: URL, deps: SinkDeps): Place {
   if (destination.hostname !== '') reject('has a host; write file:///folder, with three slashes')
-  const { gzip = false } = read(destination)
+  const { gzip = false, format } = read(destination)
+  if (gzip && format !== undefined) reject('has gzip=true and format=parquet; Parquet files are compressed inside')
   const path = `/${pathOf(destination)}`
   for (const root of deps.allowFileUnder) {
     const rest = relative(root, path)
-    if (rest !== '..' && !rest.startsWith(`..${sep}`)) return { root, inside: folder(rest), gzip }
+    if (rest !== '..' && !rest.startsWith(`..${sep}`)) return { root, inside: folder(rest), gzip, format }
   }
   return reject('is not below a folder of logpush.destinations.allow_file_under')
 }

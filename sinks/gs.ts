@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
+import { FORMAT } from './objects/format.js'
 import { s3Like } from './objects/s3-like.js'
 import type { S3Place } from './objects/s3-store.js'
 import { reject } from './contract/params.js'
@@ -14,7 +15,7 @@ export const gs = s3Like({
   scheme: 'gs',
   form: 'gs://bucket/folder/{DATE}',
   summary: 'a gzipped object',
-  params: Type.Object(ACCESS_KEYS, strict),
+  params: Type.Object({ ...ACCESS_KEYS, format: FORMAT }, strict),
 
   ownership: (given) => keysOf(given) === undefined,
 

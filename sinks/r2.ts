@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, keysOf } from './objects/bucket.js'
+import { FORMAT } from './objects/format.js'
 import { s3Like } from './objects/s3-like.js'
 import { choice, reject, text } from './contract/params.js'
 
@@ -16,6 +17,7 @@ export const r2 = s3Like({
         'x-message': 'is not an account id; it has 32 hexadecimal digits',
       }),
       ...ACCESS_KEYS,
+      format: FORMAT,
       jurisdiction: Type.Optional(choice('Jurisdiction of the bucket.', ['eu', 'fedramp'])),
     },
     strict,

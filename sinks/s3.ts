@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { strict } from '../src/core/schema.js'
 import { ACCESS_KEYS, bucketOf, ENDPOINT, endpointOf, keysOf, REGION } from './objects/bucket.js'
+import { FORMAT } from './objects/format.js'
 import { s3Like } from './objects/s3-like.js'
 import { choice, reject } from './contract/params.js'
 
@@ -16,6 +17,7 @@ export const s3 = s3Like({
     {
       region: REGION,
       ...ACCESS_KEYS,
+      format: FORMAT,
       endpoint: ENDPOINT,
       sse: Type.Optional(choice('Server-side encryption of new objects.', ['AES256'])),
     },

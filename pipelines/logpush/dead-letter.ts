@@ -41,7 +41,8 @@ export const deadLetter = (sink: Sink | undefined, uploads: Uploads): DeadLetter
 async function encoded(body: BatchBody, encoding: Encoding): Promise<BatchBody> {
   if (body.encoding === encoding) return body
   const bytes = await body.bytes()
-  return bodyOf(encoding === 'gzip' ? await gzipped(bytes) : await gunzipped(bytes), encoding)
+  if (encoding === 'gzip') return bodyOf(await gzipped(bytes), encoding)
+  return bodyOf(body.encoding === 'gzip' ? await gunzipped(bytes) : bytes, encoding)
 }
 
 /** Some bytes as a body. */

@@ -1,6 +1,7 @@
 import { batchName } from './batch-name.js'
 import { Delivery, type Outcome } from './delivery.js'
 import { Flights } from './flights.js'
+import { asParquet } from './settings/compiled-job.js'
 import { CATCH_UP_MS, levelOf, limitsOf, type BatchLimits } from './settings/limits.js'
 import { BEHIND_MS } from './merging-reader.js'
 import { BatchBuilder, type ReadyBatch, type Stages } from './batches/batch-builder.js'
@@ -47,7 +48,8 @@ export class JobLoop {
   /** When the oldest record of the batch was accepted that is being filled. */
   #began: number | undefined
 
-  constructor(of: SessionOf, deps: SessionDeps) {
+  constructor(given: SessionOf, deps: SessionDeps) {
+    const of = given.sink.encoding === 'parquet' ? ofParquet(given) : given
     this.#of = of
     this.#deps = deps
     const { job, sink, cursor, status, control } = of
@@ -136,12 +138,18 @@ export class JobLoop {
         : { bytes: redo.bytes ?? Infinity, records: redo.records ?? Infinity }
     const level = levelOf(job, this.#deps.compressionLevel?.())
     const begin = () =>
-      new BatchBuilder(job, { ...limits, intervalMs }, batchBuffer.begin(sink.encoding, level), batchBuffer.buffers, {
-        stages: this.#stages,
-        shared,
-        rows,
-        filter,
-      })
+      new BatchBuilder(
+        job,
+        { ...limits, intervalMs },
+        batchBuffer.begin(sink.encoding, level, job.columns),
+        batchBuffer.buffers,
+        {
+          stages: this.#stages,
+          shared,
+          rows,
+          filter,
+        },
+      )
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
       redo?.name !== undefined && compare(range.end, redo.end) === 0
         ? redo.name
@@ -320,6 +328,14 @@ export class JobLoop {
     return outcome
   }
 }
+
+/** A file has all fields of its records with their types, so its text is not shared with other jobs. */
+const ofParquet = (of: SessionOf): SessionOf => ({
+  ...of,
+  job: asParquet(of.job, of.id),
+  shared: undefined,
+  rows: undefined,
+})
 
 const DAY_MS = 86_400_000
 const day = (ms: number): number => Math.floor(ms / DAY_MS)

@@ -3,6 +3,7 @@ import type { Clock } from '../../src/core/clock.js'
 import type { BatchBody, Sink } from '../../src/core/sink.js'
 import { TEST_TEXT } from '../contract/sink-type.js'
 import type { Folder } from './folder.js'
+import type { ObjectFormat } from './format.js'
 
 /** Stores bytes under names. S3, compatible stores and Azure implement it. Everything rejects with a SinkError. */
 export interface ObjectStore {
@@ -15,23 +16,26 @@ export interface ObjectStore {
   close(): void
 }
 
-export type ContentType = 'application/gzip' | 'text/plain'
+export type ContentType = 'application/gzip' | 'application/vnd.apache.parquet' | 'text/plain'
 
 /** Maximum size of a body that is one request. Larger ones are sent in parts of half this size. */
 const WHOLE_BYTES = 16 * 1024 * 1024
 export const PART_BYTES = WHOLE_BYTES / 2
 
-/** A destination where each batch is an object: `<folder>/<name>.log.gz`. */
-export function objectSink(store: ObjectStore, folder: Folder, clock: Clock): Sink {
+/** A destination where each batch is an object: `<folder>/<name>.log.gz`, or with `format` parquet `<name>.parquet`. */
+export function objectSink(store: ObjectStore, folder: Folder, clock: Clock, format?: ObjectFormat): Sink {
+  const isParquet = format === 'parquet'
+  const type = isParquet ? 'application/vnd.apache.parquet' : 'application/gzip'
+  const end = isParquet ? 'parquet' : 'log.gz'
   return {
-    encoding: 'gzip',
+    encoding: isParquet ? 'parquet' : 'gzip',
     limits: {},
     daily: folder.daily,
 
     async write({ name, from, body }, signal) {
-      const key = folder.key(`${name}.log.gz`, from)
-      if (body.length > WHOLE_BYTES) await store.upload(key, body, 'application/gzip', signal)
-      else await store.put(key, await body.bytes(), 'application/gzip', signal)
+      const key = folder.key(`${name}.${end}`, from)
+      if (body.length > WHOLE_BYTES) await store.upload(key, body, type, signal)
+      else await store.put(key, await body.bytes(), type, signal)
     },
 
     async check(signal) {

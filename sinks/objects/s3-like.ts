@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { paramReader, type ParamSchema } from '../contract/params.js'
 import type { SinkDeps, SinkType } from '../contract/sink-type.js'
 import { folderOf } from './folder.js'
+import type { ObjectFormat } from './format.js'
 import { objectSink } from './object-sink.js'
 import { s3Store, type S3Place } from './s3-store.js'
 
@@ -27,8 +28,9 @@ export function s3Like<const S extends ParamSchema>({ place, ownership, ...type 
     },
 
     open(destination, deps) {
-      const store = s3Store(place(destination, read(destination), deps), deps)
-      return objectSink(store, folderOf(destination), deps.clock)
+      const given = read(destination)
+      const { format } = given as { readonly format?: ObjectFormat }
+      return objectSink(s3Store(place(destination, given, deps), deps), folderOf(destination), deps.clock, format)
     },
   }
 }

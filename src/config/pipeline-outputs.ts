@@ -3,9 +3,10 @@ import { resolve } from 'node:path'
 import { Type } from 'typebox'
 import { compileJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
-import { ANY } from '../../pipelines/records/index.js'
+import { PARQUET_OPTIONS } from '../../pipelines/logpush/settings/parquet-job.js'
+import { ANY, OutputOptions } from '../../pipelines/records/index.js'
 import { InvalidInput, issuesIn, type Issue } from '../core/errors.js'
-import { issuesOf, soundMembers, strict } from '../core/schema.js'
+import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import { OUTPUT_MEMBERS, outputName, RouteDocument, type PipelineDocument, type PipelineOutput } from './pipeline.js'
 import { readReshape, type ReshapeContext } from './pipeline-reshape.js'
 import { resolveUnits } from './units.js'
@@ -96,8 +97,7 @@ export function readOutputs(listed: readonly GivenOutput[], context: OutputConte
 
 function readOutput({ document, route }: GivenOutput, context: OutputContext): PipelineOutput | Issue[] {
   const { name, dataset, schema, folder, checks } = context
-  const output = { ...document, ...absoluteOutput(document, folder) }
-  const issues: Issue[] = []
+  const { output, parquet, issues } = withParquet({ ...document, ...absoluteOutput(document, folder) })
   for (const member of ['destination_conf', 'dead_letter'] as const) {
     const text = output[member]
     const message = text === undefined ? undefined : checks.destination(text)
@@ -111,6 +111,7 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
     const settings = {
       ...output,
       max_upload_interval_seconds: seconds,
+      parquet,
       dataset,
       schema,
       reshape,
@@ -125,6 +126,32 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
     if (!(error instanceof InvalidInput)) throw error
     return [...issues, ...error.issues]
   }
+}
+
+/** Destinations that write a file or object for each batch. */
+const OBJECTS = /^(file|s3|r2|gs|azure):/i
+const IS_PARQUET = /[?&]format=parquet(&|$)/
+
+/** Returns an output whose destination says that batches are Parquet files if its options do, and the issues of that. */
+function withParquet<O extends OutputDocument>(output: O): { output: O; parquet: boolean; issues: Issue[] } {
+  const { output_options: options, destination_conf: destination = '', dead_letter: aside = '' } = output
+  const given = Object(options) as Readonly<Record<string, unknown>>
+  const asked = given['output_type'] === 'parquet'
+  const parquet = asked || (OBJECTS.test(destination) && IS_PARQUET.test(destination))
+  if (!parquet) return { output, parquet, issues: [] }
+  const issues = Object.keys(given)
+    .filter((name) => name in OutputOptions.properties && !PARQUET_OPTIONS.includes(name))
+    .map((name) => ({
+      pointer: `/output_options/${pointerToken(name)}`,
+      message: 'has no effect on parquet; leave it out',
+    }))
+  if (destination !== '' && !OBJECTS.test(destination))
+    issues.push({ pointer: '/destination_conf', message: 'cannot be parquet; use file:, s3:, r2:, gs: or azure:' })
+  if (IS_PARQUET.test(aside))
+    issues.push({ pointer: '/dead_letter', message: 'has lines, not Parquet; leave out format=parquet' })
+  const isSaid = IS_PARQUET.test(destination) || !OBJECTS.test(destination)
+  const to = isSaid ? destination : `${destination}${destination.includes('?') ? '&' : '?'}format=parquet`
+  return { output: { ...output, ...(destination !== '' && { destination_conf: to }) }, parquet, issues }
 }
 
 /** Somebody reads the standard output as it is written. */

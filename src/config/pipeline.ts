@@ -67,6 +67,14 @@ const OUTPUT = {
   output_options: Type.Optional(
     Type.Unsafe<Static<typeof OutputOptions>>({
       ...OutputOptions,
+      properties: {
+        ...OutputOptions.properties,
+        output_type: {
+          ...OutputOptions.properties.output_type,
+          enum: ['ndjson', 'csv', 'parquet', null],
+          description: 'Sets defaults and quoting. parquet: each batch is a Parquet file.',
+        },
+      },
       description: 'Fields and format of the output, as in a job. Default: all fields as NDJSON.',
     }),
   ),

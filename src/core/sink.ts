@@ -10,7 +10,8 @@ export interface BatchBody {
   bytes(): Promise<Uint8Array>
 }
 
-export type Encoding = 'gzip' | 'identity'
+/** `parquet` is a Parquet file of the records instead of their text. */
+export type Encoding = 'gzip' | 'identity' | 'parquet'
 
 /** The input of a sink. Contains the records that were accepted between two moments, as one text. */
 export interface Batch {

@@ -39,6 +39,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     files: [
       'src/expr/language/ip.ts',
       'pipelines/logpush/settings/compiled-job.ts',
+      'pipelines/logpush/settings/parquet-job.ts',
       'pipelines/logpush/spool/json-text.ts',
       'pipelines/logpush/spool/nats/target.ts',
     ],

@@ -5,6 +5,8 @@ import type { BatchBody, Encoding } from '../../../src/core/sink.js'
 import { joinedCrc } from './crc.js'
 import { DEFLATE_END, Deflater, type CompressedChunk } from './deflater.js'
 import type { Shared } from './shared-formatting.js'
+import type { Column } from '../parquet/columns.js'
+import { ParquetThread, type ParquetFile } from '../parquet/thread.js'
 import { Buffers } from '../spool/buffers.js'
 
 const READ_BYTES = 128 * 1024
@@ -47,6 +49,7 @@ export class BatchBuffer {
   /** For texts while they are written, and while they are compressed. */
   readonly buffers = new Buffers(TEXT_BYTES, MAX_FREE)
   readonly deflater = new Deflater(this.buffers)
+  readonly #parquet = new ParquetThread()
   readonly #memoryBytes: number
   #used = 0
   #files = 0
@@ -75,8 +78,9 @@ export class BatchBuffer {
     return Math.floor(this.bodyBytes * 0.9)
   }
 
-  /** Creates a body. `level` is the gzip level, from 1 to 9. */
-  begin(encoding: Encoding, level: number): BufferedBody {
+  /** Creates a body. `level` is the gzip level, from 1 to 9, and `columns` are those of Parquet. */
+  begin(encoding: Encoding, level: number, columns: readonly Column[] = []): OpenBody {
+    if (encoding === 'parquet') return new ParquetBody(this, this.#parquet.open(columns))
     return new BufferedBody(this, encoding, level)
   }
 
@@ -101,7 +105,61 @@ export class BatchBuffer {
 const GZIP_HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
 
 /** Body of one batch during its creation. After a failed call it must be discarded. */
-export class BufferedBody {
+export interface OpenBody {
+  /**
+   * Adds a piece of the text, which can be changed as soon as this returns. Resolves when there is room for the next, so
+   * that at most two are in memory.
+   */
+  write(piece: Uint8Array, of?: SharedChunk): Promise<void>
+  /** Adds the last piece and ends the body. */
+  end(piece: Uint8Array, of?: SharedChunk): Promise<BatchBodyHandle>
+  discard(): Promise<void>
+}
+
+/** A body whose text becomes a Parquet file. */
+class ParquetBody implements OpenBody {
+  readonly #file: ParquetFile
+  readonly #kept: Kept
+  #stored: Promise<void> = Promise.resolve()
+
+  constructor(batchBuffer: BatchBuffer, file: ParquetFile) {
+    this.#file = file
+    this.#kept = new Kept(batchBuffer)
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    const before = this.#stored
+    this.#store(piece, false)
+    await before
+  }
+
+  async end(piece: Uint8Array): Promise<BatchBodyHandle> {
+    this.#store(piece, true)
+    await this.#stored
+    return new Body(this.#kept, 'parquet')
+  }
+
+  async discard(): Promise<void> {
+    await this.#stored.catch(() => {})
+    await this.#file.discard()
+    await this.#kept.discard()
+  }
+
+  #store(piece: Uint8Array, last: boolean): void {
+    const before = this.#stored
+    const ready = this.#file.add(piece, last)
+    this.#stored = (async () => {
+      await before
+      const bytes = await ready
+      if (bytes.length > 0) await this.#kept.add(bytes)
+    })()
+    // Waiting callers get the error. Without callers it must not count as unhandled.
+    ready.catch(() => {})
+    this.#stored.catch(() => {})
+  }
+}
+
+class BufferedBody implements OpenBody {
   readonly #encoding: Encoding
   readonly #level: number
   readonly #deflater: Deflater
@@ -118,17 +176,12 @@ export class BufferedBody {
     this.#kept = new Kept(batchBuffer)
   }
 
-  /**
-   * Adds a piece of the text, which can be changed as soon as this returns. Resolves when there is room for the next, so
-   * that at most two are in memory.
-   */
   async write(piece: Uint8Array, of?: SharedChunk): Promise<void> {
     const before = this.#stored
     this.#store(piece, of)
     await before
   }
 
-  /** Adds the last piece and ends the body. */
   async end(piece: Uint8Array, of?: SharedChunk): Promise<BatchBodyHandle> {
     this.#store(piece, of)
     await this.#stored

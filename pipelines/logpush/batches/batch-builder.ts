@@ -9,7 +9,7 @@ import type { JobFilter } from './shared-filters.js'
 import type { JobRows } from './shared-rows.js'
 import type { Frame } from '../spool/types.js'
 import type { Buffers } from '../spool/buffers.js'
-import type { SharedChunk, BufferedBody, BatchBodyHandle } from './batch-buffer.js'
+import type { BatchBodyHandle, OpenBody, SharedChunk } from './batch-buffer.js'
 
 /** A batch that is ready to be sent, and the lines that it holds. */
 export interface ReadyBatch extends Batch {
@@ -39,7 +39,7 @@ const SHORT_PIECE = 32 * 1024
 export class BatchBuilder {
   readonly #job: CompiledJob
   readonly #limits: BatchLimits
-  readonly #stage: BufferedBody
+  readonly #stage: OpenBody
   readonly #buffers: Buffers
   /** Of `#buffers`. */
   #memory: Buffer<ArrayBuffer> | undefined
@@ -73,7 +73,7 @@ export class BatchBuilder {
   constructor(
     job: CompiledJob,
     limits: BatchLimits,
-    stage: BufferedBody,
+    stage: OpenBody,
     buffers: Buffers,
     { stages = {}, shared, rows, filter }: BatchBuilderOptions = {},
   ) {

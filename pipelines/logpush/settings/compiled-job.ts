@@ -26,7 +26,9 @@ import {
   type Sampler,
   type ScannedRecord,
 } from '../../records/index.js'
+import type { Column } from '../parquet/columns.js'
 import type { UploadLimits } from './limits.js'
+import { columnsOf, textOfParquet } from './parquet-job.js'
 
 /** Settings of a job for its records, with members as in the API, where null means absent. */
 export interface JobSettings extends UploadLimits {
@@ -42,6 +44,8 @@ export interface JobSettings extends UploadLimits {
   readonly key_field?: string | undefined
   /** Changes of the records between filter and format. */
   readonly reshape?: Reshape | undefined
+  /** Batches are Parquet files: fields and types of `output_options` count, its texts do not. */
+  readonly parquet?: boolean | undefined
   /** Leaves out records with a value that a record before them had. */
   readonly dedupe?: { readonly field: string; readonly window: number; readonly entries: number } | undefined
 }
@@ -73,6 +77,8 @@ export interface CompiledJob {
   readonly recipe: string | undefined
   /** Jobs with the same style format fields the same way. Undefined if no other job can have the same style. */
   readonly style: string | undefined
+  /** Columns of Parquet files. Undefined if batches are text. */
+  readonly columns: readonly Column[] | undefined
   /** Set where subrequests become part of their parents. */
   readonly merge: OutputOptions | undefined
   readonly settings: JobSettings
@@ -82,10 +88,11 @@ export interface CompiledJob {
  * Compiles the settings of a job. Sampling depends on `seed`, for example the job id. Throws InvalidInput that lists
  * all issues with pointers into the job, such as `/output_options/field_names/3` and `/filter/where/key`.
  */
-export function compileJob(settings: JobSettings, seed: string, limits: FilterLimits = {}): CompiledJob {
-  const stored = storedDataset(settings.dataset)
+export function compileJob(given: JobSettings, seed: string, limits: FilterLimits = {}): CompiledJob {
+  const stored = storedDataset(given.dataset)
   if (stored === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
   const isAny = stored === WHOLE
+  const settings = given.parquet === true ? textOfParquet(given, stored) : given
   const { reshape, dedupe, schema } = settings
   // After a reshape records of any shape are scanned again for the fields that are written.
   const named = namedFields(reshape === undefined ? settings : { filter: settings.filter })
@@ -106,17 +113,17 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   }
   const filter = at('/filter', () => compileFilter(dataset, settings.filter ?? '', limits))
   const attack = settings.filter_attack_traffic ? at('/filter_attack_traffic', () => attacksOf(dataset)) : undefined
-  const given = settings.output_options ?? undefined
-  const written = namedFields({ output_options: given })
+  const outputOptions = settings.output_options ?? undefined
+  const written = namedFields({ output_options: outputOptions })
   const reshaped =
     reshape === undefined
       ? undefined
       : at('', () => compileReshape(dataset, reshape, { names: written, types: schema }))
   const outgoing = reshaped?.outgoing ?? dataset
   const options =
-    given === undefined
+    outputOptions === undefined
       ? at('/logpull_options', () => parseLogpullOptions(outgoing, settings.logpull_options ?? ''))
-      : at('/output_options', () => parseOutputOptions(outgoing, given))
+      : at('/output_options', () => parseOutputOptions(outgoing, outputOptions))
   const repeated = dedupe === undefined ? undefined : fieldIssue(dataset, dedupe.field)
   if (repeated !== undefined) issues.push({ pointer: '/dedupe/field', message: repeated })
   if (reshape !== undefined && options?.merge_subrequests)
@@ -124,6 +131,7 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
   if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
 
   const format = new Format(outgoing, options)
+  const columns = given.parquet === true ? columnsOf(format.names, outgoing, given) : undefined
   const place = dedupe && dataset.places.get(dedupe.field)
   return {
     dataset,
@@ -142,10 +150,15 @@ export function compileJob(settings: JobSettings, seed: string, limits: FilterLi
         ? undefined
         : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
     style: isAny || reshape !== undefined ? undefined : format.style,
+    columns,
     merge: format.mergeSubrequests ? options : undefined,
-    settings,
+    settings: given,
   }
 }
+
+/** Returns a job whose batches are Parquet files. Throws InvalidInput if its fields have no types. */
+export const asParquet = (job: CompiledJob, seed: string): CompiledJob =>
+  job.columns === undefined ? compileJob({ ...job.settings, parquet: true }, seed) : job
 
 const NOT_MERGED =
   'cannot be used with set, rename, drop, redact, geo or lookup; subrequests would retain the original values'
