@@ -246,7 +246,7 @@ export interface Egress {
 }
 
 // Encoding: src/core/sink.ts
-export type Encoding = 'gzip' | 'identity';
+export type Encoding = 'gzip' | 'identity' | 'parquet';
 
 // GuardedAgents: src/egress/egress.ts
 export interface GuardedAgents {
