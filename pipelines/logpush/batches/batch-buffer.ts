@@ -78,7 +78,7 @@ export class BatchBuffer {
     return Math.floor(this.bodyBytes * 0.9)
   }
 
-  /** Creates a body. `level` is the gzip level, from 1 to 9, and `columns` are those of Parquet. */
+  /** Creates a body. `level` is the gzip level, from 1 to 9, `columns` is for Parquet. */
   begin(encoding: Encoding, level: number, columns: readonly Column[] = []): OpenBody {
     if (encoding === 'parquet') return new ParquetBody(this, this.#parquet.open(columns))
     return new BufferedBody(this, encoding, level)

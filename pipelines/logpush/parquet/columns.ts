@@ -23,7 +23,7 @@ const ELEMENTS: Readonly<Record<Exclude<ColumnType, `array${string}`>, Omit<Sche
   object: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
 }
 
-/** Returns the schema of a file. All columns may have nulls, and lists are those of the format's specification. */
+/** Returns the schema of a file. All columns may have nulls. Lists have three levels, as the specification asks. */
 export function schemaOf(columns: readonly Column[]): SchemaElement[] {
   return [
     { name: 'root', num_children: columns.length },

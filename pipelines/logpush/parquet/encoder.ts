@@ -94,7 +94,7 @@ const LETTER_N = 0x6e
 const INT = /^-?\d{1,19}$/
 const MAX_INT = 2n ** 63n
 
-/** Values whose JSON type is another one than that of the column are null, except that a string can be any JSON text. */
+/** Values of another JSON type than the column are null, except that a string can be any JSON text. */
 const READS: Readonly<Record<ColumnType, Read>> = {
   string: (bytes, start, end, marks) => {
     if (bytes[start] !== QUOTE) return bytes.toString('utf8', start, end)

@@ -37,8 +37,8 @@ export function linearSource(hir: Hir): LinearSource | undefined {
 }
 
 /**
- * Returns the pattern with its capture groups, under the same conditions. The groups of a match are those of
- * {@link Captures}. A group inside a repeat is excluded, because JavaScript forgets it at each repetition.
+ * Returns the pattern with its capture groups, under the same conditions. A match has the groups that our own engines
+ * find. A group inside a repeat is excluded, because JavaScript forgets it at each repetition.
  */
 export function linearCaptures(hir: Hir): LinearSource | undefined {
   if (hasRepeatedGroup(hir)) return undefined
