@@ -43,6 +43,10 @@ export interface ConvertOptions {
    * link, and lists the addresses at the end. Default: `true`. Not together with `keepHtml`.
    */
   links?: boolean | 'numbered' | undefined
+  /** Address of the page, for example `https://example.com/docs/page`. With it, addresses in the Markdown are absolute. */
+  base?: string | undefined
+  /** Markdown that is written between the frontmatter and the content. */
+  notice?: string | undefined
 }
 
 /**
@@ -58,13 +62,22 @@ export class Converter {
   #bytes = 0
   #isEmpty = true
 
-  constructor({ contentType = 'text/html', keepHtml = false, content = 'page', links = true }: ConvertOptions = {}) {
+  constructor({
+    contentType = 'text/html',
+    keepHtml = false,
+    content = 'page',
+    links = true,
+    base,
+    notice,
+  }: ConvertOptions = {}) {
     assertOneOf('content', content, ['page', 'main'])
     assertOneOf('links', links, [true, false, 'numbered'])
     if (keepHtml && content === 'main') throw new TypeError('keepHtml and content: main cannot be combined')
     if (keepHtml && links !== true) throw new TypeError(`keepHtml and links: ${links} cannot be combined`)
     const style = links === true ? undefined : new LinkStyle(links === false ? 'none' : links)
     this.#page = keepHtml ? new KeptHtml() : new (content === 'main' ? MainPage : Page)(undefined, style)
+    if (base !== undefined) this.#page.addresses.page = base
+    if (notice !== undefined) this.#page.notice = notice
     const [type = '', ...parameters] = contentType.split(';')
     const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
     this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml, keepsUtf8: !xml })

@@ -6,9 +6,11 @@ import { HtmlTokenizer } from './html/tokenizer.js'
 import { XhtmlTokenizer } from './html/xhtml.js'
 
 /** Maximum number of listed pages, and maximum characters of a name and an address. */
-const MAX_PAGES = 1000
+const MAX_PAGES = 5000
 const MAX_NAME = 200
 const MAX_ADDRESS = 2000
+/** Characters of one list. Many agents read no more than 50,000 of a file. */
+const MAX_LIST = 45_000
 
 export interface LlmsTxtOptions {
   /** Content-Type header of the page or the sitemap. */
@@ -17,7 +19,14 @@ export interface LlmsTxtOptions {
   readonly host: string
   /** Returns the address that is listed for a page, path and query. Default is the page's own address. */
   readonly address?: ((path: string) => string) | undefined
+  /** Scheme and host of the site, which addresses then begin with. */
+  readonly site?: string | undefined
+  /** Which list of a site with many pages is created, from 1. */
+  readonly part?: number | undefined
 }
+
+/** Returns the address of a list. The first one names the others. */
+export const listAddress = (part: number): string => (part === 1 ? '/llms.txt' : `/llms-${part}.txt`)
 
 type Reads = 'title' | 'heading' | 'a' | 'loc'
 
@@ -70,11 +79,20 @@ export class LlmsTxt implements Events {
     if (text !== '') this.#tokenizer.write(text)
     this.#tokenizer.end()
     this.#endLink()
-    const parts = [`# ${plain(this.#title) || this.#options.host}`]
-    if (this.#description !== '') parts.push(`> ${plain(this.#description)}`)
-    for (const { title, lines } of this.#sections)
-      if (lines.length > 0) parts.push(`## ${plain(title)}`, lines.join('\n'))
-    return parts.join('\n\n') + '\n'
+    const { host, site, part = 1 } = this.#options
+    const lists = listsOf(this.#sections)
+    const title = plain(this.#title) || host
+    const blocks = [`# ${title}${part === 1 ? '' : `, part ${part}`}`]
+    if (this.#description !== '') blocks.push(`> ${plain(this.#description)}`)
+    else if (site !== undefined) blocks.push(`> The pages of ${host}.`)
+    for (const { title: heading, lines } of lists[part - 1] ?? [])
+      if (lines.length > 0) blocks.push(`## ${plain(heading)}`, lines.join('\n'))
+    if (part === 1 && lists.length > 1) {
+      const others = lists.slice(1).map((_, index) => index + 2)
+      const links = others.map((other) => `- [${title}, part ${other}](${site ?? ''}${listAddress(other)})`)
+      blocks.push('## More pages', links.join('\n'))
+    }
+    return blocks.join('\n\n') + '\n'
   }
 
   open(tag: Tag): Skip | void {
@@ -165,7 +183,7 @@ export class LlmsTxt implements Events {
 
   /** Lists a page of this site, once. */
   #list(href: string, name: string): void {
-    const { host, address } = this.#options
+    const { host, address, site = '' } = this.#options
     const here = this.#base
     if (this.#seen.size >= MAX_PAGES || href.length > MAX_ADDRESS || !URL.canParse(href, here)) return
     const url = new URL(href, here)
@@ -176,8 +194,28 @@ export class LlmsTxt implements Events {
     if (this.#heading !== '') this.#sections.push({ title: this.#heading, lines: [] })
     this.#heading = ''
     const label = plain(name || decoded(url.pathname).replace(/^\/|\/$/g, ''), true)
-    this.#sections.at(-1)?.lines.push(`- [${label}${destination(this.#isIndex ? path : (address?.(path) ?? path))}`)
+    this.#sections
+      .at(-1)
+      ?.lines.push(`- [${label}${destination(site + (this.#isIndex ? path : (address?.(path) ?? path)))}`)
   }
+}
+
+/** Distributes sections to lists that are not too long. */
+function listsOf(sections: readonly Section[]): Section[][] {
+  const lists: Section[][] = [[]]
+  let length = 0
+  for (const { title, lines } of sections) {
+    lists.at(-1)!.push({ title, lines: [] })
+    for (const line of lines) {
+      if (length + line.length > MAX_LIST && length > 0) {
+        lists.push([{ title, lines: [] }])
+        length = 0
+      }
+      lists.at(-1)!.at(-1)!.lines.push(line)
+      length += line.length + 1
+    }
+  }
+  return lists
 }
 
 const baseOf = (href: string, base: string): string => (URL.canParse(href, base) ? new URL(href, base).href : base)

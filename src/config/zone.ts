@@ -66,6 +66,11 @@ export const Zone = Type.Object(
           default: false,
           description: 'Serve the Markdown of /page at /page.md and of / at /index.md, if content_converter is on.',
         }),
+        links: Type.Union([Type.Literal('written'), Type.Literal('absolute')], {
+          default: 'written',
+          description:
+            'absolute: addresses of links and images in Markdown begin with the scheme and host of the site, so that they work in a copy of the text. agents.hint implies it.',
+        }),
         compress: Type.Boolean({
           default: false,
           description:

@@ -24,6 +24,9 @@ export const PROXIES = {
     return edged
   },
 
+  // Each page names its Markdown: what that costs is the difference to the first row.
+  'edged, with the hint': async (origin, folder) => await startEdged(origin, folder, '    agents: { hint: true }\n'),
+
   'undici dispatch on node:http, bare': async (origin) => await forked('./undici-child.mjs', origin),
 
   'http-proxy': async (origin) =>

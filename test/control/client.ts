@@ -30,7 +30,7 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   plan,
   settings: { content_converter: 'off' },
   negotiation: 'listed',
-  markdown: { content: 'page', md_addresses: false, compress: false, llms_txt: 'off' },
+  markdown: { content: 'page', md_addresses: false, links: 'written', compress: false, llms_txt: 'off' },
   agents: {
     content_signal: false,
     hint: false,

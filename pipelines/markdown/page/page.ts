@@ -40,6 +40,8 @@ export class Page implements ElementPage, Events {
   readonly writer = this.newWriter()
   readonly addresses: Addresses
   readonly frontMatter = new FrontMatter()
+  /** Markdown between the frontmatter and the content. */
+  notice = ''
   readonly #jsonLd = new JsonLd()
 
   /** The type of leaf that the open block is written as. */
@@ -258,7 +260,8 @@ export class Page implements ElementPage, Events {
   protected endHead(): void {
     this.head = 'ended'
     this.#direct()
-    this.writer.putFirst(this.frontMatter.toString())
+    const block = this.frontMatter.toString()
+    this.writer.putFirst(block === '' || this.notice === '' ? block + this.notice : `${block}\n\n${this.notice}`)
   }
 
   /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a cell. */

@@ -15,15 +15,27 @@ const MAX_ADDRESS = 128 * 1024
 /** Addresses of a page, as written or resolved against its `<base>`. */
 export class Addresses {
   #base: URL | undefined
+  #hasBase = false
   /** The base has no host, so addresses resolved against it have no host either. */
   #hostless = false
   #added = 0
 
+  /** The address of the page. With it, all addresses become absolute. */
+  set page(address: string) {
+    this.#base = new URL(address)
+  }
+
   /** Only a page's first `<base href>` counts. WHATWG HTML, 4.2.3. */
   set base(href: string) {
-    if (this.#base !== undefined || href.length > MAX_BASE) return
+    if (this.#hasBase || href.length > MAX_BASE) return
+    if (this.#base !== undefined) {
+      this.#hasBase = true
+      this.#base = parse(href, this.#base) ?? this.#base
+      return
+    }
     this.#hostless = !URL.canParse(href)
     this.#base = this.#hostless ? parse(href, NOWHERE) : new URL(href)
+    this.#hasBase = this.#base !== undefined
   }
 
   /** Returns an address without the white space that browsers remove. With `plain` it is known to have none. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -68,7 +69,14 @@ async function startSite(): Promise<SampleSite> {
     if (request.method !== 'GET' && request.method !== 'HEAD') response.writeHead(405, { allow: 'GET, HEAD' }).end()
     else if (!page)
       response.writeHead(404, { 'content-type': 'text/html; charset=utf-8' }).end('<h1>No such page</h1>\n')
-    else response.writeHead(200, { 'content-type': page.type, 'content-length': page.body.length }).end(page.body)
+    else {
+      const fields = { etag: page.etag, 'cache-control': 'max-age=300' }
+      if (request.headers['if-none-match']?.includes(page.etag)) response.writeHead(304, fields).end()
+      else
+        response
+          .writeHead(200, { 'content-type': page.type, 'content-length': page.body.length, ...fields })
+          .end(page.body)
+    }
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -81,13 +89,21 @@ async function startSite(): Promise<SampleSite> {
   }
 }
 
-async function readSite(): Promise<Map<string, { type: string; body: Buffer }>> {
-  const pages = new Map<string, { type: string; body: Buffer }>()
+interface SamplePage {
+  readonly type: string
+  readonly etag: string
+  readonly body: Buffer
+}
+
+async function readSite(): Promise<Map<string, SamplePage>> {
+  const pages = new Map<string, SamplePage>()
   for (const entry of await readdir(SITE, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
     const file = join(entry.parentPath, entry.name)
     const type = TYPES[extname(file)] ?? 'application/octet-stream'
-    pages.set(`/${relative(SITE, file).split(sep).join('/')}`, { type, body: await readFile(file) })
+    const body = await readFile(file)
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
+    pages.set(`/${relative(SITE, file).split(sep).join('/')}`, { type, etag, body })
   }
   return pages
 }

@@ -9,6 +9,8 @@ export interface Alias {
   readonly target: string
   /** Path and query that the client asked for. */
   readonly address: string
+  /** Number of the list, for `llms_txt`. */
+  readonly part?: number
 }
 
 /** Files at these addresses are not pages. RFC 8615. */
@@ -22,8 +24,9 @@ export function aliasOf({ target, zone }: { readonly target: string; readonly zo
   const { mdAddresses, llmsTxt = 'off' } = zone
   if (mdAddresses !== true && llmsTxt === 'off') return undefined
   const [path, query] = split(target)
-  if (path === '/llms.txt' && llmsTxt !== 'off')
-    return { type: 'llms_txt', target: SOURCES[llmsTxt] ?? llmsTxt, address: target }
+  const list = llmsTxt === 'off' ? null : /^\/llms(?:-([2-9]|[1-9]\d))?\.txt$/.exec(path)
+  if (list)
+    return { type: 'llms_txt', target: SOURCES[llmsTxt] ?? llmsTxt, address: target, part: Number(list[1] ?? 1) }
   const page =
     mdAddresses === true && !path.startsWith(WELL_KNOWN) ? /^(\/.*?)(?:(?<=\/)index)?\.md$/.exec(path)?.[1] : undefined
   return page === undefined || path.endsWith('/.md')

@@ -32,6 +32,8 @@ export interface Zone {
   readonly mdAddresses?: boolean
   /** Markdown is compressed as the client accepts it; otherwise only compression rules compress it. */
   readonly compressesMarkdown?: boolean
+  /** Addresses in Markdown are absolute. */
+  readonly hasAbsoluteLinks?: boolean
   /** Source of `/llms.txt`. With off, the origin responds. */
   readonly llmsTxt?: ZoneConfig['markdown']['llms_txt']
   /** What agents get and what they may, as configured. Files are `file:` and their absolute path. */
@@ -225,6 +227,7 @@ export function zoneOf(
     negotiation: config.negotiation,
     mdAddresses: config.markdown.md_addresses || config.agents.hint,
     compressesMarkdown: config.markdown.compress,
+    hasAbsoluteLinks: config.markdown.links === 'absolute' || config.agents.hint,
     llmsTxt: config.markdown.llms_txt,
     agents: config.agents,
     agentAccess: config.agents.access.length > 0 ? accessOf(config.agents.access) : undefined,

@@ -18,7 +18,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-const escaped = (text: string): string =>
+const escaped = (text: string): string => (/^[!#$%(-;=?-~]*$/.test(text) ? text : escapedMarkup(text))
+
+const escapedMarkup = (text: string): string =>
   // Inserted markup is ASCII, so that it is right in each encoding that extends ASCII.
   text.replaceAll(/[&"<>']/g, (char) => ENTITIES[char]!).replaceAll(/[^!-~]/g, encodeURIComponent)
 

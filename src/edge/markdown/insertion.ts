@@ -33,6 +33,12 @@ const EQUALS = 0x3d
 const isSpace = (char: number): boolean =>
   char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09 || char === 0x0c
 
+/** Markup before a position. */
+interface Added {
+  readonly at: number
+  readonly text: string
+}
+
 /** Markup to insert, ASCII only. */
 export interface Insertions {
   /** For the end of the head. `hasBase`: the page changes the base of relative addresses. */
@@ -55,12 +61,10 @@ export class Insertion {
   /** The end of the last piece, which is read again with the next one. */
   #rest: Buffer = Buffer.alloc(0)
   /** Text to send before the position in the current piece. */
-  #added: { readonly at: number; readonly text: string }[] = []
+  #added: Added[] = []
   #isDocument = false
   #hasLink = false
   #hasBase = false
-  /** The page names its Markdown itself. */
-  #isLinked = false
   /** Open `template` elements. */
   #templates = 0
   #raw: RawText | undefined
@@ -89,38 +93,41 @@ export class Insertion {
   write(piece: Buffer): Buffer[] {
     const sent: Buffer[] = []
     let at = 0
-    while (at < piece.length && this.#mode !== 'over') {
+    while (at < piece.length && !this.#isStopped) {
       const slice = piece.subarray(at, at + SLICE)
-      at += slice.length
-      sent.push(...this.#read(slice, false))
+      const carried = this.#rest.length
+      const { part, upTo } = this.#read(slice, false)
+      if (part.length > 0) sent.push(part)
+      at += this.#isStopped ? upTo - carried : slice.length
     }
-    if (at < piece.length) sent.push(piece.subarray(at))
+    if (at < piece.length) sent.push(at === 0 ? piece : piece.subarray(at))
     return sent
   }
 
   /** Returns the rest of the page. */
   end(): Buffer[] {
-    return this.#mode === 'over' ? [] : this.#read(Buffer.alloc(0), true)
+    if (this.#isStopped) return []
+    const { part } = this.#read(EMPTY, true)
+    return part.length > 0 ? [part] : []
   }
 
-  #read(slice: Buffer, ended: boolean): Buffer[] {
-    const bytes = this.#rest.length === 0 ? slice : Buffer.concat([this.#rest, slice])
+  /**
+   * Reads the next bytes. Returns what can be sent, and up to where that contains them, counted with the bytes before
+   * that are read again.
+   */
+  #read(slice: Buffer, ended: boolean): { readonly part: Buffer; readonly upTo: number } {
+    const carried = this.#rest.length
+    const bytes = carried === 0 ? slice : Buffer.concat([this.#rest, slice])
     const text = bytes.toString('latin1')
     let end = this.#scan(text, ended)
     if (ended && this.#mode === 'text' && !this.#isXml) this.#content(text.length)
-    if (ended || this.#mode === 'over') end = bytes.length
-    this.#rest = end === bytes.length ? EMPTY : Buffer.from(bytes.subarray(end))
     const added = this.#added
-    if (added.length === 0) return end === 0 ? [] : [bytes.subarray(0, end)]
+    if (this.#isStopped) end = Math.max(carried, added.at(-1)?.at ?? 0)
+    else if (ended) end = bytes.length
+    this.#rest = this.#isStopped || end === bytes.length ? EMPTY : Buffer.from(bytes.subarray(end))
+    if (added.length === 0) return { part: bytes.subarray(0, end), upTo: end }
     this.#added = []
-    const parts: Buffer[] = []
-    let from = 0
-    for (const { at, text: markup } of added) {
-      parts.push(bytes.subarray(from, at), Buffer.from(markup, 'latin1'))
-      from = at
-    }
-    parts.push(bytes.subarray(from, end))
-    return [Buffer.concat(parts)]
+    return { part: withAdded(bytes, end, added), upTo: end }
   }
 
   /** Reads text up to the returned position. Characters after it are read again with more after them. */
@@ -170,7 +177,7 @@ export class Insertion {
   }
 
   #text(text: string, from: number, ended: boolean): number {
-    let at = from
+    let at = this.#isDocument ? pastUsual(text, from) : from
     while (at < text.length && isSpace(text.charCodeAt(at))) at++
     if (at === text.length) return at
     if (text.charCodeAt(at) !== LESS) {
@@ -184,7 +191,7 @@ export class Insertion {
     while (end < text.length && end - start <= MAX_NAME && !isNameEnd(text.charCodeAt(end))) end++
     if (end === text.length && !ended) return ~at
     const name = text.slice(start, end)
-    if (/^[a-z]/i.test(name)) return isEnd ? this.#endTag(name, at, end) : this.#startTag(name, at, end)
+    if (isLetter(text.charCodeAt(start))) return isEnd ? this.#endTag(name, at, end) : this.#startTag(name, at, end)
     return this.#markup(text, at, ended)
   }
 
@@ -249,6 +256,14 @@ export class Insertion {
   }
 
   #readAttributes(text: string, from: number): number {
+    // Most tags have nothing unusual, and end within the piece.
+    USUAL.lastIndex = from
+    if (this.#state === BEFORE_NAME && USUAL.test(text)) {
+      const end = USUAL.lastIndex
+      if (end - 2 >= from) this.#isSelfClosing = text.charCodeAt(end - 2) === SLASH
+      if (this.#attributes !== undefined) this.#attributes += text.slice(from, end - 1)
+      return this.#endOfTag(end)
+    }
     let at = from
     for (; at < text.length; at++) {
       const char = text.charCodeAt(at)
@@ -287,8 +302,10 @@ export class Insertion {
       return this.#stop(at)
     }
     if (tag === 'base') this.#hasBase ||= /(?:^|[\s/"'])href\s*=/i.test(attributes)
-    else if (tag === 'link') this.#isLinked ||= /text\/markdown/i.test(attributes) && /alternate/i.test(attributes)
-    else if (tag === 'template' && !this.#isXml) this.#templates++
+    else if (tag === 'link') {
+      // Nothing will be inserted.
+      if (MARKDOWN.test(attributes) && /alternate/i.test(attributes)) return this.#stop(at)
+    } else if (tag === 'template' && !this.#isXml) this.#templates++
     else if (RAW.has(tag) && !this.#isXml) {
       this.#mode = 'raw'
       this.#raw = new RawText(tag, tag === 'script')
@@ -339,7 +356,7 @@ export class Insertion {
   }
 
   #add(at: number, text: string): void {
-    if (!this.#isLinked) this.#added.push({ at, text })
+    this.#added.push({ at, text })
   }
 
   #stop(at = 0): number {
@@ -348,9 +365,40 @@ export class Insertion {
   }
 }
 
+/** Returns the first bytes with markup at some positions. */
+function withAdded(bytes: Buffer, end: number, added: readonly Added[]): Buffer {
+  const whole = Buffer.allocUnsafe(added.reduce((sum, { text }) => sum + text.length, end))
+  let [from, to] = [0, 0]
+  for (const { at, text } of added) {
+    to += bytes.copy(whole, to, from, at)
+    to += whole.write(text, to, 'latin1')
+    from = at
+  }
+  bytes.copy(whole, to, from, end)
+  return whole
+}
+
 const EMPTY: Buffer = Buffer.alloc(0)
 
 const COMMENT_END = /--!?>/g
+
+/** A row of elements of the head, as they are usually written, which matter only if they name Markdown. */
+const USUAL_ROW =
+  /(?:[\t\n\f\r ]*<(?:meta|link)(?:[\t\n\f\r ]+[^\s"'<>/=]+(?:=(?:"[^"]*"|'[^']*'|[^\s"'=<>`/]+))?)*[\t\n\f\r ]*\/?>)+/iy
+const MARKDOWN = /text\/markdown/i
+
+/** Returns the position after a row of usual elements, or `from`. */
+function pastUsual(text: string, from: number): number {
+  USUAL_ROW.lastIndex = from
+  if (!USUAL_ROW.test(text)) return from
+  const end = USUAL_ROW.lastIndex
+  return MARKDOWN.test(text.slice(from, end)) ? from : end
+}
+
+/** Attributes and the end of a tag, as they are usually written. */
+const USUAL = /(?:[\t\n\f\r ]+[^\s"'<>/=]+(?:=(?:"[^"]*"|'[^']*'|[^\s"'=<>`/]+))?)*[\t\n\f\r ]*\/?>/y
+
+const isLetter = (char: number): boolean => (char | 0x20) >= 0x61 && (char | 0x20) <= 0x7a
 
 const isNameEnd = (char: number): boolean => char === GREATER || char === SLASH || isSpace(char)
 

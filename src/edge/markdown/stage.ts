@@ -13,6 +13,8 @@ import { linkTo, markdownAddress } from '../exchange/markdown-addresses.js'
 import { HeldPage } from './held-page.js'
 import { wantsDocument, withOriginTags } from './hint.js'
 import { HintedPage } from './hinted-page.js'
+import { hostOf, siteOf } from '../exchange/site.js'
+import { listResponse } from './list-response.js'
 import { signalOf } from '../exchange/content-signal.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
 import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
@@ -36,7 +38,7 @@ export interface MarkdownOptions {
   /** Maximum bytes of buffered pages, over all requests. */
   readonly memory: MemoryBudget
   /** Creates the converter of one page from its Content-Type; default: the one of `pipelines/markdown`. */
-  readonly converter?: (contentType: string, content: Content) => PageConverter
+  readonly converter?: (contentType: string, content: Content, extras?: Extras) => PageConverter
   /** Connections of the proxy: conversions leave more time to others while clients connect. */
   readonly arrivals?: Arrivals
   readonly metrics: Metrics
@@ -59,9 +61,11 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return htmlVariant(exchange, next)
     exchange.headers = askForHtml(exchange.headers)
     const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
-    const sink = alias ? new AliasResponse(client, alias, headerOf(exchange.headers, 'host')) : client
     const isList = alias?.type === 'llms_txt'
+    const end = isList ? listResponse(client, exchange, memory) : client
+    const sink = alias ? new AliasResponse(end, alias, headerOf(exchange.headers, 'host')) : end
     const signal = signalOf(zone)
+    const extras = extrasOf(exchange)
     // A compression rule decides first. Without a rule Markdown has no coding, because the origin chose its coding for
     // the HTML.
     const compress = () => {
@@ -76,7 +80,7 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     }
     const context = {
       memory,
-      converter: isList ? llmsTxt(exchange) : converter,
+      converter: isList ? llmsTxt(exchange) : (type: string, part: Content) => converter(type, part, extras),
       content,
       isList,
       signal,
@@ -88,7 +92,7 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     }
     const open: OpenConversion = (to, outcome, reduced) =>
       new MarkdownResponse(to, { ...context, reportOutcome: outcome, reduced })
-    const source = isList ? ['llms_txt', headerOf(exchange.headers, 'host'), zone.mdAddresses] : ['page']
+    const source = isList ? ['llms_txt', siteOf(exchange), zone.mdAddresses, alias.part] : ['page', extras]
     // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
     const stored = { open, reportOutcome: settled, isList, signal, settings: JSON.stringify([...source, content]) }
     return new StoredMarkdown(sink, exchange, stored)
@@ -113,16 +117,34 @@ function htmlVariant(exchange: Exchange, next: ResponseSink): ResponseSink {
 /** Memory for the blocks of one page during the choice of its main content: two bytes per character. */
 const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED
 
-function toMarkdown(contentType: string, content: Content): PageConverter {
+function toMarkdown(contentType: string, content: Content, extras?: Extras): PageConverter {
   letHeapGrow()
-  return new Converter({ contentType, content })
+  return new Converter({ contentType, content, ...extras })
+}
+
+/** What Markdown contains besides the content of its page. */
+interface Extras {
+  /** Address of the page, if links are absolute. */
+  readonly base?: string
+  readonly notice?: string
+}
+
+function extrasOf(exchange: Exchange): Extras | undefined {
+  const { zone, target } = exchange
+  if (zone.hasAbsoluteLinks !== true) return undefined
+  const site = siteOf(exchange)
+  const isListed = zone.agents?.hint === true && zone.llmsTxt !== undefined && zone.llmsTxt !== 'off'
+  const notice = isListed ? { notice: `> Index of all pages: [/llms.txt](${site}/llms.txt)` } : {}
+  return { base: URL.canParse(site + target) ? site + target : site, ...notice }
 }
 
 /** Returns the converter from the front page or the sitemap of a site to its `llms.txt`. */
-function llmsTxt({ headers, zone }: Exchange): (contentType: string) => PageConverter {
-  const host = headerOf(headers, 'host') ?? zone.name
+function llmsTxt(exchange: Exchange): (contentType: string) => PageConverter {
+  const { zone, alias } = exchange
+  const host = hostOf(exchange)
+  const site = siteOf(exchange)
   const address = zone.mdAddresses === true ? markdownAddress : undefined
-  return (contentType) => new LlmsTxt({ contentType, host, address })
+  return (contentType) => new LlmsTxt({ contentType, host, address, site, part: alias?.part })
 }
 
 function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome) => void {

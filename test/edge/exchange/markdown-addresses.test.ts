@@ -109,6 +109,33 @@ const FRONT = `<!doctype html><html><head><title>A [site]</title><meta name=desc
 <h3><a href="guide">The guide</a></h3><a href="http://example.test/api?v=1"><img alt="API" src=i.png></a>
 <h2>Nothing</h2><script>'<a href="/no">'</script></body></html>`
 
+const START = '# example.test\n\n> The pages of example.test.\n\n'
+
+t.test('a list has an entity tag, and parts if it is long', async (t) => {
+  const links = Array.from(
+    { length: 1500 },
+    (_, i) => `<a href="/a-long-name-of-a-page/${i}">Page ${i} with a title</a>`,
+  )
+  const { get } = await site(
+    t,
+    (_, response) => void response.writeHead(200, { 'content-type': HTML }).end(`<title>A</title>${links.join('')}`),
+    { markdown: 'llms_txt: front_page' },
+  )
+  const list = async (path: string, headers = {}) => await get(path, { accept: '*/*', headers })
+  const first = await list('/llms.txt')
+  t.match(first.headers, { etag: /^W\//, 'cache-control': 'max-age=300' })
+  t.match(await list('/llms.txt', { 'if-none-match': first.headers.etag }), { status: 304 })
+  const parts = [first.body.toString()]
+  for (let part = 2; part <= 3; part++) parts.push((await list(`/llms-${part}.txt`)).body.toString())
+  t.match(
+    parts[0],
+    '## More pages\n\n- [A, part 2](http://example.test/llms-2.txt)\n- [A, part 3](http://example.test/llms-3.txt)\n',
+  )
+  t.match(parts[1], /^# A, part 2\n\n> The pages of example\.test\.\n\n## Pages\n\n- \[Page/)
+  for (const part of parts) t.ok(part.length < 50_000)
+  t.equal(parts.join('').match(/^- \[Page \d+/gm)?.length, 1500, 'each page once')
+})
+
 t.test('llms.txt lists the pages that the front page links', async (t) => {
   const front: RequestListener = ({ url }, response) => {
     response.writeHead(url === '/' ? 200 : 404, { 'content-type': HTML, etag: '"e"' }).end(url === '/' ? FRONT : '')
@@ -116,30 +143,30 @@ t.test('llms.txt lists the pages that the front page links', async (t) => {
   const { get } = await site(t, front, { markdown: 'llms_txt: front_page' })
   const { status, headers, body } = await get('/llms.txt', { accept: '*/*' })
   t.equal(status, 200)
-  t.match(headers, { 'content-type': MARKDOWN, etag: undefined, link: undefined })
+  t.match(headers, { 'content-type': MARKDOWN, etag: /^W\//, 'cache-control': 'max-age=300', link: undefined })
   const expected = `# A [site]
 
 > What it is
 
 ## Pages
 
-- [Docs](/docs/)
+- [Docs](http://example.test/docs/)
 
 ## Guides
 
-- [Start here](/docs/start)
+- [Start here](http://example.test/docs/start)
 
 ## The guide
 
-- [The guide](/guide)
-- [API](/api?v=1)
+- [The guide](http://example.test/guide)
+- [API](http://example.test/api?v=1)
 `
   t.equal(body.toString(), expected)
   t.match((await get('/llms.txt', { method: 'HEAD' })).headers, { 'content-type': MARKDOWN })
 
   const both = await site(t, front, { markdown: 'llms_txt: front_page, md_addresses: true' })
   const listed = (await both.get('/llms.txt', { accept: '*/*' })).body.toString()
-  t.match(listed, /\(\/docs\/index\.md\)[^]*\(\/docs\/start\.md\)[^]*\(\/api\.md\?v=1\)/)
+  t.match(listed, /test\/docs\/index\.md\)[^]*test\/docs\/start\.md\)[^]*test\/api\.md\?v=1\)/)
 })
 
 t.test('llms.txt lists the pages of the sitemap', async (t) => {
@@ -155,10 +182,13 @@ t.test('llms.txt lists the pages of the sitemap', async (t) => {
   )
   const { headers, body } = await get('/llms.txt', { accept: '*/*' })
   t.match(headers, { 'content-type': MARKDOWN })
-  t.equal(body.toString(), '# example.test\n\n## Pages\n\n- [docs](/docs/)\n- [a b](/a%20b?x=1&y)\n')
+  t.equal(
+    body.toString(),
+    `${START}## Pages\n\n- [docs](http://example.test/docs/)\n- [a b](http://example.test/a%20b?x=1&y)\n`,
+  )
   sitemap = '<sitemapindex><sitemap><loc>http://example.test/map-1.xml.gz</loc></sitemap></sitemapindex>'
   const index = await get('/llms.txt', { accept: '*/*' })
-  t.equal(index.body.toString(), '# example.test\n\n## Sitemaps\n\n- [map-1.xml.gz](/map-1.xml.gz)\n')
+  t.equal(index.body.toString(), `${START}## Sitemaps\n\n- [map-1.xml.gz](http://example.test/map-1.xml.gz)\n`)
   sitemap = '<urlset><url>'
   const broken = await get('/llms.txt', { accept: '*/*' })
   t.match(broken.headers, { 'content-type': 'application/xml' })
@@ -178,7 +208,7 @@ t.test('llms.txt is created from the sitemap at a path', async (t) => {
   )
   const { headers, body } = await get('/llms.txt', { accept: '*/*' })
   t.match(headers, { 'content-type': MARKDOWN })
-  t.equal(body.toString(), '# example.test\n\n## Pages\n\n- [about](/about/)\n')
+  t.equal(body.toString(), `${START}## Pages\n\n- [about](http://example.test/about/)\n`)
 })
 
 t.test('llms.txt of a front page with a base address, and of one that moved', async (t) => {
@@ -192,7 +222,10 @@ t.test('llms.txt of a front page with a base address, and of one that moved', as
     { markdown: 'llms_txt: front_page' },
   )
   const list = async () => await get('/llms.txt', { accept: '*/*' })
-  t.equal((await list()).body.toString(), '# A\n\n## Pages\n\n- [B](/docs/b)\n- [C](/c)\n')
+  t.equal(
+    (await list()).body.toString(),
+    '# A\n\n> The pages of example.test.\n\n## Pages\n\n- [B](http://example.test/docs/b)\n- [C](http://example.test/c)\n',
+  )
   head = [301, { location: 'https://example.test/' }]
   t.equal((await list()).headers['location'], 'https://example.test/llms.txt', 'its other scheme')
   head = [302, { location: '/en/' }]
