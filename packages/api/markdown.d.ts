@@ -9,12 +9,14 @@ export interface ConvertOptions {
     keepHtml?: boolean | undefined;
     content?: Content | undefined;
     links?: boolean | 'numbered' | undefined;
+    base?: string | undefined;
+    notice?: string | undefined;
 }
 
 // Converter: pipelines/markdown/convert.ts
 export declare class Converter {
     #private;
-    constructor({ contentType, keepHtml, content, links }?: ConvertOptions);
+    constructor({ contentType, keepHtml, content, links, base, notice, }?: ConvertOptions);
     write(bytes: Uint8Array): string;
     end(): string;
     convert(html: string): string;
