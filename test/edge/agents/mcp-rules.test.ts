@@ -110,9 +110,11 @@ t.test('a client that leaves ends the request of its tool', async (t) => {
   const { proxy, call } = await start(
     t,
     ({ url, socket }, response) => {
-      if (url !== '/slow') return response.writeHead(200, { 'content-type': 'text/html' }).end('<p>x')
-      asked()
-      socket.on('close', ended)
+      if (url !== '/slow') response.writeHead(200, { 'content-type': 'text/html' }).end('<p>x')
+      else {
+        asked()
+        socket.on('close', ended)
+      }
     },
     [{ phase: 'http_request_firewall_custom', rules: [{ action: 'block', expression: 'false' }] }],
   )
