@@ -151,6 +151,12 @@ t.test('a restored daemon responds the same to every GET', { skip: unbuilt, time
     const [written] = await Promise.all([backup(one, daemon, file), ...writing])
     t.match(written, { code: 0, output: /\d+ records, \d+ audit entries, [1-9]\d* blobs/ })
     t.equal((await stat(file)).mode & 0o777, 0o600)
+    const before = await readFile(file)
+    t.match(await backup(one, daemon, file), {
+      code: 1,
+      output: /exists; name another file, or replace it with --force/,
+    })
+    t.same(await readFile(file), before, 'an existing file is not replaced unasked')
   })
 
   await t.test('only for those who have the secret key', async (t) => {
