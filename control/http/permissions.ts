@@ -55,6 +55,17 @@ export const ACCESS = {
   hyperdrive: access(['Hyperdrive Read'], ['Hyperdrive Write']),
   webhooks: access(['Zero Trust Read'], ['Zero Trust Write']),
   routes: access(['Workers Routes Read'], ['Workers Routes Write']),
+  zones: access(['Zone Read'], ['Zone Write']),
+  zoneSettings: access(['Zone Settings Read'], ['Zone Settings Write']),
+  urlNormalization: access(
+    ['Zone Settings Read', 'Transform Rules Read'],
+    ['Zone Settings Write', 'Transform Rules Write'],
+  ),
+  managedHeaders: access(
+    ['Managed headers Read', 'Transform Rules Read'],
+    ['Managed headers Write', 'Transform Rules Write'],
+  ),
+  certificates: access(['SSL and Certificates Read'], ['SSL and Certificates Write']),
   workers: access(['Workers Scripts Read', 'Workers Tail Read'], ['Workers Scripts Write']),
 } as const satisfies Readonly<Record<string, Access>>
 

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
 import { CERTIFICATE_STATUSES, CertificateStates, type CertificateState } from './certificate-states.js'
 import { covers } from './hostname-match.js'
 
-const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
 const SCOPES = ['zone'] as const
 const DAY_MS = 86_400_000
 
@@ -48,7 +48,7 @@ export function certificatePacks(deps: ControlDeps): Endpoint[] {
       method: 'get',
       path: '/ssl/certificate_packs',
       scopes: SCOPES,
-      permissions: READ,
+      permissions: ACCESS.certificates.read,
       summary: 'List the certificates of the host names of a zone: those in use, or all with status=all',
       query: Type.Object({
         ...paging({ min: 5 }),
@@ -64,7 +64,7 @@ export function certificatePacks(deps: ControlDeps): Endpoint[] {
       method: 'get',
       path: '/ssl/certificate_packs/:certificate_pack_id',
       scopes: SCOPES,
-      permissions: READ,
+      permissions: ACCESS.certificates.read,
       summary: 'Read a certificate of the host names of a zone, or the state of its order',
       result: Pack,
       async handle({ scope, params }) {

@@ -5,14 +5,13 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { auditOf } from '../resources/audit.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
 import { hostName } from './hostname-match.js'
 
 const PATH = '/custom_hostnames/fallback_origin'
 const scopes = ['zone'] as const
-const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
-const WRITE = ['SSL and Certificates Write'] as const
 
 const Input = Type.Object(
   {
@@ -69,7 +68,7 @@ function readFallbackOrigin({ stored }: Context): Endpoint {
     method: 'get',
     path: PATH,
     scopes,
-    permissions: READ,
+    permissions: ACCESS.certificates.read,
     summary: 'Read the fallback origin of custom hostnames',
     result: Result,
     handle: ({ scope }) => shown(stored(scope)),
@@ -81,7 +80,7 @@ function replaceFallbackOrigin({ clock, change, stored }: Context): Endpoint {
     method: 'put',
     path: PATH,
     scopes,
-    permissions: WRITE,
+    permissions: ACCESS.certificates.write,
     summary: 'Set the origin of custom hostnames that name none themselves',
     body: Input,
     result: Result,
@@ -101,7 +100,7 @@ function removeFallbackOrigin({ change, stored }: Context): Endpoint {
     method: 'delete',
     path: PATH,
     scopes,
-    permissions: WRITE,
+    permissions: ACCESS.certificates.write,
     summary: 'Remove the fallback origin: custom hostnames use the origin of the zone',
     result: Result,
     async handle(call) {

@@ -7,6 +7,7 @@ import { VersionConflict } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audited, auditOf } from '../resources/audit.js'
 import { ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import { CERTIFICATE_STATUSES, CertificateStates, type CertificateState } from './certificate-states.js'
 import { covers, hostName } from './hostname-match.js'
@@ -14,9 +15,6 @@ import { HostnameChange, HostnameInput, HostnameQuery, HostnameResult, MAX_METAD
 import { page } from '../http/paging.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
-
-const READ = ['SSL and Certificates Read', 'SSL and Certificates Write'] as const
-const WRITE = ['SSL and Certificates Write'] as const
 
 /** Custom hostnames: customers' host names that a zone serves, active immediately. */
 export function hostnames(deps: ControlDeps): Endpoint[] {
@@ -79,7 +77,7 @@ function listCustomHostnames({ store, certified }: Context): Endpoint {
     method: 'get',
     path: '/custom_hostnames',
     scopes: ['zone'],
-    permissions: READ,
+    permissions: ACCESS.certificates.read,
     summary: 'List, search and sort the custom hostnames of a zone',
     query: HostnameQuery,
     result: Type.Array(HostnameResult),
@@ -99,7 +97,7 @@ function readQuota({ quota }: Context): Endpoint {
     method: 'get',
     path: '/custom_hostnames/quota',
     scopes: ['zone'],
-    permissions: READ,
+    permissions: ACCESS.certificates.read,
     summary: 'Tell how many custom hostnames the zone may have',
     result: Type.Object({
       allocated: Type.Integer(),
@@ -116,7 +114,7 @@ function readCustomHostname({ stored, certified }: Context): Endpoint {
     method: 'get',
     path: '/custom_hostnames/:custom_hostname_id',
     scopes: ['zone'],
-    permissions: READ,
+    permissions: ACCESS.certificates.read,
     summary: 'Read a custom hostname',
     result: HostnameResult,
     async handle({ scope, params }) {
@@ -131,7 +129,7 @@ function createCustomHostname({ store, clock, room, assertFree, quota, certified
     method: 'post',
     path: '/custom_hostnames',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.certificates.write,
     summary: 'Add a custom hostname; it is served immediately',
     body: HostnameInput,
     result: HostnameResult,
@@ -169,7 +167,7 @@ function changeCustomHostname({ store, clock, stored, certified }: Context): End
     method: 'patch',
     path: '/custom_hostnames/:custom_hostname_id',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.certificates.write,
     summary: 'Change a custom hostname; custom_metadata.content_converter "enabled" marks it for conversion',
     body: HostnameChange,
     result: HostnameResult,
@@ -199,7 +197,7 @@ function removeCustomHostname({ store, clock, edits, stored }: Context): Endpoin
     method: 'delete',
     path: '/custom_hostnames/:custom_hostname_id',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.certificates.write,
     summary: 'Remove a custom hostname',
     result: Type.Object({ id: Type.String() }),
     top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),

@@ -10,13 +10,12 @@ import {
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { auditOf } from '../resources/audit.js'
 
 const PATH = '/managed_headers'
 const scopes = ['zone'] as const
-const WRITE = ['Managed headers Write', 'Transform Rules Write'] as const
-const READ = ['Managed headers Read', 'Transform Rules Read', ...WRITE] as const
 
 const Input = Type.Array(Type.Object({ id: Type.String({ maxLength: 100 }), enabled: Type.Boolean() }, strict), {
   maxItems: 100,
@@ -80,7 +79,7 @@ function listTransforms({ shown }: Context): Endpoint {
     method: 'get',
     path: PATH,
     scopes,
-    permissions: READ,
+    permissions: ACCESS.managedHeaders.read,
     summary: 'List the managed transforms of a zone',
     result: Result,
     handle: ({ scope }) => shown(scope),
@@ -92,7 +91,7 @@ function changeTransforms({ shown, change }: Context): Endpoint {
     method: 'patch',
     path: PATH,
     scopes,
-    permissions: WRITE,
+    permissions: ACCESS.managedHeaders.write,
     summary: 'Switch managed transforms on or off; those that are not named stay as they are',
     body: Change,
     result: Result,
@@ -120,7 +119,7 @@ function resetTransforms({ shown, change }: Context): Endpoint {
     method: 'delete',
     path: PATH,
     scopes,
-    permissions: WRITE,
+    permissions: ACCESS.managedHeaders.write,
     summary: 'Switch all managed transforms of a zone off',
     result: Result,
     async handle(call) {

@@ -9,6 +9,7 @@ import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import { ApiError, ApiErrors } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
@@ -40,9 +41,6 @@ const SettingsInput = Type.Object(
   },
   strict,
 )
-
-const READ = ['Zone Settings Read', 'Zone Settings Write'] as const
-const WRITE = ['Zone Settings Write'] as const
 
 /** Endpoints of zone settings. */
 export function settings(deps: ControlDeps): Endpoint[] {
@@ -128,7 +126,7 @@ function listSettings({ zoneOf, shown }: Context): Endpoint {
     method: 'get',
     path: '/settings',
     scopes: ['zone'],
-    permissions: READ,
+    permissions: ACCESS.zoneSettings.read,
     summary: 'List the settings of a zone',
     result: Type.Array(SettingResult),
     handle: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
@@ -140,7 +138,7 @@ function changeSettings({ set }: Context): Endpoint {
     method: 'patch',
     path: '/settings',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.zoneSettings.write,
     summary: 'Change several settings of a zone, all or none',
     body: SettingsInput,
     result: Type.Array(SettingResult),
@@ -159,7 +157,7 @@ function readSetting({ zoneOf, shown }: Context): Endpoint {
     method: 'get',
     path: '/settings/:setting_id',
     scopes: ['zone'],
-    permissions: READ,
+    permissions: ACCESS.zoneSettings.read,
     summary: 'Read a setting of a zone',
     result: SettingResult,
     handle: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
@@ -171,7 +169,7 @@ function changeSetting({ zoneOf, shown, set }: Context): Endpoint {
     method: 'patch',
     path: '/settings/:setting_id',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.zoneSettings.write,
     summary: 'Change a setting of a zone; content_converter switches the conversion to Markdown on or off',
     body: SettingInput,
     result: SettingResult,

@@ -7,11 +7,9 @@ import {
 } from '../../src/core/model/transforms.js'
 import { strict } from '../../src/core/schema.js'
 import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { auditOf } from '../resources/audit.js'
-
-const WRITE = ['Zone Settings Write', 'Transform Rules Write'] as const
-const READ = ['Zone Settings Read', 'Transform Rules Read', ...WRITE] as const
 
 const Normalization = Type.Object(
   {
@@ -41,14 +39,14 @@ export function urlNormalization({ store, clock }: ControlDeps): Endpoint[] {
     endpoint({
       ...common,
       method: 'get',
-      permissions: READ,
+      permissions: ACCESS.urlNormalization.read,
       summary: 'Read how the paths of requests are normalized',
       handle: ({ scope }) => store.get(URL_NORMALIZATION, scope, id)?.value ?? NORMALIZATION,
     }),
     endpoint({
       ...common,
       method: 'put',
-      permissions: WRITE,
+      permissions: ACCESS.urlNormalization.write,
       summary: 'Set how the paths of requests are normalized',
       body: Normalization,
       handle: async (call) => await change(call, call.body),
@@ -56,7 +54,7 @@ export function urlNormalization({ store, clock }: ControlDeps): Endpoint[] {
     endpoint({
       ...common,
       method: 'delete',
-      permissions: WRITE,
+      permissions: ACCESS.urlNormalization.write,
       summary: 'Return to the default: scope incoming, type cloudflare',
       handle: async (call) => await change(call, undefined),
     }),

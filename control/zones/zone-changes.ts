@@ -7,6 +7,7 @@ import { VersionConflict, type Stored, type Write } from '../../src/core/store.j
 import { mayUse, notAllowed } from '../http/auth/access.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint, type Message } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
 import { audit, audited } from '../resources/audit.js'
@@ -17,8 +18,6 @@ import { assertNameFree } from './zone-conflicts.js'
 import { removalWrites } from './zone-removal.js'
 import { zoneResponse } from './zone-response.js'
 import { ZoneChange, ZoneInput, ZoneResult } from './zone-schemas.js'
-
-const WRITE = ['Zone Write'] as const
 
 /** Maximum number of records that one batch deletes. */
 const REMOVAL_BATCH = 5000
@@ -62,7 +61,7 @@ function createZone({ config, store, clock, room, read, assertOrigin }: Context)
     method: 'post',
     path: '/zones',
     scopes: ['daemon'],
-    permissions: WRITE,
+    permissions: ACCESS.zones.write,
     isForAccountOfBody: true,
     summary: 'Create a zone; `edged.origin` is the server that its requests are sent to',
     body: ZoneInput,
@@ -112,7 +111,7 @@ function changeZone({ store, clock, edits, read, stored, assertOrigin }: Context
     method: 'patch',
     path: '',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.zones.write,
     summary: 'Change a zone: pause it, or set its origin if it was created through the API',
     body: ZoneChange,
     result: ZoneResult,
@@ -161,7 +160,7 @@ function removeZone({ store, clock, edits, stored }: Context): Endpoint {
     method: 'delete',
     path: '',
     scopes: ['zone'],
-    permissions: WRITE,
+    permissions: ACCESS.zones.write,
     summary: 'Delete a zone that was created through the API, with everything in it',
     result: Type.Object({ id: Type.String() }),
     refusal: 'badZone',
@@ -188,8 +187,11 @@ function removeZone({ store, clock, edits, stored }: Context): Endpoint {
 
 /** A zone may be created by a caller with the permission for the account, or for all of its zones. */
 function assertMayCreate({ caller }: Call, accountId: string, zone: string): void {
-  if (!mayUse(caller, WRITE, { account: accountId }) && !mayUse(caller, WRITE, { account: accountId, zone }))
-    throw notAllowed(WRITE)
+  if (
+    !mayUse(caller, ACCESS.zones.write, { account: accountId }) &&
+    !mayUse(caller, ACCESS.zones.write, { account: accountId, zone })
+  )
+    throw notAllowed(ACCESS.zones.write)
 }
 
 const nameIssues = (name: string | undefined): Issue[] =>

@@ -15,6 +15,8 @@ export function pluginSink(row: GivenRow): SinkType {
   assertName('scheme', row['scheme'], /^[a-z][a-z0-9+.-]{0,31}$/, 'spool')
   assertMembers(row, { form: 'string', summary: 'string', 'params?': 'object', 'check?': 'function', open: 'function' })
   const plugin = row as unknown as PluginSink
+  if (plugin.params && typeof (plugin.params as { properties?: unknown }).properties !== 'object')
+    throw new TypeError('params must be a schema of an object, such as Type.Object({ ... })')
   const params = (plugin.params ?? Type.Object({}, strict)) as unknown as ParamSchema
   const read = paramReader(params)
   return {

@@ -45,7 +45,7 @@ export class ResponseReader extends MessageReader {
   #interimCount = 0
 
   constructor(limits: MessageLimits) {
-    super('answer', limits)
+    super('response', limits)
   }
 
   /**
@@ -115,7 +115,7 @@ export class ResponseReader extends MessageReader {
 
   protected headRead(text: string): void {
     const status = this.#status
-    if (status < 100 || status > 599) this.fails(`the origin answered with status ${status}`)
+    if (status < 100 || status > 599) this.fails(`the origin responded with status ${status}`)
     else if (status >= 200) {
       this.#read(status, text)
       this.bare = this.#toHead || status === 204 || status === 304

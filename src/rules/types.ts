@@ -161,7 +161,7 @@ export type ErrorPageReason = 'access_denied' | 'rate_limited' | 'challenge_requ
 export type TerminalAction =
   /** A response created by the rule. Its length is added. */
   | {
-      readonly kind: 'answer'
+      readonly kind: 'response'
       readonly status: number
       readonly headers: RawHeaders
       /** In parts that requests may share. */
@@ -232,7 +232,7 @@ export interface ExchangeObserver {
    * as the origin sent them. It is undefined if the request did not reach the origin.
    */
   responded(context: Context, origin: RawHeaders | undefined): void
-  /** Called when a rule ended the request. `answered` is called after it. */
+  /** Called when a rule ended the request. `responded` is called after it. */
   endedBy(ruleId: string): void
 }
 

@@ -200,7 +200,7 @@ export const MUTANTS: readonly Mutant[] = [
     'pipelines/sources/intake/record-intake.ts',
     'test/pipelines/sources/http-limits.test.ts',
     [`assertLines(line + at - 1, limits.lines)`, ''],
-    [`if (at % STEP_LINES === 0) await pause()`, ''],
+    [`if (isText || at % STEP_LINES === 0) await pause()`, `if (isText) await pause()`],
   ),
   ...of('control/http/ingest-requests.ts', 'test/control/http/ingest-requests.test.ts', [
     `|| own >= this.#limits.perAccount`,

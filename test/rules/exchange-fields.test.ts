@@ -6,7 +6,7 @@ import type { Exchange } from '../../src/edge/exchange/exchange.js'
 import type { LocalEnd } from '../../src/rules/types.js'
 import { Geo, readDatabases } from '../../src/edge/exchange/geo.js'
 import {
-  ANSWER_SLOTS,
+  RESPONSE_SLOTS,
   FIELD_GETTERS,
   fieldContext,
   needsBody,
@@ -94,7 +94,7 @@ t.test('the fields of a response', (t) => {
     originHeaders: ['X-Origin', '1'],
   }
   t.equal(read(context, 'http.response.code'), undefined, 'a value stays within a phase')
-  context.forget(ANSWER_SLOTS)
+  context.forget(RESPONSE_SLOTS)
   const values: [name: string, value: unknown][] = [
     ['http.response.code', 404],
     [
@@ -115,7 +115,7 @@ t.test('the fields of a response', (t) => {
 
   exchange.response = { status: 403, headers: [], originHeaders: undefined }
   exchange.decisions.edgeError = { type: 'waf', code: 1020 }
-  context.forget(ANSWER_SLOTS)
+  context.forget(RESPONSE_SLOTS)
   t.equal(read(context, 'http.response.code'), 403)
   t.equal(read(context, 'http.response.content_type.media_type'), '')
   t.equal(read(context, 'raw.http.response.headers'), undefined)

@@ -144,7 +144,7 @@ t.test(
     checkDeliveries(t, store)
     await store.close()
     for (const [name, schema] of [
-      ['store', 3],
+      ['store', SCHEMA],
       ['store.schema-2', 2],
     ] as const) {
       const db = new ClassicLevel(join(folder, name))
@@ -196,7 +196,7 @@ t.test('Redis', { skip: NO_REDIS }, async (t) => {
       const store = await openStore(url, { folder, log: silentLog })
       t.teardown(() => store.close())
       checkDeliveries(t, store)
-      t.equal(await redis.hget(META, 'schema'), '3')
+      t.equal(await redis.hget(META, 'schema'), String(SCHEMA))
       const name = recordName('delivery', ZONE, 'late')
       const late = await redis.eval(COMMIT.lua, 4, META, CHANGES, AUDIT, rowKey(name), 'before', 9, 9, 1, name, '', '1')
       t.strictSame(late, ['epoch'])

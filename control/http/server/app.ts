@@ -25,7 +25,7 @@ export function api(
 ): Koa<RequestState> {
   const app = new Koa<RequestState>()
   // Errors while the response is written, mostly client disconnects.
-  app.on('error', (error: unknown) => deps.log.debug({ event: 'answer_lost', error: messageOf(error) }))
+  app.on('error', (error: unknown) => deps.log.debug({ event: 'response_lost', error: messageOf(error) }))
   app.use(trace(deps))
   app.use(envelope(deps.log))
   for (const step of before) app.use(step)

@@ -1,3 +1,4 @@
+import { BadToken } from '../../../src/workers/assets/uploads.js'
 import type { Binding, StoredAssets, StoredScript, StoredVersion } from '../../../src/core/model/worker.js'
 import { WORKER_SCRIPTS } from '../../../src/core/model/worker.js'
 import type { Scope } from '../../../src/core/scope.js'
@@ -159,7 +160,7 @@ export class UploadService {
     try {
       return await this.#deps.workers().assets.readCompletion(scope, name, assets.jwt)
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'BadToken') throw error
+      if (!(error instanceof BadToken)) throw error
       reject([{ kind: 'invalidScript', pointer: '/assets/jwt', message: error.message }])
       return undefined
     }

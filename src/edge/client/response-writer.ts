@@ -152,7 +152,7 @@ function render(fields: RawHeaders, withoutLength: boolean): Lines {
   return { text, isDated, length }
 }
 
-const unsafeField = (): TypeError => new TypeError('a field of the answer is not safe')
+const unsafeField = (): TypeError => new TypeError('a field of the response is not safe')
 
 /** What fields are in a response, by their names. */
 const KINDS = new NameTable((name): 'connection' | 'date' | 'length' | 'other' => {

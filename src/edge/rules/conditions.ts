@@ -50,7 +50,7 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
     const page = challenges.page(exchange)
     if (!page) return { kind: 'page', status: 403, reason: 'challenge_required', headers: mitigated }
     const headers = Object.entries({ ...page.headers, ...mitigated }).flat()
-    return { kind: 'answer', status: 403, headers, body: page.body }
+    return { kind: 'response', status: 403, headers, body: page.body }
   }
 
   function rateLimit(rule: LimitedRule, { place, lists }: ActionContext): Condition {

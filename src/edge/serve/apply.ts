@@ -89,7 +89,7 @@ export function respondAsRule(client: ClientResponse, exchange: Exchange, run: R
     case 'page':
       client.page(sent)
       break
-    case 'answer':
+    case 'response':
       client.head(sent.status, [...sent.headers, 'content-length', String(lengthOf(sent.body))])
       sendBody(client, exchange.method, sent.body)
   }
@@ -104,7 +104,7 @@ function show(exchange: Exchange, run: Run, ending: RuleResponse): void {
 }
 
 function headersOf(ending: RuleResponse): RawHeaders {
-  if (ending.kind === 'answer') return ending.headers
+  if (ending.kind === 'response') return ending.headers
   const { retryAfter, headers = {} } = ending
   const retry = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)]
   return ['cache-control', 'no-store', ...retry, ...Object.entries(headers).flat()]

@@ -96,7 +96,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const { writer } = this.connection
     if (this.#over || writer.bare) return true
     if (!writer.fits(chunk.length)) {
-      this.fail(new InvalidResponse('the answer is longer than its length says'))
+      this.fail(new InvalidResponse('the response is longer than its length says'))
       return true
     }
     this.#exchange.sent.bodyBytes += chunk.length
@@ -109,7 +109,7 @@ export class ClientResponse implements ResponseSink, Responding {
     if (this.#over) return
     this.#drained = undefined
     if (!this.connection.writer.end(trailers))
-      this.fail(new InvalidResponse('the answer is shorter than its length says'))
+      this.fail(new InvalidResponse('the response is shorter than its length says'))
   }
 
   fail(error: unknown): void {

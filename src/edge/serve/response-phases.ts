@@ -18,7 +18,7 @@ import { WORKER_ERRORS } from '../exchange/worker-sites.js'
  * The phases of the response in order, after {@link runCacheRules}. The phase of its record is not listed, because it
  * always runs.
  */
-const PHASES_OF_ANSWER = [
+const RESPONSE_PHASES = [
   'http_custom_errors',
   'http_response_headers_transform',
   'http_response_compression',
@@ -84,7 +84,7 @@ export class RuledResponse implements ResponseSink {
   #judge(): Bytes | typeof CLOSED | undefined {
     let body: Bytes | undefined
     if (!this.#exchange.caching.haveRulesRun) runCacheRules(this.#exchange, this.#run)
-    for (const phase of PHASES_OF_ANSWER) {
+    for (const phase of RESPONSE_PHASES) {
       if (phase === 'http_custom_errors' && this.#exchange.decisions.cache?.origin_error_page_passthru) continue
       const ending = this.#run.response(phase)
       if (!ending) continue

@@ -9,7 +9,7 @@ export function renderRuleResponse(
   ending: Exclude<TerminalAction, { kind: 'close' }>,
   { rawHeaders, rayId, startedAt: at, zone }: Exchange,
 ): { readonly status: number; readonly headers: RawHeaders; readonly body: Bytes } {
-  if (ending.kind === 'answer') return ending
+  if (ending.kind === 'response') return ending
   const { kind: _kind, headers: more, ...facts } = ending
   const accept = headerValues(rawHeaders, 'accept').join(', ')
   const { headers, body } = errorPage(accept, { ...facts, rayId, at, zone: zone.name })

@@ -53,7 +53,12 @@ export const block = action({
     if (response) {
       const { status_code: status, content_type: type, content } = response
       const body = Buffer.from(content)
-      return ({ exceeded }) => ({ kind: 'answer', status, headers: responseHeaders(type, exceeded?.retryAfter), body })
+      return ({ exceeded }) => ({
+        kind: 'response',
+        status,
+        headers: responseHeaders(type, exceeded?.retryAfter),
+        body,
+      })
     }
     const limits = place.phase.name === 'http_ratelimit'
     return ({ exceeded }) =>

@@ -74,7 +74,7 @@ function ending(decision: PluginDecision): TerminalAction | undefined | false {
   const { status, body = '' } = decision
   if (!Number.isInteger(status) || status < 200 || status > 599)
     throw new TypeError(`the status of a response is 200 to 599, found ${String(status)}`)
-  return { kind: 'answer', status, headers: headersOf(decision), body: Buffer.from(body as string) }
+  return { kind: 'response', status, headers: headersOf(decision), body: Buffer.from(body as string) }
 }
 
 function headersOf({ headers = {} }: PluginResponse): string[] {

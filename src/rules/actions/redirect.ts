@@ -96,7 +96,7 @@ const DEFAULT_STATUS = 301
 const TARGET = /^(?:https?:\/\/[^/?#]|\/)/i
 
 const redirectTo = (location: string, status: number): TerminalAction => ({
-  kind: 'answer',
+  kind: 'response',
   status,
   headers: ['location', asLocation(location)],
   body: Buffer.alloc(0),

@@ -60,7 +60,7 @@ export const serveError = action({
       const headers = OF_THE_BODY.reduce<RawHeaders>(withoutHeader, response.headers)
       const sent = page ? contentTypeOf(type ?? page.type) : (type ?? 'text/html')
       const body = template.render(valuesOf(run, country))
-      return { kind: 'answer', status, headers: [...headers, 'content-type', sent], body }
+      return { kind: 'response', status, headers: [...headers, 'content-type', sent], body }
     }
   },
 

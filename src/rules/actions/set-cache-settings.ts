@@ -65,7 +65,7 @@ const Params = NotEmpty({
     Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { minItems: 1, maxItems: 1000 }),
   ),
   browser_ttl: Type.Optional(BrowserTtl),
-  cache: Flag('Whether the answer can be cached.'),
+  cache: Flag('Whether the response can be cached.'),
   cache_key: Type.Optional(CacheKey),
   cache_reserve: Type.Optional(
     Type.Object(

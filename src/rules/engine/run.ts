@@ -2,7 +2,7 @@ import { messageOf } from '../../core/errors.js'
 import type { Rule } from '../../core/model/ruleset.js'
 import { BUDGET_EXCEEDED, type Context } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
-import { ANSWER_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
+import { RESPONSE_SLOTS, REWRITTEN_SLOTS, SCORE_SLOTS } from '../fields/index.js'
 import type { Exceeded } from '../limit.js'
 import { AFTER_SETTINGS, type Level, type PhaseName } from '../phases.js'
 import { SkipSet, type SkipParams } from '../skip-set.js'
@@ -145,7 +145,7 @@ export class Run implements RuleRun {
 
   /** Reads the response fields again, after the response was created or changed. */
   responded(): void {
-    this.context.forget(ANSWER_SLOTS)
+    this.context.forget(RESPONSE_SLOTS)
   }
 
   /** Runs one response phase, if it has rules. */
@@ -242,7 +242,7 @@ export class Run implements RuleRun {
     for (const make of this.#changes) make()
     this.#changes = []
     this.context.forget(REWRITTEN_SLOTS)
-    this.context.forget(ANSWER_SLOTS)
+    this.context.forget(RESPONSE_SLOTS)
   }
 
   #runRuleset(execution: Execution): TerminalAction | undefined {

@@ -16,7 +16,7 @@ import {
   type Value,
 } from '../../expr/index.js'
 import type { RuleExchange } from '../types.js'
-import { ANSWER_GETTERS } from './response.js'
+import { RESPONSE_GETTERS } from './response.js'
 import { BODY_GETTERS } from './body.js'
 import { EDGE_GETTERS } from './edge.js'
 import { GEO_GETTERS } from './geo.js'
@@ -30,7 +30,7 @@ const OWN: Readonly<Record<string, Getter<FieldSource>>> = {
   ...BODY_GETTERS,
   ...GEO_GETTERS,
   ...EDGE_GETTERS,
-  ...ANSWER_GETTERS,
+  ...RESPONSE_GETTERS,
 }
 
 const NONE = () => undefined
@@ -72,7 +72,7 @@ function slotsOf(which: (field: FieldInfo) => boolean): readonly number[] {
 export const REWRITTEN_SLOTS = slotsOf(({ mutable }) => mutable === true)
 
 /** Slots that a response, or a change of the response, sets. */
-export const ANSWER_SLOTS = slotsOf(
+export const RESPONSE_SLOTS = slotsOf(
   ({ name }) => /^(?:raw\.)?http\.response\./.test(name) || /^cf\.(?:response|timings)\./.test(name),
 )
 

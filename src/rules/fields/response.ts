@@ -7,7 +7,7 @@ import type { FieldSource } from './source.js'
  * Fields of the response. Missing before the response exists. The raw fields are missing if no origin sent the
  * response.
  */
-export const ANSWER_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
+export const RESPONSE_GETTERS: Readonly<Record<string, Getter<FieldSource>>> = {
   'http.response.code': ({ exchange }) => exchange.response?.status,
   'http.response.headers': ({ exchange: { response } }) => response && headerMap(response.headers),
   'http.response.headers.names': ({ exchange: { response } }) => response && everyOther(response.headers, 0),

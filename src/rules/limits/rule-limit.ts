@@ -14,7 +14,7 @@ export type LimitedRule = Rule & Required<Pick<Rule, 'ratelimit'>>
  * When a request counts. Either at its rule, when it is sent to the origin, or when its response exists, because the
  * response decides whether or how much the request counts.
  */
-type Moment = 'rule' | 'origin' | 'answer'
+type Moment = 'rule' | 'origin' | 'response'
 
 /** The amount that a rule counts, either requests, or their scores from the origin. */
 interface Meter {
@@ -80,13 +80,13 @@ export class RuleLimit {
     if (ratelimit.requests_per_period !== undefined)
       meters.push({
         limit: limit(id, ratelimit.requests_per_period),
-        moment: this.#needsResponse ? 'answer' : toOrigin ? 'origin' : 'rule',
+        moment: this.#needsResponse ? 'response' : toOrigin ? 'origin' : 'rule',
         scoreHeader: undefined,
       })
     if (ratelimit.score_per_period !== undefined && ratelimit.score_response_header_name !== undefined)
       meters.push({
         limit: limit(scoreLimitId(id), ratelimit.score_per_period),
-        moment: 'answer',
+        moment: 'response',
         scoreHeader: ratelimit.score_response_header_name.toLowerCase(),
       })
     this.#meters = meters
@@ -173,7 +173,7 @@ class LateCount implements ExchangeObserver {
 
   responded(context: Context, origin: RawHeaders | undefined): void {
     const { moment, limit, scoreHeader } = this.#meter
-    if (moment !== 'answer' || this.#endedByRule || (this.#toOrigin && !origin)) return
+    if (moment !== 'response' || this.#endedByRule || (this.#toOrigin && !origin)) return
     if (this.#filter && !this.#filter(context)) return
     const amount = scoreHeader === undefined ? 1 : scoreOf(origin && headerOf(origin, scoreHeader))
     if (amount > 0) this.#limiter.count(limit, this.#key, amount)

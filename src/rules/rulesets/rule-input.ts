@@ -29,7 +29,7 @@ export const RateLimitInput = Type.Object(
       Type.String({
         maxLength: 256,
         pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-        description: 'The header of the answer that holds its score.',
+        description: 'The header of the response that holds its score.',
         'x-message': 'must be the name of a header',
       }),
     ),
