@@ -50,7 +50,8 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
       permissions: [],
       summary: 'Read an account',
       result: Account,
-      handle: ({ scope }) => account(configIndex(config()).accounts.get(scope.id) ?? { id: scope.id, name: '' }),
+      handle: ({ scope }) =>
+        account(configIndex(config()).accounts.get(scope.id) ?? { id: scope.id, name: '', rules: {} }),
     }),
     endpoint({
       method: 'get',

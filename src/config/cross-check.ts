@@ -10,6 +10,7 @@ import type { Catalogue } from '../agents/catalogue/catalogue.js'
 import { agentIssues } from './zones/agents.js'
 import { egressIssues } from './egress.js'
 import { machineIssues } from './machines.js'
+import { authIssues } from './zones/auth.js'
 import { originIssues } from './origins.js'
 import type { Config } from './schema.js'
 import type { KnownIds, SoundPart } from './sound-part.js'
@@ -180,7 +181,14 @@ type Zone = Config['zones'][number]
 
 /** `owners`: the zones before it that have a host name. */
 function issuesOfZone(zone: Zone, pointer: string, owners: Map<string, Zone>): Issue[] {
-  const issues = originIssues(zone, pointer)
+  const issues = [
+    ...originIssues(zone, pointer, zone.paths.length > 0),
+    ...authIssues(zone.auth, `${pointer}/auth`),
+    ...zone.paths.flatMap((path, index) => [
+      ...originIssues(path, `${pointer}/paths/${index}`, true),
+      ...authIssues(path.auth, `${pointer}/paths/${index}/auth`),
+    ]),
+  ]
   if (zone.plan === 'free' && zone.settings.content_converter === 'on')
     issues.push({ pointer: `${pointer}/settings/content_converter`, message: 'is not available on the free plan' })
   if (zone.name.startsWith('*') || !isHostname(zone.name))

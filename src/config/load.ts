@@ -4,9 +4,11 @@ import { isNode } from 'yaml'
 import { InvalidInput, type Issue } from '../core/errors.js'
 import { issuesOf, parser } from '../core/schema.js'
 import { absoluteAgents, configuredCatalogue } from './zones/agents.js'
+import type { Auth } from './zones/auth.js'
 import { accountIssues, sectionIssues, sourceIssues, zoneIssues } from './cross-check.js'
 import { ConfigFile, type Config } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
+import type { Root } from './zones/paths.js'
 import { withNewNames } from './renamed.js'
 import type { ControlTls, ProxyTls } from './tls.js'
 import { soundPart } from './sound-part.js'
@@ -170,12 +172,30 @@ function absolute(config: Config, folder: string): Config {
     zones: config.zones.map((zone) => {
       const { origin_ca_file: origin, client_ca_file: client } = zone
       return {
-        ...zone,
+        ...absolutePart(zone, folder),
+        paths: zone.paths.map((path) => absolutePart(path, folder)),
         agents: absoluteAgents(zone.agents, folder),
         ...(origin !== undefined && { origin_ca_file: resolve(folder, origin) }),
         ...(client !== undefined && { client_ca_file: resolve(folder, client) }),
       }
     }),
+  }
+}
+
+/** A zone or a path of it with the absolute paths of its folder and its file of users. */
+function absolutePart<T extends { root?: Root; auth?: Auth | false }>(part: T, folder: string): T {
+  const { root, auth } = part
+  const file = auth ? auth.basic?.users_file : undefined
+  return {
+    ...part,
+    ...(root !== undefined && {
+      root: typeof root === 'string' ? resolve(folder, root) : { ...root, folder: resolve(folder, root.folder) },
+    }),
+    ...(auth &&
+      auth.basic &&
+      file !== undefined && {
+        auth: { ...auth, basic: { ...auth.basic, users_file: resolve(folder, file) } },
+      }),
   }
 }
 

@@ -6,6 +6,11 @@ import { Duration } from './units.js'
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const MAX_WEIGHT = 1000
 
+const BALANCE = {
+  pattern: `^(round_robin|least_requests|client_address|(header|cookie):${TOKEN})$`,
+  'x-message': 'must be round_robin, least_requests, client_address, header:NAME or cookie:NAME',
+}
+
 /** Options of a zone about its origins. */
 export const ORIGIN_OPTIONS = {
   origin: Type.Optional(
@@ -57,12 +62,11 @@ export const ORIGIN_OPTIONS = {
       'has its own connection.',
   }),
   balance: Type.String({
-    pattern: `^(round_robin|least_requests|client_address|(header|cookie):${TOKEN})$`,
+    ...BALANCE,
     default: 'round_robin',
     description:
       'How an origin is chosen: round_robin, least_requests, or the same origin for the same client_address, ' +
       'header:NAME or cookie:NAME.',
-    'x-message': 'must be round_robin, least_requests, client_address, header:NAME or cookie:NAME',
   }),
   retries: Type.Integer({
     minimum: 0,
@@ -110,15 +114,35 @@ export const ORIGIN_OPTIONS = {
   ),
 }
 
-/** Returns issues of a zone's origins that the schema cannot express. */
-export function originIssues(
-  { origin, origins }: { origin?: string; origins?: readonly { readonly url: string }[] },
-  pointer: string,
-): Issue[] {
-  if (origin === undefined && origins === undefined)
-    return [{ pointer: `${pointer}/origin`, message: 'is required; set origin, or origins for several' }]
-  if (origin !== undefined && origins !== undefined)
-    return [{ pointer: `${pointer}/origins`, message: 'cannot be used together with origin; remove one of them' }]
+/** The same options for a path of a zone. An absent option is taken from the zone. */
+export const PATH_ORIGIN_OPTIONS = {
+  origin: ORIGIN_OPTIONS.origin,
+  origins: ORIGIN_OPTIONS.origins,
+  balance: Type.Optional(
+    Type.String({ ...BALANCE, description: 'Default: that of the zone.', examples: ['least_requests'] }),
+  ),
+  retries: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 10, description: 'Default: that of the zone.', examples: [1] }),
+  ),
+  health: ORIGIN_OPTIONS.health,
+}
+
+interface Source {
+  readonly origin?: string
+  readonly origins?: readonly { readonly url: string }[]
+  readonly root?: unknown
+}
+
+/** Returns issues of a zone's origins that the schema cannot express. `isOptional`: a zone can be without them. */
+export function originIssues({ origin, origins, root }: Source, pointer: string, isOptional = false): Issue[] {
+  const given = Object.entries({ origin, origins, root }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  )
+  if (given.length === 0 && !isOptional)
+    return [{ pointer: `${pointer}/origin`, message: 'is required; set origin, origins for several, or root' }]
+  const [first, second] = given
+  if (second !== undefined)
+    return [{ pointer: `${pointer}/${second}`, message: `cannot be used together with ${first}; remove one of them` }]
   const urls = (origins ?? []).map(({ url }) => url.replace(/\/$/, '').toLowerCase())
   return [...(origins?.map(({ url }) => url) ?? (origin === undefined ? [] : [origin]))].flatMap((url, index) => {
     const at = origins ? `${pointer}/origins/${index}/url` : `${pointer}/origin`

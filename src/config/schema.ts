@@ -4,6 +4,7 @@ import { strict } from '../core/schema.js'
 import { Agents } from './zones/agents.js'
 import { Cache } from './cache.js'
 import { Egress } from './egress.js'
+import { AccountRulesOfFile } from './zones/file-rules.js'
 import { Logpush } from './logpush.js'
 import { Machines } from './machines.js'
 import type { Pipeline } from './pipeline.js'
@@ -192,6 +193,7 @@ export const ConfigFile = Type.Object(
         {
           id: Id(EXAMPLE_ACCOUNT, 'Identifier of the account.'),
           name: Type.String({ minLength: 1, maxLength: 100, description: 'Display name.', examples: ['Example'] }),
+          rules: AccountRulesOfFile,
         },
         strict,
       ),

@@ -3,7 +3,10 @@ import { ZoneSettingValues } from '../core/model/zone-settings.js'
 import { strict } from '../core/schema.js'
 import { ZoneAgents } from './zones/agents.js'
 import { ZoneCache } from './cache.js'
-import { ORIGIN_OPTIONS } from './origins.js'
+import { ORIGIN_OPTIONS, PATH_ORIGIN_OPTIONS } from './origins.js'
+import { Auth } from './zones/auth.js'
+import { ZoneRulesOfFile } from './zones/file-rules.js'
+import { paths, Root } from './zones/paths.js'
 import { EXAMPLE_ACCOUNT, EXAMPLE_ZONE, Id } from './values.js'
 
 /** An item of `zones`. */
@@ -22,6 +25,10 @@ export const Zone = Type.Object(
       }),
     ),
     ...ORIGIN_OPTIONS,
+    root: Type.Optional(Root),
+    paths: paths(PATH_ORIGIN_OPTIONS),
+    auth: Type.Optional(Auth),
+    rules: ZoneRulesOfFile,
     origin_ca_file: Type.Optional(
       Type.String({
         description: 'PEM file of the authority that signs an https origin, added to the default ones.',
@@ -92,6 +99,12 @@ export const Zone = Type.Object(
     agents: ZoneAgents,
     websockets: Type.Boolean({ default: true, description: 'Pass WebSocket upgrades through to the origin.' }),
     cache: ZoneCache,
+    compress: Type.Boolean({
+      default: false,
+      description:
+        'Compress HTML, CSS, JavaScript and other text for clients that accept it, except for Markdown. false: only ' +
+        'compress_response rules compress.',
+    }),
     custom_hostnames: Type.Union([Type.Literal('selected'), Type.Literal('all')], {
       default: 'selected',
       description:

@@ -136,7 +136,7 @@ const REFUSED: [what: string, text: string, fault: string | RegExp][] = [
   [
     'a zone without an origin',
     zone().replace('origin: http://127.0.0.1:1', 'plan: pro'),
-    /zones.0.origin is required; set origin, or origins for several/,
+    /zones.0.origin is required; set origin, origins for several, or root/,
   ],
   [
     'origin and origins',

@@ -46,14 +46,17 @@ const zone = (id: string, account: string, name: string, plan: 'free' | 'pro'): 
   cache: 'default',
   balance: 'round_robin',
   retries: 1,
+  compress: false,
+  paths: [],
+  rules: {},
   custom_hostnames: 'selected',
 })
 
 /** Two accounts, three zones, one token that may do all. */
 export const CONFIG: ControlConfig = {
   accounts: [
-    { id: ACCOUNT, name: 'Example' },
-    { id: OTHER_ACCOUNT, name: 'Other' },
+    { id: ACCOUNT, name: 'Example', rules: {} },
+    { id: OTHER_ACCOUNT, name: 'Other', rules: {} },
   ],
   zones: [
     zone(ZONE, ACCOUNT, 'example.test', 'pro'),
