@@ -8,7 +8,8 @@ import type { Clock } from '../../src/core/clock.js'
 import type { TokenCondition } from '../../src/core/model/token.js'
 import type { Log } from '../../src/core/log.js'
 import type { Scope } from '../../src/core/scope.js'
-import type { Store } from '../../src/core/store.js'
+import type { Store, Stored } from '../../src/core/store.js'
+import type { StoredRuleset } from '../../src/core/model/ruleset.js'
 import type { ErrorKind } from './errors.js'
 import type { Permission } from './permissions.js'
 
@@ -124,6 +125,16 @@ export interface TlsSources {
   ordered(zone: ZoneConfig): readonly string[]
 }
 
+/** The entry points of the configuration file. */
+export interface FileRules {
+  /** Returns the entry point of a phase. Undefined if the file does not name the phase. */
+  entryPoint(scope: Scope, phase: string): Stored<StoredRuleset> | undefined
+  get(scope: Scope, id: string): Stored<StoredRuleset> | undefined
+  of(scope: Scope): readonly Stored<StoredRuleset>[]
+  /** Returns where a phase is, and each of its rules. Undefined if the configuration is not from a file. */
+  places(scope: Scope, phase: string): { readonly file: string; readonly lines: readonly number[] } | undefined
+}
+
 /** Dependencies of the control plane. */
 export interface ControlDeps {
   /** The configuration in force now. */
@@ -133,6 +144,8 @@ export interface ControlDeps {
   readonly log: Log
   /** Distinguishes this machine from the others with the same store. Undefined without others. */
   readonly machine?: string | undefined
+  /** Entry points of the configuration file, which the API cannot change. Not set: the file has none. */
+  readonly fileRules?: () => FileRules
   /** Maximum connections of the listener; default: 4096. */
   readonly maxConnections?: number
   /** Makes the server listen; default: on the address of the configuration. */

@@ -72,6 +72,7 @@ export const ERRORS = {
   latestVersion: [20008, 400, 'the latest version cannot be deleted; delete the ruleset instead'],
   tooManyRulesets: [20009, 403, 'the maximum number of rulesets is reached (control.quotas.rulesets_per_scope)'],
   tooManyRules: [20010, 400, 'the ruleset would have too many rules (control.quotas.rules_per_ruleset)'],
+  rulesOfFile: [20018, 409, 'the rules of the phase are in the configuration file; change them there'],
   badPage: [20012, 400, 'the page does not fit'],
   pageNotFound: [20013, 404, 'could not find the page'],
   pageExists: [20014, 409, 'a page with that name exists already'],

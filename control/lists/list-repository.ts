@@ -9,7 +9,7 @@ import {
   type ListKind,
   type StoredList,
 } from '../../src/core/model/list.js'
-import { RULESETS } from '../../src/core/model/ruleset.js'
+import { RULESETS, type StoredRuleset } from '../../src/core/model/ruleset.js'
 import { account, zone, type Scope } from '../../src/core/scope.js'
 import type { Stored, Write } from '../../src/core/store.js'
 import { listsOf } from '../../src/rules/rulesets/referenced-lists.js'
@@ -123,7 +123,7 @@ export class ListRepository {
     await this.turns.run(scope.id, async () => {
       const { value: before, version } = this.own(scope, id)
       const named = store.get(LIST_NAMES, scope, before.name)
-      if (named && named.value.rules > 0)
+      if ((named && named.value.rules > 0) || this.#fileUsers(scope.id, before.name).length > 0)
         throw new ApiError('listInUse', undefined, inUse(before.name, this.users(scope.id, before.name)))
       const writes: Write[] = [{ kind: LISTS, scope, id, value: undefined, ifVersion: version }]
       if (named) writes.push({ kind: LIST_NAMES, scope, id: before.name, value: undefined, ifVersion: named.version })
@@ -145,15 +145,24 @@ export class ListRepository {
 
   /** Returns the rules of an account and its zones that use a list. */
   users(accountId: string, name: string): User[] {
+    const stored = this.#usersIn(accountId, name, (scope) => this.deps.store.list(RULESETS, scope))
+    return [...stored, ...this.#fileUsers(accountId, name)]
+  }
+
+  /** Returns the rules of the configuration file that use a list. */
+  #fileUsers(accountId: string, name: string): User[] {
+    const file = this.deps.fileRules?.()
+    return file ? this.#usersIn(accountId, name, (scope) => file.of(scope)) : []
+  }
+
+  #usersIn(accountId: string, name: string, rulesets: (scope: Scope) => readonly Stored<StoredRuleset>[]): User[] {
     const zones = this.deps.config().zones.filter((zone) => zone.account === accountId)
     return [account(accountId), ...zones.map(({ id }) => zone(id))].flatMap((scope) =>
-      this.deps.store
-        .list(RULESETS, scope)
-        .flatMap(({ id, value }) =>
-          value.ruleset.rules
-            .filter((rule) => listsOf(rule).has(name))
-            .map((rule) => ({ scope, ruleset: id, rule: rule.id })),
-        ),
+      rulesets(scope).flatMap(({ id, value }) =>
+        value.ruleset.rules
+          .filter((rule) => listsOf(rule).has(name))
+          .map((rule) => ({ scope, ruleset: id, rule: rule.id })),
+      ),
     )
   }
 

@@ -8,7 +8,7 @@ import type { OverviewDeps } from './services.js'
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 /** How often rules have acted. */
-export function ruleCounts({ store, overview }: OverviewDeps): Endpoint[] {
+export function ruleCounts({ store, fileRules, overview }: OverviewDeps): Endpoint[] {
   return [
     endpoint({
       method: 'get',
@@ -26,7 +26,8 @@ export function ruleCounts({ store, overview }: OverviewDeps): Endpoint[] {
         }),
       ),
       async handle({ scope }) {
-        const own = new Set(store.list(RULESETS, scope).map(({ id }) => id))
+        const rulesets = [...store.list(RULESETS, scope), ...(fileRules?.().of(scope) ?? [])]
+        const own = new Set(rulesets.map(({ id }) => id))
         const counts = await overview().traffic.rules()
         return whole(
           counts

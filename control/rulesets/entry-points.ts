@@ -9,7 +9,7 @@ import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, RulesetChange, RulesetResult, RulesetSummary, WrittenRuleset } from './schemas.js'
-import { levelOf, withEtag, type Decided, type RulesetRepository, type Writer } from './ruleset-repository.js'
+import { levelOf, type Decided, type RulesetRepository, type Writer } from './ruleset-repository.js'
 import { versionList } from './versions.js'
 import { changedFixed } from './rulesets.js'
 
@@ -39,6 +39,7 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
     if (!phase.levels.includes(level))
       throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
     const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
+    repository.assertNotOfFile(actor.scope, fixed)
     const stored = repository.entryPoint(actor.scope, phase.name)
     const old = stored?.value.ruleset
     const changed = changedFixed(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
@@ -57,7 +58,7 @@ function contextOf(repository: RulesetRepository, check: RulesCheck) {
   return { existing, repository, check, put }
 }
 
-function readEntrypoint({ existing }: Context): Endpoint {
+function readEntrypoint({ existing, repository }: Context): Endpoint {
   return endpoint({
     method: 'get',
     path: PATH,
@@ -65,7 +66,7 @@ function readEntrypoint({ existing }: Context): Endpoint {
     permissions: ACCESS.rulesets.read,
     summary: 'Read the entry point of a phase',
     result: RulesetResult,
-    handle: ({ scope, params }) => withEtag(existing(scope, params.ruleset_phase).value.ruleset),
+    handle: ({ scope, params }) => repository.shown(scope, existing(scope, params.ruleset_phase).value.ruleset),
   })
 }
 

@@ -48,6 +48,7 @@ function createRule({ repository, check }: Context): Endpoint {
         await buildTables(call.body, repository.pause)
         const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
+        repository.assertNotOfFile(call.scope, old)
         check.room(old.rules.length + 1)
         const { members, position } = apart(call.body)
         const rule = checked(position, () => check.rule(call, old, members))
@@ -80,6 +81,7 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
         await buildTables(body, repository.pause)
         const stored = repository.get(scope, params.ruleset_id)
         const old = stored.value.ruleset
+        repository.assertNotOfFile(call.scope, old)
         const rule = known(old, params.rule_id)
         const { members, position } = apart(body)
         if (members['id'] !== undefined && members['id'] !== rule.id)
@@ -108,6 +110,7 @@ function removeRulesetRule({ repository }: Context): Endpoint {
       await repository.write(call, call.query.dry_run, async () => {
         const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
+        repository.assertNotOfFile(call.scope, old)
         const { id } = known(old, call.params.rule_id)
         return await repository.changed(call, stored, removeRule(old, id, repository.making()))
       }),

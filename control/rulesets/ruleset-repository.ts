@@ -20,7 +20,7 @@ import { entryOf, type Actor } from '../resources/audit.js'
 import { checkConditions } from '../http/conditions.js'
 import { ApiResponse, type Call } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import type { ControlDeps } from '../http/context.js'
+import type { ControlDeps, FileRules } from '../http/context.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { listNamed } from '../lists/list-by-name.js'
 import { useWrites } from './list-references.js'
@@ -56,16 +56,55 @@ export class RulesetRepository {
 
   /** Returns a ruleset. Throws `rulesetNotFound`. */
   get(scope: Scope, id: string): Stored<StoredRuleset> {
-    const found = this.#deps.store.get(RULESETS, scope, id)
+    const found = this.#file?.get(scope, id) ?? this.#deps.store.get(RULESETS, scope, id)
     if (!found) throw new ApiError('rulesetNotFound', undefined, `could not find the ruleset ${id}`)
     return found
   }
 
+  /** Returns the rulesets in force, in the order of their ids. */
   list(scope: Scope): readonly Stored<StoredRuleset>[] {
-    return this.#deps.store.list(RULESETS, scope)
+    const stored = this.#deps.store.list(RULESETS, scope)
+    const ofFile = this.#file?.of(scope) ?? []
+    if (ofFile.length === 0) return stored
+    return [...stored.filter(({ value }) => !this.#owner(scope, value.ruleset)), ...ofFile].toSorted((a, b) =>
+      a.id < b.id ? -1 : 1,
+    )
+  }
+
+  /** Returns a ruleset as the API shows it. Rules of the configuration file have their place in it. */
+  shown(scope: Scope, ruleset: Ruleset): ApiResponse<Ruleset> {
+    const places = this.#file?.get(scope, ruleset.id) && this.#file.places(scope, ruleset.phase)
+    if (!places) return withEtag(ruleset)
+    const source = (line: number | undefined) => ({ edged_source: { file: places.file, line: line ?? 1 } })
+    const [first, ...lines] = places.lines
+    const rules = ruleset.rules.map((rule, index) => ({ ...rule, ...source(lines[index]) }))
+    return new ApiResponse({ ...ruleset, ...source(first), rules }, withEtag(ruleset).options)
+  }
+
+  /** Throws `rulesOfFile` if the phase of an entry point belongs to the configuration file. */
+  assertNotOfFile(scope: Scope, ruleset: Pick<Ruleset, 'kind' | 'phase'>): void {
+    if (!this.#owner(scope, ruleset)) return
+    const { file, lines } = this.#file?.places(scope, ruleset.phase) ?? {}
+    const where = file === undefined ? 'the configuration' : `${file}:${lines?.[0] ?? 1}`
+    throw new ApiError(
+      'rulesOfFile',
+      undefined,
+      `the rules of ${ruleset.phase} are in ${where}; change them there and run edged reload`,
+    )
+  }
+
+  /** Returns the entry point of the file whose phase this ruleset has. */
+  #owner(scope: Scope, { kind, phase }: Pick<Ruleset, 'kind' | 'phase'>): Stored<StoredRuleset> | undefined {
+    return kind === ENTRY_KIND[levelOf(scope)] ? this.#file?.entryPoint(scope, phase) : undefined
+  }
+
+  get #file(): FileRules | undefined {
+    return this.#deps.fileRules?.()
   }
 
   entryPoint(scope: Scope, phase: string): Stored<StoredRuleset> | undefined {
+    const ofFile = this.#file?.entryPoint(scope, phase)
+    if (ofFile) return ofFile
     const entry = this.#deps.store.get(ENTRY_POINTS, scope, phase)
     return entry && this.#deps.store.get(RULESETS, scope, entry.value.ruleset_id)
   }
@@ -125,6 +164,7 @@ export class RulesetRepository {
   /** Creates a ruleset. Throws `tooManyRulesets`. */
   async created(actor: Writer, ruleset: Ruleset): Promise<Decided> {
     const { scope } = actor
+    this.assertNotOfFile(scope, ruleset)
     assertCurrent(actor, undefined)
     const max = this.#deps.config().control.quotas.rulesets_per_scope
     if (this.#deps.store.count(RULESETS, scope) >= max)
@@ -147,6 +187,7 @@ export class RulesetRepository {
   async changed(actor: Writer, stored: Stored<StoredRuleset>, ruleset: Ruleset): Promise<Decided> {
     const { scope, id, version: ifVersion, value } = stored
     const before = value.ruleset
+    this.assertNotOfFile(scope, before)
     assertCurrent(actor, before)
     const { version, last_updated, description } = before
     const kept = this.#deps.config().control.quotas.ruleset_versions
@@ -165,6 +206,7 @@ export class RulesetRepository {
   /** Deletes a ruleset with all of its versions. Throws `rulesetInUse` while execute rules run it. */
   async removed(actor: Writer, { scope, id, version: ifVersion, value }: Stored<StoredRuleset>): Promise<Decided> {
     const { ruleset, older } = value
+    this.assertNotOfFile(scope, ruleset)
     assertCurrent(actor, ruleset)
     const uses = this.#deps.store.get(RULESET_USES, scope, id)
     if (uses && uses.value.rules > 0)
@@ -182,6 +224,7 @@ export class RulesetRepository {
   /** Deletes one older version. Throws `versionNotFound` and `latestVersion`. */
   async versionRemoved(actor: Writer, stored: Stored<StoredRuleset>, version: string): Promise<Decided> {
     const { scope, id, version: ifVersion, value } = stored
+    this.assertNotOfFile(scope, value.ruleset)
     const before = this.version(stored, version)
     assertCurrent(actor, value.ruleset)
     if (before === value.ruleset) throw new ApiError('latestVersion')

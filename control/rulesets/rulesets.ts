@@ -17,7 +17,7 @@ import {
   summaryOf,
   WrittenRuleset,
 } from './schemas.js'
-import { levelOf, withEtag, type RulesetRepository } from './ruleset-repository.js'
+import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 
 const scopes = ['account', 'zone'] as const
 
@@ -84,6 +84,7 @@ function postRuleset({ repository, check }: Context): Endpoint {
       await repository.write(call, call.query.dry_run, async () => {
         const { scope, body } = call
         const level = levelOf(scope)
+        repository.assertNotOfFile(scope, body)
         const misplaced = placementIssues(body, level)
         if (misplaced.length === 0 && body.kind === ENTRY_KIND[level] && repository.entryPoint(scope, body.phase))
           throw new ApiError('entryPointExists', '/phase', `the ${level} has an entry point for ${body.phase} already`)
@@ -103,7 +104,7 @@ function readRuleset({ repository }: Context): Endpoint {
     permissions: ACCESS.rulesets.read,
     summary: 'Read a ruleset with its rules',
     result: RulesetResult,
-    handle: ({ scope, params }) => withEtag(repository.get(scope, params.ruleset_id).value.ruleset),
+    handle: ({ scope, params }) => repository.shown(scope, repository.get(scope, params.ruleset_id).value.ruleset),
   })
 }
 
@@ -129,6 +130,7 @@ function putRuleset({ repository, check }: Context): Endpoint {
         const { scope, params, body } = call
         const stored = repository.get(scope, params.ruleset_id)
         const old = stored.value.ruleset
+        repository.assertNotOfFile(scope, old)
         const rules = await check.rules(call, old, body.rules, changedFixed(old, body, FIXED))
         const { description } = body
         const change = { ...(description !== undefined && { description }), ...(rules && { rules }) }

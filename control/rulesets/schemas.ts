@@ -65,7 +65,17 @@ const summary = {
 export type RulesetSummary = Omit<Ruleset, 'rules'>
 export const RulesetSummary = Type.Unsafe<RulesetSummary>(Type.Object(summary))
 
-export const RulesetResult = Type.Unsafe<Ruleset>(Type.Object({ ...summary, rules: Type.Array(AnyRule) }))
+const Source = Type.Object(
+  { file: Type.String(), line: Type.Integer() },
+  {
+    description:
+      'Our own addition: where the rules are, if they are in the configuration file. Each rule has one, too.',
+  },
+)
+
+export const RulesetResult = Type.Unsafe<Ruleset>(
+  Type.Object({ ...summary, rules: Type.Array(AnyRule), edged_source: Type.Optional(Source) }),
+)
 
 /** The result of a write: the current ruleset; null for a dry run. */
 export const WrittenRuleset = Type.Unsafe<Ruleset | null>(RulesetResult)

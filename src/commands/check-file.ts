@@ -42,7 +42,7 @@ export function checkFile(file: string, { json }: { json?: boolean }): void {
   for (const { line, column, message } of certificateWarnings(config, text, file))
     process.stderr.write(`${file}:${line}:${column}: warning: ${message}\n`)
   if (!json) return void process.stdout.write(`${file}: ok\n`)
-  const { tokens, legacy_keys: legacyKeys, secrets, ...shown } = config
+  const { tokens, legacy_keys: legacyKeys, secrets, places: _places, ...shown } = config
   const names = {
     tokens: tokens.map(({ name }) => ({ name })),
     legacy_keys: legacyKeys.map(({ email }) => ({ email })),

@@ -1,3 +1,4 @@
+import { keptText } from '../daemon/config/kept-rules.js'
 import type { ReloadResponse } from '../daemon/state/status.js'
 import { ADMIN_HELP, askDaemon, ownDaemon, type AdminOptions } from './common/admin-client.js'
 import { Exit, type DefineCommand } from './common/command.js'
@@ -19,9 +20,17 @@ export const reload: DefineCommand = (command) => {
     })
 }
 
-function described({ changed, restart_needed: restart }: Exclude<ReloadResponse, { error: string }>): string {
-  if (changed.length === 0) return 'reloaded; nothing changed\n'
-  const lines = ['reloaded; changed:', ...changed.map((change) => `  ${change}`)]
+function described({
+  changed,
+  restart_needed: restart,
+  kept_rules: kept = [],
+}: Exclude<ReloadResponse, { error: string }>): string {
+  const notInForce = keptText(kept)
+  const lines =
+    changed.length === 0
+      ? ['reloaded; nothing changed']
+      : ['reloaded; changed:', ...changed.map((change) => `  ${change}`)]
+  if (notInForce !== undefined) lines.push(notInForce)
   if (restart.length > 0) lines.push('restart the daemon to apply:', ...restart.map((option) => `  ${option}`))
   return `${lines.join('\n')}\n`
 }

@@ -1,6 +1,7 @@
 import { stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
 import { missingText } from '../tls/acme/served-names.js'
 import { ADMIN_HELP, ownDaemon, type AdminOptions } from './common/admin-client.js'
+import { keptText } from '../daemon/config/kept-rules.js'
 import { secretsLines } from './common/secrets-lines.js'
 import type { DefineCommand } from './common/command.js'
 
@@ -39,6 +40,7 @@ function described(status: DaemonStatus): string {
         `certificate ${names.join(', ')} (${source === 'acme' ? 'ACME' : 'file'}), valid until ${until}`,
     ),
     ...status.missing_certificates.map((missing) => `no certificate: ${missingText(missing)}`),
+    ...[keptText(status.kept_rules)].flatMap((text) => (text === undefined ? [] : [`rules     ${text}`])),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
     ...status.failing_jobs.map(
       ({ kind, name, destination, error }) =>

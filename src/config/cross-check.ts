@@ -11,6 +11,7 @@ import { agentIssues } from './zones/agents.js'
 import { egressIssues } from './egress.js'
 import { machineIssues } from './machines.js'
 import { authIssues } from './zones/auth.js'
+import { rulesOfFileIssues, type RulesOfFileChecks } from './zones/file-rules.js'
 import { originIssues } from './origins.js'
 import type { Config } from './schema.js'
 import type { KnownIds, SoundPart } from './sound-part.js'
@@ -20,15 +21,23 @@ import type { AcmeConfig } from './tls.js'
 const MAX_RULES_BODY = 1024 * 1024
 
 /** Returns issues of zones that a schema cannot express. */
-export function zoneIssues({ zones }: Config, catalogue: Catalogue): Issue[] {
+export function zoneIssues(config: Config, catalogue: Catalogue): Issue[] {
+  const { zones } = config
   const owners = new Map<string, Zone>()
+  const checks = ruleChecks(config)
   return [
     ...duplicates('zones', 'id', zones),
     ...duplicates('zones', 'name', zones),
     ...zones.flatMap((zone, index) => issuesOfZone(zone, `/zones/${index}`, owners)),
     ...zones.flatMap((zone, index) => agentIssues(zone, catalogue, `/zones/${index}/agents`)),
+    ...zones.flatMap((zone, index) => rulesOfFileIssues(zone, 'zone', `/zones/${index}`, checks)),
   ]
 }
+
+const ruleChecks = ({ lists, control }: Config): RulesOfFileChecks => ({
+  lists,
+  most: control.quotas.rules_per_ruleset,
+})
 
 /** Returns issues of zones whose account is not among the accounts of the file. */
 export function accountIssues({ ids: { accounts: ids }, owned }: Pick<SoundPart, 'ids' | 'owned'>): Issue[] {
@@ -46,6 +55,9 @@ export function accountIssues({ ids: { accounts: ids }, owned }: Pick<SoundPart,
 export function sectionIssues(config: Config): Issue[] {
   return [
     ...duplicates('accounts', 'id', config.accounts),
+    ...config.accounts.flatMap((account, index) =>
+      rulesOfFileIssues(account, 'account', `/accounts/${index}`, ruleChecks(config)),
+    ),
     ...duplicates('lists', 'name', config.lists),
     ...config.lists.flatMap((list, index) => listIssues(list, `/lists/${index}/items`)),
     ...(['tokens', 'legacy_keys'] as const).flatMap((section) =>

@@ -6,14 +6,14 @@ import { issuesOf, parser } from '../core/schema.js'
 import { absoluteAgents, configuredCatalogue } from './zones/agents.js'
 import type { Auth } from './zones/auth.js'
 import { accountIssues, sectionIssues, sourceIssues, zoneIssues } from './cross-check.js'
-import { ConfigFile, type Config } from './schema.js'
+import { ConfigFile, type Config, type RulePlaces } from './schema.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import type { Root } from './zones/paths.js'
 import { withNewNames } from './renamed.js'
 import type { ControlTls, ProxyTls } from './tls.js'
 import { soundPart } from './sound-part.js'
 import { resolveUnits } from './units.js'
-import { badFile, readText, readYaml, type Environment } from './yaml.js'
+import { badFile, readText, readYaml, type Environment, type YamlFile } from './yaml.js'
 
 export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 
@@ -107,8 +107,20 @@ export function readParts(text: string, file: string, environment: Environment, 
     for (const [index, pipeline] of listed.pipelines.entries())
       if (pipeline !== undefined) issues.push(...sourceIssues(sound.ids, pipeline, `/pipelines/${index}/source`))
     reject(issues)
-    return { config: whole, documents: resolved.pipelines }
+    return { config: { ...whole, places: rulePlaces(whole, yaml, file) }, documents: resolved.pipelines }
   })
+}
+
+/** Returns where the phases of the file and their rules are. */
+function rulePlaces({ accounts, zones }: Config, { lineOf }: YamlFile, file: string): RulePlaces {
+  const lines: Record<string, readonly number[]> = {}
+  for (const [section, entries] of Object.entries({ accounts, zones }))
+    for (const [index, { id, rules }] of entries.entries())
+      for (const [phase, list] of Object.entries(rules)) {
+        const at = `/${section}/${index}/rules/${phase}`
+        lines[`${id}/${phase}`] = [lineOf(at), ...list.map((_, rule) => lineOf(`${at}/${rule}`))]
+      }
+  return { file, lines }
 }
 
 function deadLetterIssues({ logpush: { dead_letter: text, destinations } }: Config, checks: PipelineChecks): Issue[] {

@@ -285,7 +285,18 @@ export const ConfigFile = Type.Object(
 )
 
 /** The configuration with defaults, durations in milliseconds, sizes in bytes, absolute paths, compiled pipelines. */
-export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & { readonly pipelines: readonly Pipeline[] }
+export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & {
+  readonly pipelines: readonly Pipeline[]
+  /** Undefined if the configuration is not from a file. */
+  readonly places?: RulePlaces
+}
+
+/** Where the rules of the file are. */
+export interface RulePlaces {
+  readonly file: string
+  /** Lines of a phase and of each of its rules, by the id of the zone or account and the name of the phase, with a slash between. */
+  readonly lines: Readonly<Record<string, readonly number[]>>
+}
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']
 export type AccessLogConfig = Config['access_log']

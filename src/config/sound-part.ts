@@ -31,9 +31,9 @@ export function soundPart(given: object, issues: readonly Issue[]): SoundPart {
     value: Array.isArray(zones) ? { ...sound, zones: listed.map(([, zone]) => zone as unknown) } : sound,
     ids: { accounts: idsOf('accounts', given, issues), zones: idsOf('zones', given, issues) },
     owned: ownedZones(given, issues),
-    place: ({ pointer, message }) => ({
+    place: ({ pointer, ...issue }) => ({
+      ...issue,
       pointer: pointer.replace(ZONE, (_, index: string) => `/zones/${listed[Number(index)]?.[0] ?? index}`),
-      message,
     }),
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isMap, isScalar, LineCounter, parseDocument, visit, type Document, type Node, type Scalar } from 'yaml'
-import { fileFault, InvalidInput, type Issue } from '../core/errors.js'
+import { fileFault, InvalidInput, type Issue, type PlaceInText } from '../core/errors.js'
+import { scalarOffset } from './zones/scalar-place.js'
 
 /** An issue of a configuration file; lines and columns count from 1. */
 export interface ConfigIssue {
@@ -26,6 +27,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** A YAML document with `${NAME}` replaced. */
 export interface YamlFile {
   readonly document: Document
+  /** Returns the line of a JSON pointer, from 1. */
+  lineOf(pointer: string): number
   /**
    * Calls `check` with the value of the document (undefined if empty) and returns its result. Issues that it throws as
    * InvalidInput, or passes to `reject`, are thrown as {@link BadConfig} with their positions in the file.
@@ -59,13 +62,15 @@ export function readYaml(text: string, file: string, environment: Environment): 
   if (faults.length === 0) faults.push(...substitute(document, environment, place))
   if (faults.length > 0) throw new BadConfig(faults)
   const placed = (issues: readonly Issue[]): ConfigIssue[] =>
-    issues.map(({ pointer, message }) =>
-      place(
-        offsetOf(document, pointer),
-        pointer && !message.startsWith('unknown option')
-          ? `${pointer.slice(1).replaceAll('/', '.')} ${message}${quoteAdvice(document, pointer, message)}`
-          : message,
-      ),
+    issues.map(({ pointer, message, inside }) =>
+      inside
+        ? place(insideOf(document, text, pointer, inside), `${named(pointer)} ${inside.reason}`)
+        : place(
+            offsetOf(document, pointer),
+            pointer && !message.startsWith('unknown option')
+              ? `${named(pointer)} ${message}${quoteAdvice(document, pointer, message)}`
+              : message,
+          ),
     )
   const reject = (issues: readonly Issue[]): void => {
     if (issues.length === 0) return
@@ -74,6 +79,7 @@ export function readYaml(text: string, file: string, environment: Environment): 
   return {
     document,
     placed,
+    lineOf: (pointer) => place(offsetOf(document, pointer), '').line,
     checked(check) {
       try {
         return check(withoutNulls(document.toJS()) ?? undefined, reject)
@@ -85,6 +91,20 @@ export function readYaml(text: string, file: string, environment: Environment): 
       }
     },
   }
+}
+
+const named = (pointer: string): string => pointer.slice(1).replaceAll('/', '.')
+
+/** Returns the offset of a place inside of the text at a pointer. */
+function insideOf(document: Document, text: string, pointer: string, { line, offset }: PlaceInText): number {
+  const node = document.getIn(pointer.split('/').slice(1).map(unescaped), true)
+  if (!isScalar(node) || typeof node.value !== 'string') return offsetOf(document, pointer)
+  const before = node.value.split('\n').slice(0, line - 1)
+  return scalarOffset(
+    text,
+    node,
+    before.reduce((sum, one) => sum + one.length + 1, offset),
+  )
 }
 
 /** Says what to do about an error of the syntax, by the code and message of the parser. */

@@ -2,6 +2,16 @@
 export interface Issue {
   readonly pointer: string
   readonly message: string
+  /** Position inside of the text at the pointer, if the text is in a language of its own. */
+  readonly inside?: PlaceInText
+}
+
+/** A position in a text. `line` counts from 1; `offset` counts characters of the line (UTF-16) from 0. */
+export interface PlaceInText {
+  readonly line: number
+  readonly offset: number
+  /** The issue in one line. */
+  readonly reason: string
 }
 
 /** The input is not valid and its sender has to correct it. Has one issue per pointer. */

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import type { FileRules } from '../../control/http/context.js'
+import type { FileRulesets } from '../rules/rulesets/file-rulesets.js'
 import type { Control } from '../../control/http/server/listen.js'
 import { endpoints, startControl } from '../../control/index.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
@@ -49,6 +51,17 @@ export interface ApiParts {
   readonly metrics: Metrics
 }
 
+/** Returns the rules of the configuration file with their places in it. */
+const fileRules = (rulesets: FileRulesets, places: Config['places']): FileRules => ({
+  entryPoint: (scope, phase) => rulesets.entryPoint(scope, phase),
+  get: (scope, id) => rulesets.get(scope, id),
+  of: (scope) => rulesets.of(scope),
+  places({ id }, phase) {
+    const lines = places?.lines[`${id}/${phase}`]
+    return places && lines && { file: places.file, lines }
+  },
+})
+
 /** Connects the areas of the API with the parts that they show and change, and opens its listener. */
 export async function startApi(parts: ApiParts): Promise<Control> {
   const { foundation, config, edge, tails, webhooks, scripts, traffic, state, clock, log } = parts
@@ -73,6 +86,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
       )
     },
     store,
+    fileRules: () => fileRules(edge.fileRules, config().places),
     machine: parts.machine,
     clock,
     log,

@@ -2,6 +2,7 @@ import { Tails } from '../../control/workers/services/tail-sessions.js'
 import type { Config } from '../config/schema.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import { ClosingStack } from '../core/closing-stack.js'
+import { messageOf } from '../core/errors.js'
 import { EventLoopYield } from '../core/schedule/event-loop-yield.js'
 import type { Log } from '../core/log.js'
 import { openMetrics } from '../core/metrics/metrics.js'
@@ -14,6 +15,7 @@ import { listenAdmin, type AdminDeps, type Scrape } from './admin/admin.js'
 import { backups } from './admin/backup.js'
 import { Certificates } from './certificates/certificates.js'
 import { configChanges, type ConfigChanges } from './config/changes.js'
+import { assertKnownToRules, keptRules } from './config/rules-of-api.js'
 import { openFoundation, type Foundation } from './foundation.js'
 import { buildInfo } from './observe.js'
 import { pipelinePorts, portOf, urlOf } from './proxy/own-urls.js'
@@ -22,6 +24,7 @@ import { Reloader, type DaemonFile } from './reloader.js'
 import { Descriptors } from './proxy/descriptors.js'
 import { Serving } from './serving.js'
 import { ActivatedSockets } from './processes/socket-activation.js'
+import { keptText, type KeptRules } from './config/kept-rules.js'
 import { DaemonState } from './state/state.js'
 import { runningWork } from './state/troubles.js'
 import type { DaemonUrls } from './state/status.js'
@@ -181,7 +184,19 @@ async function start(
     }
   }
   const work = () => runningWork({ store, running: logpush.monitor.list(), breakers: webhooks.openBreakers() })
-  state.started({ urls, zones: () => serving.zoneStatus(), work, certificates })
+  state.started({
+    urls,
+    zones: () => serving.zoneStatus(),
+    work,
+    certificates,
+    keptRules: () => keptRules(config(), store),
+  })
+  reportKept(keptRules(first, store), log)
+  try {
+    assertKnownToRules(first, store)
+  } catch (error) {
+    log.error({ event: 'file_rules_incomplete', error: messageOf(error) }, 'these rules of the file never match')
+  }
 
   return {
     get proxy() {
@@ -205,6 +220,12 @@ async function start(
       })
     },
   }
+}
+
+/** Logs rules of the API that are not in force because the file has their phase. */
+function reportKept(kept: readonly KeptRules[], log: Log): void {
+  const text = keptText(kept)
+  if (text !== undefined) log.warn({ event: 'file_rules_shadow', kept }, text)
 }
 
 /** Returns the functions that respond on the admin listener, from the first moment of the start. */
@@ -235,7 +256,7 @@ async function applyConfig(
   given: Config,
   inForce: { config: Config },
   {
-    foundation: { egress, logpush },
+    foundation: { store, egress, logpush },
     serving,
     scripts,
     certificates,
@@ -251,6 +272,7 @@ async function applyConfig(
   const slices = new EventLoopYield()
   const pause = () => slices.yieldToEventLoop()
   const next = await withUnchanged(inForce.config, given, pause)
+  assertKnownToRules(next, store)
   const ways = await readEgress(next.egress)
   const changes = await configChanges(inForce.config, next, pause)
   await serving.reconfigure(next, inForce.config)
@@ -262,5 +284,7 @@ async function applyConfig(
   log.level = next.log.level
   inForce.config = next
   certificates.check()
-  return changes
+  const kept = keptRules(next, store)
+  reportKept(kept, log)
+  return kept.length === 0 ? changes : { ...changes, keptRules: kept }
 }

@@ -81,8 +81,8 @@ export class Reloader {
   async respond(): Promise<ReloadResponse> {
     if (!this.#parts) return { error: 'the daemon is starting' }
     try {
-      const { changed, restartNeeded } = await this.reloadFile()
-      return { changed, restart_needed: restartNeeded }
+      const { changed, restartNeeded, keptRules } = await this.reloadFile()
+      return { changed, restart_needed: restartNeeded, ...(keptRules && { kept_rules: keptRules }) }
     } catch (error) {
       return { error: messageOf(error) }
     }

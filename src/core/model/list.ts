@@ -4,8 +4,8 @@ import { kind } from '../store.js'
 export const LIST_KINDS = ['ip', 'hostname', 'asn', 'redirect'] as const
 export type ListKind = (typeof LIST_KINDS)[number]
 
-/** Returns the kind of the list with a name, in one account. Undefined if the list does not exist. */
-export type ListNamed = (name: string) => ListKind | undefined
+/** Returns the kind of the list with a name, in one account; `unknown` if it cannot be known here. Undefined if the list does not exist. */
+export type ListNamed = (name: string) => ListKind | 'unknown' | undefined
 
 /** A stored list. The scope is the account. The id is 32 hexadecimal digits. */
 export interface StoredList {

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.js'
+import type { KeptRules } from './kept-rules.js'
 import type { Pause } from '../../core/schedule/event-loop-yield.js'
 
 /** Differences between two configurations, by the names of options. They contain no values: those may be secret. */
@@ -7,6 +8,8 @@ export interface ConfigChanges {
   readonly changed: readonly string[]
   /** Changed options that take effect with the next start. */
   readonly restartNeeded: readonly string[]
+  /** Rules that the API stored and that are not in force, because the file has their phase. Undefined if there are none. */
+  readonly keptRules?: readonly KeptRules[]
 }
 
 /** Returns what differs between the configuration in force and the next one; `pause` is called for each entry of a list. */
@@ -22,7 +25,7 @@ export async function configChanges(old: Config, next: Config, pause: Pause): Pr
   }
 }
 
-const comparable = (config: Config): Readonly<Record<string, unknown>> => ({
+const comparable = ({ places: _places, ...config }: Config): Readonly<Record<string, unknown>> => ({
   ...config,
   pipelines: described(config.pipelines),
 })

@@ -41,7 +41,9 @@ const slices = new EventLoopYield()
 /** Reads the configuration file while the daemon serves; rejects with {@link BadConfig}. */
 export async function readAgain(file: string, inForce: Pick<Config, 'pipelines'>): Promise<Config> {
   const text = readText(file)
-  if (text.length <= MAX_INLINE_CHARACTERS) return readConfig(text, file, process.env, CHECKS)
+  // The tables of some expressions take longer than a turn.
+  const hasRules = /^\s*["']?rules["']?\s*:/m.test(text)
+  if (text.length <= MAX_INLINE_CHARACTERS && !hasRules) return readConfig(text, file, process.env, CHECKS)
   const { port1: port, port2 } = new MessageChannel()
   const thread = new Worker(THREAD, {
     workerData: { text, file, plugins: loadedPlugins(), port: port2 },

@@ -30,6 +30,7 @@ import { cachedResolve } from '../../egress/name-cache.js'
 import { defaultRuleDeps } from '../../rules/engine/default-deps.js'
 import { RulesetCache } from '../../rules/engine/ruleset-cache.js'
 import { eachPurge, purgeOf, watchPurges } from '../cache/purges.js'
+import { changedScopes, FileRulesets, withFileRulesets } from '../../rules/rulesets/file-rulesets.js'
 import { DaemonAccessLog } from '../logs/access-log.js'
 import type { Descriptors } from './descriptors.js'
 import { BusyHeap } from './busy-heap.js'
@@ -101,6 +102,8 @@ export class Edge {
   /** Words of pages, for the MCP servers of sites. */
   readonly #pages: PageIndex
   readonly #issued: IssuedCertificates
+  #fileRules: FileRulesets
+  #rules: RulesetCache
 
   private constructor(
     config: EdgeConfig,
@@ -144,7 +147,10 @@ export class Edge {
     }
     const { limiter } = limits
     const parts = { ...defaultRuleDeps, ...named, ...conditions({ limiter, challenges: this.#challenges, log }) }
-    const rules = new RulesetCache({ store, parts, metrics, log })
+    this.#fileRules = new FileRulesets(config)
+    limits.ofFile(this.#fileRules.all)
+    const rules = new RulesetCache({ store: withFileRulesets(store, this.#fileRules), parts, metrics, log })
+    this.#rules = rules
     const zones = (this.#configured = stack.use(new ZoneRegistry(store, config, { rules })))
     const { domain } = config.workers
     const accounts = () => this.#config.accounts.map(({ id }) => id)
@@ -215,7 +221,13 @@ export class Edge {
   async reconfigure(next: EdgeConfig): Promise<void> {
     const databases = await readDatabases(next.geo)
     const useLists = await this.#lists.prepare(next.lists)
-    const zones = await this.#configured.prepare(next)
+    const fileRules = new FileRulesets(next)
+    const scopes = changedScopes(this.#fileRules, fileRules)
+    const rules =
+      scopes.length === 0
+        ? undefined
+        : { cache: this.#rules.over(withFileRulesets(this.#deps.store, fileRules)), scopes }
+    const zones = await this.#configured.prepare(next, rules)
     try {
       await this.#listen(next)
     } catch (error) {
@@ -226,6 +238,9 @@ export class Edge {
     }
     await zones.use()
     useLists()
+    if (rules) this.#rules = rules.cache
+    this.#fileRules = fileRules
+    this.limits.ofFile(fileRules.all)
     if (this.#proxy) this.#addPorts(this.#proxy)
     this.limits.limiter.maxKeys = next.proxy.max_rate_limit_keys
     this.#challenges.options = next.proxy.challenge
@@ -234,6 +249,11 @@ export class Edge {
     this.#cache.configure(next.cache)
     this.tracer.configure(next.telemetry)
     this.#config = next
+  }
+
+  /** The rules of the configuration file. */
+  get fileRules(): FileRulesets {
+    return this.#fileRules
   }
 
   /** Resolves when all changes of the store so far are in force. Returns undefined if that is so now. */

@@ -3,7 +3,7 @@ import type { Closable } from '../../core/closing-stack.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { RULESETS, type StoredRuleset } from '../../core/model/ruleset.js'
-import { changesOf, type StoreReader } from '../../core/store.js'
+import { changesOf, type Stored, type StoreReader } from '../../core/store.js'
 import type { CountLog } from '../../rules/limits/count-log.js'
 import { Limiter, type LimitState } from '../../rules/limits/limiter.js'
 import { limitIdsOf } from '../../rules/limits/rule-limit.js'
@@ -30,6 +30,8 @@ export class RateLimits implements Closable {
   readonly #shared: readonly Closable[]
   /** Ids of limits, by ruleset id. */
   readonly #limits = new Map<string, readonly string[]>()
+  /** Ids of the rulesets of the configuration file. */
+  #ofFile: ReadonlySet<string> = new Set()
 
   private constructor(limiter: Limiter, store: StoreReader, shared: readonly Closable[]) {
     this.limiter = limiter
@@ -57,6 +59,14 @@ export class RateLimits implements Closable {
     const { RedisCounters } = await import('../../store/redis/counters.js')
     const counters = await RedisCounters.open(url)
     return new RateLimits(limiter, store, [shareCounts(limiter, counters, { clock, log, metrics }), counters])
+  }
+
+  /** Drops the counts of rules of the configuration file that were removed. */
+  ofFile(rulesets: readonly Stored<StoredRuleset>[]): void {
+    const ids = new Set(rulesets.map(({ id }) => id))
+    for (const id of this.#ofFile) if (!ids.has(id)) this.#changed(id, undefined)
+    for (const { id, value } of rulesets) this.#changed(id, value)
+    this.#ofFile = ids
   }
 
   async close(): Promise<void> {

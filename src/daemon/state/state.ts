@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
+import type { KeptRules } from '../config/kept-rules.js'
 import { VERSION } from '../../release/package.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
@@ -36,6 +37,7 @@ interface RunningParts {
   readonly zones: () => Iterable<ZoneStatus>
   readonly work: () => RunningWork
   readonly certificates: Pick<Certificates, 'list' | 'missing'>
+  readonly keptRules: () => readonly KeptRules[]
 }
 
 /**
@@ -133,6 +135,7 @@ export class DaemonState {
       certificates: this.#running?.certificates.list() ?? [],
       missing_certificates: this.missingCertificates(),
       ...(this.#running?.work() ?? { failing_jobs: [], open_circuit_breakers: [], workers: {} }),
+      kept_rules: this.#running?.keptRules() ?? [],
       pipelines: config.pipelines.map(({ name }) => name),
     }
   }

@@ -5,6 +5,7 @@ import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
 import type { CertificateStatus } from '../certificates/certificates.js'
 import type { ConfigChanges } from '../config/changes.js'
+import type { KeptRules } from '../config/kept-rules.js'
 
 /** Base URLs of the listeners. */
 export interface DaemonUrls {
@@ -38,6 +39,8 @@ export interface DaemonStatus extends RunningWork {
   readonly certificates: readonly CertificateStatus[]
   /** Served names and patterns without a certificate. */
   readonly missing_certificates: readonly MissingCertificate[]
+  /** Rules that the API stored and that are not in force, because the file has their phase. */
+  readonly kept_rules: readonly KeptRules[]
   readonly pipelines: readonly string[]
 }
 
@@ -153,7 +156,11 @@ export interface LastReload {
 
 /** What `POST /reload` of the admin listener returns: the changes, or why the file was not applied. */
 export type ReloadResponse =
-  | { readonly changed: ConfigChanges['changed']; readonly restart_needed: ConfigChanges['restartNeeded'] }
+  | {
+      readonly changed: ConfigChanges['changed']
+      readonly restart_needed: ConfigChanges['restartNeeded']
+      readonly kept_rules?: readonly KeptRules[]
+    }
   | { readonly error: string }
 
 /** Returns the type of the store without its address, which may contain a password. */

@@ -28,6 +28,13 @@ export interface PreparedZones {
   drop(): void
 }
 
+/** Rules of a configuration that is not in force yet. */
+export interface NextRules {
+  readonly cache: RulesetCache
+  /** Accounts and zones whose rules differ from those in force. */
+  readonly scopes: readonly Scope[]
+}
+
 /** Kinds of records, besides rules, custom hostnames and zones themselves, that the zones depend on. */
 const KINDS: ReadonlySet<string> = new Set(
   [SETTING, FALLBACK_ORIGIN, ZONE_STATES, MANAGED_TRANSFORMS, URL_NORMALIZATION].map(({ name }) => name),
@@ -39,7 +46,9 @@ const KINDS: ReadonlySet<string> = new Set(
  */
 export class ZoneRegistry implements Zones {
   readonly #store: StoreReader
-  readonly #rules: RulesetCache
+  #rules: RulesetCache
+  /** Rules of a configuration that is not in force yet. */
+  #nextRules: RulesetCache | undefined
   readonly #customHostnames = new CustomHostnames()
   /** Names of custom hostnames by scope and id, to find the name of a removed record. */
   readonly #names = new Map<string, string>()
@@ -71,27 +80,36 @@ export class ZoneRegistry implements Zones {
 
   /**
    * Creates the zones of a reloaded configuration with pauses; those in force stay, and follow changes of the store. A zone whose
-   * options are the same object as before is not created again.
+   * options are the same object as before is not created again. `rules`: other rules than those in force, with the scopes in
+   * which they differ.
    */
-  async prepare(config: ZoneOptions): Promise<PreparedZones> {
+  async prepare(config: ZoneOptions, rules?: NextRules): Promise<PreparedZones> {
+    this.#nextRules = rules?.cache
     const authorities = await readAuthoritiesAgain(config.zones, this.#authorities, this.#pause)
     const balancers = this.#balancers.next()
-    const next = ConfiguredZones.later(config, this.#deps(authorities, balancers), this.#active)
+    const deps = { ...this.#deps(authorities, balancers), rules: rules?.cache ?? this.#rules }
+    const next = ConfiguredZones.later(config, deps, this.#active)
     this.#next = next
     const drop = (): void => {
-      if (this.#next === next) this.#next = undefined
+      if (this.#next !== next) return
+      this.#next = undefined
+      this.#nextRules = undefined
     }
     try {
+      await rules?.cache.compile(config.zones.map(({ id, account }) => ({ id, accountId: account })))
       // Zones that are being replaced do not have all changes of the store.
       await next.create(this.#active, { reuse: this.#replacement === undefined, pause: this.#pause })
     } catch (error) {
       drop()
       throw error
     }
+    // Zones whose options did not change have the previous rules.
+    if (rules) next.outdate(rules.scopes)
     const use = async (): Promise<void> => {
       // Nothing can change between the last update and the switch.
       while (!next.update()) await this.#pause()
-      this.#replacement = this.#replacing = this.#next = undefined
+      this.#replacement = this.#replacing = this.#next = this.#nextRules = undefined
+      if (rules) this.#rules = rules.cache
       balancers.use()
       this.#balancers.retain((id) => next.has(id))
       this.#authorities = authorities
@@ -132,6 +150,7 @@ export class ZoneRegistry implements Zones {
       if (change.kind === HOSTNAME.name) this.#hostname(change as Stored<Hostname | undefined>)
     if (changes.some(({ kind }) => kind === ZONES.name)) this.#list()
     this.#rules.changed(changes, (scopes) => this.#refresh(scopes))
+    this.#nextRules?.changed(changes, (scopes) => this.#next?.outdate(scopes))
     const others = changes.filter(({ kind }) => KINDS.has(kind))
     if (others.length > 0) this.#refresh(others.map(({ scope }) => scope))
   }

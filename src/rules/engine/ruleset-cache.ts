@@ -6,7 +6,7 @@ import { ENTRY_POINTS, RULESETS, type Ruleset } from '../../core/model/ruleset.j
 import { account, zone, type Scope } from '../../core/scope.js'
 import type { Change, StoreReader } from '../../core/store.js'
 import { forgetExpressions } from '../parsed.js'
-import type { Level } from '../phases.js'
+import { PHASES, type Level } from '../phases.js'
 import { preparation, prepareRuleset, stepsToPrepare, type PrepareOptions } from './prepared.js'
 import { MatchCounters } from '../match-counters.js'
 import type { PreparedRuleset, RuleDeps } from '../types.js'
@@ -23,6 +23,8 @@ export interface RulesetCacheOptions {
   readonly parts: RuleDeps
   readonly metrics: Metrics
   readonly log: Log
+  /** The cache before a reload. Its compiled rulesets and its counts are used again. */
+  readonly previous?: RulesetCache | undefined
 }
 
 /**
@@ -31,10 +33,13 @@ export interface RulesetCacheOptions {
  */
 const MAX_IMMEDIATE_STEPS = 16
 
+type Outdated = Pick<Change, 'kind' | 'scope' | 'id'>
+
 /** The stored rulesets, compiled. Each version of a ruleset is compiled once for any number of zones. */
 export class RulesetCache {
   readonly #store: StoreReader
   readonly #parts: RuleDeps
+  readonly #metrics: Metrics
   readonly #log: Log
   readonly #counters: MatchCounters
   readonly #slices = new EventLoopYield()
@@ -45,14 +50,33 @@ export class RulesetCache {
   /** The account of each requested zone. */
   readonly #accounts = new Map<string, string>()
   /** Changed rulesets and entry points that are not in force yet. */
-  #outdated: Pick<Change, 'kind' | 'scope' | 'id'>[] = []
+  #outdated: Outdated[] = []
   #applying: Promise<void> | undefined
 
-  constructor({ store, parts, metrics, log }: RulesetCacheOptions) {
+  constructor({ store, parts, metrics, log, previous }: RulesetCacheOptions) {
     this.#store = store
     this.#parts = parts
+    this.#metrics = metrics
     this.#log = log
-    this.#counters = new MatchCounters(metrics)
+    this.#counters = previous ? previous.#counters : new MatchCounters(metrics)
+    if (previous) for (const [id, prepared] of previous.#prepared) this.#prepared.set(id, prepared)
+  }
+
+  /** Returns a cache with the rules of another reader, in which nothing is compiled again that did not change. */
+  over(store: StoreReader): RulesetCache {
+    return new RulesetCache({ store, parts: this.#parts, metrics: this.#metrics, log: this.#log, previous: this })
+  }
+
+  /** Compiles the rules of zones with pauses, before `rulesOf` needs them. */
+  async compile(sites: Iterable<Site>): Promise<void> {
+    for (const { id, accountId } of sites) {
+      this.#accounts.set(id, accountId)
+      for (const { name } of PHASES)
+        for (const scope of [account(accountId), zone(id)])
+          if (this.#store.get(ENTRY_POINTS, scope, name))
+            await this.#build([{ kind: ENTRY_POINTS.name, scope, id: name }])
+      await this.#slices.yieldToEventLoop()
+    }
   }
 
   /** Resolves when all changes are in force. Undefined if they are in force already. */
@@ -85,7 +109,8 @@ export class RulesetCache {
     this.#outdated.push(...relevant)
     // A build in progress finds these changes too.
     if (this.#applying) return
-    if (this.#unprepared().reduce((sum, { steps }) => sum + steps, 0) < MAX_IMMEDIATE_STEPS) return this.#apply(refresh)
+    if (this.#unprepared(this.#outdated).reduce((sum, { steps }) => sum + steps, 0) < MAX_IMMEDIATE_STEPS)
+      return this.#apply(refresh)
     this.#applying = this.#buildAndApply(refresh)
   }
 
@@ -101,8 +126,9 @@ export class RulesetCache {
   }
 
   /** Compiles the changed rulesets, and the rulesets that change during the compilation. */
-  async #build(): Promise<void> {
-    for (let next = this.#unprepared()[0]; next !== undefined; next = this.#unprepared()[0]) {
+  async #build(outdated?: readonly Outdated[]): Promise<void> {
+    const first = () => this.#unprepared(outdated ?? this.#outdated)[0]
+    for (let next = first(); next !== undefined; next = first()) {
       const { ruleset, level, accountId } = next
       const steps = preparation(ruleset, this.#options(ruleset.id, level, accountId))
       for (;;) {
@@ -125,7 +151,7 @@ export class RulesetCache {
   }
 
   /** Returns the changed rulesets that zones run and that are not compiled, with their steps as far as they matter. */
-  #unprepared(): { ruleset: Ruleset; level: Level; accountId: string; steps: number }[] {
+  #unprepared(outdated: readonly Outdated[]): { ruleset: Ruleset; level: Level; accountId: string; steps: number }[] {
     const found = new Map<string, { ruleset: Ruleset; level: Level; accountId: string; steps: number }>()
     const visit = (scope: Scope, id: string): void => {
       const level: Level = scope.type === 'account' ? 'account' : 'zone'
@@ -139,7 +165,7 @@ export class RulesetCache {
       for (const { action, action_parameters: params } of stored.rules)
         if (action === 'execute') visit(scope, String(params?.['id']))
     }
-    for (const { kind, scope, id } of this.#outdated) {
+    for (const { kind, scope, id } of outdated) {
       const changed = kind === ENTRY_POINTS.name ? this.#store.get(ENTRY_POINTS, scope, id)?.value.ruleset_id : id
       if (changed !== undefined && (kind === ENTRY_POINTS.name || this.#prepared.has(changed))) visit(scope, changed)
     }

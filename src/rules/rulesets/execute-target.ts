@@ -15,6 +15,9 @@ interface ExecuteParams {
   }
 }
 
+/** Message about a ruleset that does not exist. */
+export const NO_SUCH_RULESET = 'no ruleset has this id'
+
 /** Actions whose parameters an override cannot contain. */
 const NO_OVERRIDES = new Set(['skip', 'rewrite'])
 
@@ -26,7 +29,7 @@ export function executeIssues(params: unknown, context: RuleContext): Issue[] {
   const { id, overrides = {} } = params as ExecuteParams
   const target = context.target(id)
   const refused = refusedTarget(target, context)
-  if (!target || refused) return [{ pointer: '/id', message: refused ?? 'no ruleset has this id' }]
+  if (!target || refused) return [{ pointer: '/id', message: refused ?? NO_SUCH_RULESET }]
 
   const allowed = actionsOf(context.phase.name, 'managed').filter(({ name }) => !NO_OVERRIDES.has(name))
   const names = allowed.map(({ name }) => name)

@@ -1,3 +1,4 @@
+import type { Issue, PlaceInText } from '../../core/errors.js'
 import type { ListKind, ListNamed } from '../../core/model/list.js'
 import type { ExpressionType } from '../action.js'
 import { KEY_SCHEME } from '../limits/key.js'
@@ -33,19 +34,36 @@ const MEMBERS = ['counting_expression', 'target_url']
  * Returns the error in an expression, or undefined if the expression is valid. All expressions of the API are checked
  * here.
  */
-export function checkExpression(text: string, purpose: ExpressionPurpose): string | undefined {
-  if (text.trim() === '') return 'must not be empty'
-  // Before the language reads it, because its message would contain the whole text.
-  const length = text.length <= MAX_LENGTH ? text.length : characters(text)
-  if (length > MAX_LENGTH) return `has ${length} characters, ${MAX_LENGTH} are allowed`
+export function checkExpression(
+  text: string,
+  purpose: ExpressionPurpose,
+): Pick<Issue, 'message' | 'inside'> | undefined {
+  const message = whollyWrong(text)
+  if (message !== undefined) return { message }
   try {
     const expression = parseFor(text, purpose)
     assertKnownLists(expression, purpose)
-    return wrongType(expression, purpose.gives)
+    const wrong = wrongType(expression, purpose.gives)
+    return wrong === undefined ? undefined : { message: wrong }
   } catch (error) {
-    if (error instanceof ExprError) return described(text, purpose.pointer, error)
+    if (error instanceof ExprError)
+      return { message: described(text, purpose.pointer, error), inside: placeOf(text, error) }
     throw error
   }
+}
+
+/** Columns of the language count bytes. */
+function placeOf(text: string, { line, column, reason }: ExprError): PlaceInText {
+  const bytes = Buffer.from(text.split('\n')[line - 1] ?? '').subarray(0, column - 1)
+  return { line, offset: bytes.toString().length, reason }
+}
+
+/** Returns the issue of a text that is not parsed. */
+function whollyWrong(text: string): string | undefined {
+  if (text.trim() === '') return 'must not be empty'
+  // Before the language reads it, because its message would contain the whole text.
+  const length = text.length <= MAX_LENGTH ? text.length : characters(text)
+  return length > MAX_LENGTH ? `has ${length} characters, ${MAX_LENGTH} are allowed` : undefined
 }
 
 /** Parses an expression for its place. Throws an ExprError. */
@@ -87,6 +105,7 @@ function assertKnownLists(
   for (const { name, type, span } of uses.lists) {
     const kind = purpose.list(name)
     if (kind === undefined) throw refusalAt(text, missingList(name), span)
+    if (kind === 'unknown') continue
     // For bulk redirects, true if the list has a redirect for the URL.
     const redirects = kind === 'redirect' && type === 'Bytes' && purpose.phase === 'http_request_redirect'
     if (kind !== KIND_FOR[type] && !redirects)

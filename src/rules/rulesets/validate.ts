@@ -21,11 +21,30 @@ const shape = issuesOf(RuleInput)
 
 /** Returns the issues of the rules of a ruleset, below `/rules`. */
 export async function rulesIssues(rules: readonly unknown[], context: RuleContext, pause: Pause): Promise<Issue[]> {
+  const steps = rulesChecked(rules, context)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    await pause()
+  }
+}
+
+/** {@link rulesIssues} in one turn, for a program that serves nobody. */
+export function rulesIssuesNow(rules: readonly unknown[], context: RuleContext): Issue[] {
+  const steps = rulesChecked(rules, context)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/** Yields before each rule, and after each table that its expressions need. */
+function* rulesChecked(rules: readonly unknown[], context: RuleContext): Generator<undefined, Issue[]> {
   const issues: Issue[] = []
   for (const [index, rule] of rules.entries()) {
-    await buildTables(rule, pause)
-    for (const { pointer, message } of ruleIssues(rule, context))
-      issues.push({ pointer: `/rules/${index}${pointer}`, message })
+    yield undefined
+    for (const _ of unicodeTables(JSON.stringify(rule))) yield undefined
+    for (const issue of ruleIssues(rule, context)) issues.push({ ...issue, pointer: `/rules/${index}${issue.pointer}` })
     if (issues.length >= MAX_ISSUES) break
   }
   return [...issues, ...repeatedNames(rules)]
@@ -78,8 +97,8 @@ export async function unplacedRulesIssues(
     await buildTables(rule, pause)
     const wrong = shape(rule)
     const sound = typeof rule === 'object' && rule !== null ? soundMembers(rule as Partial<RuleInput>, wrong) : {}
-    for (const { pointer, message } of [...wrong, ...expressionIssues(sound, undefined, { list })])
-      issues.push({ pointer: `/rules/${index}${pointer}`, message })
+    for (const issue of [...wrong, ...expressionIssues(sound, undefined, { list })])
+      issues.push({ ...issue, pointer: `/rules/${index}${issue.pointer}` })
     if (issues.length >= MAX_ISSUES) break
   }
   return [...issues, ...repeatedNames(rules)]
@@ -119,7 +138,7 @@ function referenceIssues(action: string, params: object, context: RuleContext): 
   if (action !== 'redirect' || !from) return []
   const name = from.name.replace('$', '')
   const kind = context.list(name)
-  if (kind === 'redirect') return []
+  if (kind === 'redirect' || kind === 'unknown') return []
   const message = kind ? `the list $${name} is of kind ${kind}, not redirect` : missingList(name)
   return [{ pointer: '/from_list/name', message }]
 }
@@ -156,8 +175,8 @@ function expressionIssues(
   { phase, list }: Pick<RuleContext, 'list'> & Partial<Pick<RuleContext, 'phase'>>,
 ): Issue[] {
   return expressionsOf(rule, action).flatMap(({ pointer, text, gives }) => {
-    const message = checkExpression(text, { phase: phase?.name, pointer, gives, list })
-    return message === undefined ? [] : [{ pointer, message }]
+    const issue = checkExpression(text, { phase: phase?.name, pointer, gives, list })
+    return issue === undefined ? [] : [{ pointer, ...issue }]
   })
 }
 
