@@ -11,7 +11,7 @@ export const ROOT = join(import.meta.dirname, '..')
 
 /**
  * What starts on its own, by its name beside the other modules: the command, a proxy process, the threads that read uploads and
- * the configuration.
+ * the configuration, and compare passwords.
  * They are in one folder, so that they find each other.
  */
 export const PROGRAMS = {
@@ -20,6 +20,7 @@ export const PROGRAMS = {
   thread: 'src/workers/code/thread',
   'config-thread': 'src/daemon/config/config-thread',
   'parquet-thread': 'pipelines/logpush/parquet/parquet-thread',
+  'password-thread': 'src/edge/auth/password-thread',
 }
 
 /** Modules of others may be CommonJS modules, which expect these two names. */

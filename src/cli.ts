@@ -32,6 +32,11 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
     'send a dead letter file to a destination again',
     async () => (await import('./commands/replay.js')).replay,
   ],
+  [
+    'hash-password',
+    'hash a password for basic authentication',
+    async () => (await import('./commands/hash-password.js')).hashPassword,
+  ],
   ['test', 'run the tests of a pipeline file', async () => (await import('./commands/test.js')).test],
   [
     'expr',

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.js'
-import type { Zone } from '../../edge/exchange/zones.js'
 import type { RunningWork } from './troubles.js'
+import type { Peer } from '../../edge/balancing/peer.js'
+import { balancersOf, type Zone } from '../../edge/exchange/zones.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
 import type { CertificateStatus } from '../certificates/certificates.js'
@@ -129,12 +130,13 @@ export function* zoneStatus(
   now: number,
   seen: ((key: string) => SeenOrigin | undefined) | undefined,
 ): Generator<ZoneStatus> {
-  for (const { id, name, hostnames, balancer } of zones)
+  for (const zone of zones) {
+    const { id, name, hostnames } = zone
     yield {
       id,
       name,
       hostnames,
-      origins: balancer.peers.map((peer) => {
+      origins: originsOf(zone).map((peer) => {
         const { url, active, isAsked: asked, options } = peer
         const found = seen?.(originKey(name, url)) ?? { up: peer.isUp(now), asked, requests_in_flight: active }
         return {
@@ -146,6 +148,14 @@ export function* zoneStatus(
         }
       }),
     }
+  }
+}
+
+/** Returns the origins of a zone and of its paths. A zone without an origin has an empty one. */
+function originsOf(zone: Zone): readonly Peer[] {
+  const peers = balancersOf(zone).flatMap((balancer) => balancer.peers)
+  const named = peers.filter(({ url }) => url !== '')
+  return named.length > 0 ? named : peers
 }
 
 /** Outcome of the last reload of the configuration file. */

@@ -35,6 +35,7 @@ export class ZoneFactory {
     const ca = authorities.origins.get(config.origin_ca_file ?? '')
     const parts = {
       balancer: balancers.of(config.id, balancerOptions(config)),
+      balancers,
       ...(ca !== undefined && { ca }),
       clientAuthority: authorities.clients.get(config.client_ca_file ?? ''),
       fallbackOrigin: store.get(FALLBACK_ORIGIN, scope, FALLBACK_ORIGIN_ID)?.value.origin,

@@ -111,7 +111,8 @@ export class ZoneRegistry implements Zones {
       this.#replacement = this.#replacing = this.#next = this.#nextRules = undefined
       if (rules) this.#rules = rules.cache
       balancers.use()
-      this.#balancers.retain((id) => next.has(id))
+      // Those of paths have the id of the zone and the path.
+      this.#balancers.retain((id) => next.has(id.split(' ', 1)[0] ?? ''))
       this.#authorities = authorities
       this.#active = next
     }

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import type { AssetFile } from '../../workers/assets/files.js'
 import type { AssetDecision, AssetSite } from '../../workers/assets/site.js'
 import type { ResponseSink } from '../exchange/response.js'
@@ -12,25 +13,38 @@ const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
 /** Bytes per write. The next write waits until the client has read them. */
 const SLICE = 65_536
 
+type AssetExchange = Pick<Exchange, 'method' | 'host' | 'target' | 'headers'>
+
+interface AssetResponseParts {
+  /** Undefined if all files are on disk. */
+  readonly blobs?: BlobCache
+  readonly run?: (() => () => void) | undefined
+  /** Opens a file that is on disk. Undefined if all files are blobs. */
+  readonly open?: ((file: AssetFile) => Promise<FileHandle>) | undefined
+}
+
 /** The response to one request from static assets. */
 export class AssetResponse {
-  readonly #site: AssetSite
-  readonly #exchange: Exchange
+  readonly #site: Pick<AssetSite, 'decide' | 'headers'>
+  readonly #exchange: AssetExchange
   readonly #sink: ResponseSink
-  readonly #blobs: BlobCache
+  readonly #blobs: BlobCache | undefined
   /** Runs the code of the Worker. Returns how to cancel that. */
   readonly #run: (() => () => void) | undefined
+  readonly #open: AssetResponseParts['open']
+  #drained: (() => void) | undefined
   #cancelRun: (() => void) | undefined
   #lent: Lent | undefined
   #rest: Buffer | undefined
   #over = false
 
   constructor(
-    site: AssetSite,
-    exchange: Exchange,
+    site: Pick<AssetSite, 'decide' | 'headers'>,
+    exchange: AssetExchange,
     sink: ResponseSink,
-    { blobs, run }: { readonly blobs: BlobCache; readonly run?: (() => () => void) | undefined },
+    { blobs, run, open }: AssetResponseParts,
   ) {
+    this.#open = open
     this.#site = site
     this.#exchange = exchange
     this.#sink = sink
@@ -118,14 +132,49 @@ export class AssetResponse {
       this.#sinkOnly(status, head)
       return
     }
+    if (this.#open) {
+      void this.#stream(status, head, this.#open(file), { first, last })
+      return
+    }
     const begin = (lent: Lent): void => this.#begin(status, head, lent, lent.bytes.subarray(first, last + 1))
     const fail = (error: unknown): void => this.#fail(error)
     try {
-      const lent = this.#blobs.lend(file)
+      const lent = this.#blobs!.lend(file)
       if (lent instanceof Promise) lent.then(begin, fail)
       else begin(lent)
     } catch (error) {
       fail(error)
+    }
+  }
+
+  /** Sends a file on disk in pieces, as fast as the client reads them. */
+  async #stream(
+    status: number,
+    head: readonly string[],
+    opening: Promise<FileHandle>,
+    { first, last }: Range,
+  ): Promise<void> {
+    let handle: FileHandle | undefined
+    try {
+      handle = await opening
+      if (this.#over) return
+      this.#sink.head(status, head)
+      for (let at = first; at <= last && !this.#over;) {
+        const length = Math.min(SLICE, last + 1 - at)
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, at)
+        if (bytesRead === 0) throw new Error('the file became shorter while it was sent')
+        at += bytesRead
+        if (this.#over || this.#sink.data(buffer.subarray(0, bytesRead))) continue
+        await new Promise<void>((resolve) => {
+          this.#drained = resolve
+          this.#sink.onDrain(resolve)
+        })
+      }
+      if (!this.#over) this.#end()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      await handle?.close()
     }
   }
 
@@ -178,6 +227,7 @@ export class AssetResponse {
     this.#over = true
     this.#rest = undefined
     this.#lent?.done()
+    this.#drained?.()
   }
 }
 

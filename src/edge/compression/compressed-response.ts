@@ -42,6 +42,9 @@ const PREFERRED: readonly Algorithm[] = ['zstd', 'brotli', 'gzip']
 
 /** Shorter bodies would grow or gain nothing. */
 const MIN_BYTES = 50
+/** As above, for zones that compress without a rule. */
+const MIN_ZONE_BYTES = 256
+const AUTO: CompressionParams = ['auto']
 const UNCHANGEABLE = new Set([204, 206, 304])
 const COMPRESSIBLE =
   /^(?:text\/(?!event-stream)|font\/(?:otf|ttf)$|image\/(?:svg\+xml|bmp|x-icon|vnd\.microsoft\.icon)$|application\/(?:.*\+)?(?:json|xml|javascript|ecmascript|x-javascript|wasm|manifest|vnd\.ms-fontobject|x-font-\w+|graphql|rtf|x-ndjson)$)/
@@ -74,7 +77,8 @@ export class CompressedResponse implements ResponseSink {
 
   head(status: number, headers: RawHeaders): void {
     const { method, rawHeaders } = this.#exchange
-    const { compression, cache } = this.#exchange.decisions
+    const { cache } = this.#exchange.decisions
+    const compression = this.#exchange.decisions.compression ?? this.#byZone(status, headers)
     if (!compression || !changeable(status, headers) || (cache?.respect_strong_etags && hasStrongTag(headers))) {
       this.#next.head(status, headers)
       return
@@ -101,6 +105,15 @@ export class CompressedResponse implements ResponseSink {
     if (name !== undefined) this.#recorder = cached?.record(name)
     this.#coder = this.#open(chosen)
     this.#next.head(status, fields)
+  }
+
+  /** Returns the algorithms of a zone that compresses text. Markdown has an option of its own. */
+  #byZone(status: number, headers: RawHeaders): CompressionParams | undefined {
+    if (!this.#exchange.zone.compresses || status < 200) return undefined
+    const type = mediaType(headers)
+    if (type === 'text/markdown' || !COMPRESSIBLE.test(type)) return undefined
+    const length = headerOf(headers, 'content-length')
+    return length !== undefined && Number(length) < MIN_ZONE_BYTES ? undefined : AUTO
   }
 
   data(chunk: Buffer): boolean {

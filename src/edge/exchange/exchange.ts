@@ -9,6 +9,9 @@ import { ArrivedRequest, type Arrival } from './arrival.js'
 import { aliasOf, type Alias } from './markdown-addresses.js'
 import { normalTarget } from './normal-path.js'
 import { OriginFacts } from './origin-exchange.js'
+import type { AuthOptions } from '../auth/types.js'
+import type { Balancer } from '../balancing/balancer.js'
+import type { Place } from './paths.js'
 import type { CustomHostname, Zone } from './zones.js'
 
 const MAX_MATCHES = 256
@@ -70,6 +73,7 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   /** The requested address, if the edge adds this address to the site. Known after `settle`. */
   alias: Alias | undefined
   #isSettled = false
+  #place: Place | undefined
   /** The normalized target, if the origin gets the original one. */
   readonly #incoming: string | undefined
   #isRestored = false
@@ -101,7 +105,30 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
     this.#isRestored = true
   }
 
+  /** Origins, folder and authentication of the path. Undefined if the zone has one place for all paths. */
+  get place(): Place | undefined {
+    const { places } = this.zone
+    // The address of a page's Markdown is the place of the page.
+    if (places) this.#place ??= places.find(this.alias?.target ?? this.rawTarget)
+    return this.#place
+  }
+
+  /** Everything that the client has to prove: for the path as it was sent, and for the page of its Markdown. */
+  get auths(): readonly AuthOptions[] {
+    const { places } = this.zone
+    if (!places) return []
+    const sent = places.find(this.rawTarget).auth
+    const { auth } = this.place!
+    return [...new Set([sent, auth])].filter((one) => one !== undefined)
+  }
+
+  /** The balancer of the path. */
+  get balancer(): Balancer {
+    return this.place?.balancer ?? this.zone.balancer
+  }
+
   get mayBeCached(): boolean {
+    if (this.zone.places && this.auths.length > 0) return false
     return (this.method === 'GET' || this.method === 'HEAD') && this.zone.cache.mode !== 'off'
   }
 
@@ -126,6 +153,7 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
     this.alias = aliasOf(this)
     if (this.alias === undefined) return false
     this.target = this.alias.target
+    this.#place = undefined
     return true
   }
 

@@ -1,3 +1,4 @@
+import { withoutDots } from './paths.js'
 import type { UrlNormalization } from '../../core/model/transforms.js'
 
 /** Whether a path may have something to normalize. Most have nothing. */
@@ -35,18 +36,3 @@ function normalPath(given: string, merges: boolean): string {
 
 /** Returns a byte as an escape. */
 const escaped = (char: string): string => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
-
-/** Removes dot segments (RFC 3986, 5.2.4). */
-function withoutDots(path: string): string {
-  if (!path.includes('/.')) return path
-  const kept: string[] = []
-  const segments = path.slice(1).split('/')
-  for (const [index, segment] of segments.entries()) {
-    const isDots = segment === '.' || segment === '..'
-    if (segment === '..') kept.pop()
-    if (!isDots) kept.push(segment)
-    // A path that ends in a dot segment is the path of a folder.
-    else if (index === segments.length - 1) kept.push('')
-  }
-  return `/${kept.join('/')}`
-}

@@ -2,7 +2,9 @@ import { accessOf, type AccessEntry } from '../../agents/access/access.js'
 import type { ZoneConfig } from '../../config/schema.js'
 import { NORMALIZATION, type UrlNormalization } from '../../core/model/transforms.js'
 import type { ManagedTransforms } from './managed-transforms.js'
-import { Balancer, type BalancerOptions } from '../balancing/balancer.js'
+import { Balancer, type BalancerOptions, type Balancers } from '../balancing/balancer.js'
+import type { Places } from './paths.js'
+import { originOptions, zonePlaces } from './zone-places.js'
 import { httpsSettings, type HttpsSettings } from './https-settings.js'
 import type { ProxyProtocol } from '../../http/proxy-protocol.js'
 import type { ClientAuthority } from '../../tls/client-authority.js'
@@ -19,6 +21,10 @@ export interface Zone {
   readonly hostnames: readonly string[]
   /** The origins, and the choice between them. */
   readonly balancer: Balancer
+  /** Other origins, folders and authentication by path. Undefined if there are none. */
+  readonly places?: Places | undefined
+  /** Text is compressed for clients that accept it. */
+  readonly compresses?: boolean
   /** PEM text of the authority that signs an https origin, added to the default ones. */
   readonly originCa: string | undefined
   /** Version of the PROXY header that connections to origins begin with. */
@@ -163,22 +169,18 @@ export const NO_CACHE: CacheOptions = {
 }
 
 /** Returns the options about origins. */
-export function balancerOptions(config: ZoneConfig): BalancerOptions {
-  const { balance, retries, health } = config
-  const single = [{ url: config.origin ?? '', weight: 1, backup: false }]
-  const peers: readonly { url: string; weight: number; backup: boolean; connections?: number }[] =
-    config.origins ?? single
-  return {
-    peers: peers.map((peer) => ({ ...peer, url: peer.url.replace(/\/$/, ''), connections: peer.connections })),
-    balance,
-    retries,
-    health,
-  }
-}
+export const balancerOptions = (config: ZoneConfig): BalancerOptions =>
+  originOptions(config, { ...config, health: config.health })
+
+/** Returns the balancers of a zone and of its paths. */
+export const balancersOf = ({ balancer, places }: Pick<Zone, 'balancer' | 'places'>): readonly Balancer[] =>
+  places === undefined ? [balancer] : [...new Set([balancer, ...places.all.map((place) => place.balancer)])]
 
 /** Parts of a zone that its configuration does not have. */
 interface ZoneParts {
   readonly balancer?: Balancer
+  /** Balancers of the paths. */
+  readonly balancers?: Pick<Balancers, 'of'>
   readonly ca?: string
   readonly clientAuthority?: ClientAuthority | undefined
   readonly rules?: ZoneRules | undefined
@@ -204,6 +206,7 @@ export function zoneOf(
     settings,
     cache = {},
     normalization = NORMALIZATION,
+    balancers,
     ...parts
   }: ZoneParts = {},
 ): Zone {
@@ -214,6 +217,8 @@ export function zoneOf(
     name,
     hostnames: config.hostnames?.map(normalHost) ?? [name, `*.${name}`],
     balancer,
+    places: zonePlaces(config, balancer, balancers),
+    compresses: config.compress,
     originCa: ca,
     clientAuthority,
     proxyProtocol: config.origin_proxy_protocol,
@@ -245,7 +250,7 @@ export function zoneOf(
 export function pausedZone(
   config: ZoneConfig,
   { ssl, min_tls_version, http2, websockets }: ZoneConfig['settings'],
-  parts: Pick<ZoneParts, 'balancer' | 'ca' | 'fallbackOrigin' | 'hasNamedOrigin'>,
+  parts: Pick<ZoneParts, 'balancer' | 'balancers' | 'ca' | 'fallbackOrigin' | 'hasNamedOrigin'>,
 ): Zone {
   const settings = {
     content_converter: 'off' as const,

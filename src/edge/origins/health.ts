@@ -11,7 +11,7 @@ import { messageOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import { LARGE_READS, TurnQueue } from '../../core/schedule/turn-queue.js'
-import type { Zone, Zones } from '../exchange/zones.js'
+import { balancersOf, type Zone, type Zones } from '../exchange/zones.js'
 import type { HealthOptions } from '../balancing/balancer.js'
 import type { Peer } from '../balancing/peer.js'
 
@@ -49,12 +49,13 @@ export class HealthChecks {
     const { zones } = this.#deps.zones.current
     if (zones !== this.#zones) {
       this.#zones = zones
-      this.#checked = zones.filter(({ balancer }) => balancer.health !== undefined)
+      this.#checked = zones.filter((zone) => balancersOf(zone).some(({ health }) => health !== undefined))
     }
     const now = this.#deps.clock.monotonic()
     for (const zone of this.#checked)
-      for (const peer of zone.balancer.peers)
-        if (now >= (this.#dueAt.get(peer) ?? -Infinity)) this.#check(zone, peer, zone.balancer.health!)
+      for (const { peers, health } of balancersOf(zone))
+        for (const peer of health ? peers : [])
+          if (now >= (this.#dueAt.get(peer) ?? -Infinity)) this.#check(zone, peer, health!)
   }
 
   #check(zone: Zone, peer: Peer, options: HealthOptions): void {

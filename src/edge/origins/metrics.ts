@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
-import type { Zones } from '../exchange/zones.js'
+import { balancersOf, type Zones } from '../exchange/zones.js'
 import type { Peer } from '../balancing/peer.js'
 
 export const ORIGIN_UP = 'edged_origin_up'
@@ -11,8 +11,9 @@ export const ORIGIN_IN_FLIGHT = 'edged_origin_requests_in_flight'
 /** Registers the metrics of the configured origins, by zone and URL. Read from their counts when scraped. */
 export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): void {
   function* each(): Generator<readonly [Peer, { zone: string; origin: string }]> {
-    for (const { name, balancer } of zones.current.zones)
-      for (const peer of balancer.peers) yield [peer, { zone: name, origin: peer.url }]
+    for (const zone of zones.current.zones)
+      for (const { peers } of balancersOf(zone))
+        for (const peer of peers) if (peer.url !== '') yield [peer, { zone: zone.name, origin: peer.url }]
   }
   const read = (value: (peer: Peer) => number) =>
     function* () {

@@ -1,6 +1,7 @@
 import type { Settings } from '../../rules/decisions.js'
 import type { OriginTarget } from '../../http/connector.js'
 import type { Exchange } from '../exchange/exchange.js'
+import { balancersOf } from '../exchange/zones.js'
 import { withHeader } from '../../http/headers.js'
 import { NoOrigin } from '../../http/origin-errors.js'
 
@@ -36,13 +37,15 @@ function routedTarget(exchange: Exchange, own: string): OriginTarget {
 }
 
 /** Returns whether the configuration gives the zone an origin at this host and port. */
-function isConfigured({ hostname, port }: URL, { balancer, hasNamedOrigin }: Exchange['zone']): boolean {
+function isConfigured({ hostname, port }: URL, { balancer, places, hasNamedOrigin }: Exchange['zone']): boolean {
   if (hasNamedOrigin) return false
-  return balancer.peers.some(({ url }) => {
-    if (!URL.canParse(url)) return false
-    const origin = new URL(url)
-    return origin.hostname === hostname && origin.port === port
-  })
+  return balancersOf({ balancer, places }).some(({ peers }) =>
+    peers.some(({ url }) => {
+      if (!URL.canParse(url)) return false
+      const origin = new URL(url)
+      return origin.hostname === hostname && origin.port === port
+    }),
+  )
 }
 
 /**

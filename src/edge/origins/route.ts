@@ -53,10 +53,9 @@ export class OriginRoute {
 
   /** Returns the connections to the first origin. Throws if the request cannot be sent. */
   first(): Origin {
-    const { zone } = this.#exchange
     const { route } = this.#exchange.decisions
-    if (route?.origin?.host !== undefined) return this.#connect(zone.balancer.peers[0]!)
-    return this.#assign(zone.balancer.pick(this.#exchange, this.#now()))
+    if (route?.origin?.host !== undefined) return this.#connect(this.#exchange.balancer.peers[0]!)
+    return this.#assign(this.#exchange.balancer.pick(this.#exchange, this.#now()))
   }
 
   /** Returns the connections to another origin after a failure, or undefined if there is none to try. */
@@ -65,7 +64,7 @@ export class OriginRoute {
     if (!failed) return undefined
     const tried = (this.#tried ??= [])
     tried.push(failed)
-    const peer = this.#exchange.zone.balancer.pickAgain(this.#exchange, tried, this.#now())
+    const peer = this.#exchange.balancer.pickAgain(this.#exchange, tried, this.#now())
     if (!peer) return undefined
     failed.retried++
     this.over()

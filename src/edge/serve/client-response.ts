@@ -61,6 +61,11 @@ export class ClientResponse implements ResponseSink, Responding {
     return this.connection.writer.ended
   }
 
+  /** The response is complete, or the client has left. */
+  get isOver(): boolean {
+    return this.#over
+  }
+
   get rayId(): string {
     return this.#exchange.rayId
   }

@@ -1,3 +1,4 @@
+import { mayPass } from './access.js'
 import { requestPhases } from './apply.js'
 import type { Switch } from './forward.js'
 import { asksForWebSocket, openTunnel } from './websocket.js'
@@ -32,6 +33,7 @@ interface ServeStage {
  *       |  ^   client-response.ts: edge fields of the cache, HSTS, managed transforms of the response
  *       v  |
  *     rules          down: request phases; a rule may respond, or wait for the body
+ *     access         down: authentication of the path; waits for the password or the service
  *     transforms     down: managed transforms of the request
  *     compression                                up: compresses as a rule has decided
  *     markdown       down: asks for HTML         up: converts HTML to Markdown
@@ -52,6 +54,16 @@ const STAGES: readonly ServeStage[] = [
     },
   },
   {
+    name: 'access',
+    down(request, resume) {
+      const { exchange } = request
+      if (!exchange.zone.places) return true
+      // An address that the edge adds to the site has the place of its page.
+      exchange.settle()
+      return mayPass(request, exchange.auths, resume)
+    },
+  },
+  {
     name: 'transforms',
     down({ exchange, context }) {
       const { transforms } = exchange.zone
@@ -62,7 +74,10 @@ const STAGES: readonly ServeStage[] = [
   },
   {
     name: 'compression',
-    up: ({ exchange }, next) => (exchange.zone.rules?.compresses ? new CompressedResponse(next, exchange) : next),
+    up: ({ exchange }, next) => {
+      const { rules, compresses } = exchange.zone
+      return rules?.compresses || compresses ? new CompressedResponse(next, exchange) : next
+    },
   },
   {
     name: 'markdown',

@@ -11,6 +11,7 @@ import { OriginRoute } from '../origins/route.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { respondAsRule } from './apply.js'
+import { pathRequest, sendFile } from './send-file.js'
 import { originTarget } from '../origins/origin-target.js'
 import type { WorkerSite } from '../exchange/worker-sites.js'
 
@@ -67,14 +68,19 @@ function toOriginServer(sink: ResponseSink, call: OriginCall): void {
   // The key of cached responses does not depend on the origin that happens to be chosen.
   let target: OriginTarget
   try {
-    target = originTarget(exchange, exchange.zone.balancer.peers[0]!.url)
+    const { root } = exchange.place ?? {}
+    target = root
+      ? { url: `file:${root.folder}`, ca: undefined }
+      : originTarget(exchange, exchange.balancer.peers[0]!.url)
   } catch (error) {
     sink.fail(error)
     return
   }
   const { cache, turns } = context
-  const send: SendToOrigin = (request, to) => sendToOrigin(request, to, call)
-  if (!cache) {
+  const send: SendToOrigin = (request, to) =>
+    exchange.place?.root ? sendFile(request, to, exchange, context) : sendToOrigin(request, to, call)
+  // What needs authentication is never stored in the shared cache.
+  if (!cache || exchange.auths.length > 0) {
     if (!isLimited(call)) client.cancel = send(exchange, sink)
     return
   }
@@ -99,7 +105,7 @@ function sendToOrigin(request: OriginExchange, to: ResponseSink, call: OriginCal
     return () => undefined
   }
   const interim = (status: number, fields: RawHeaders) => client.interim(status, fields)
-  const forward = new Forward(request, origin, to, context, { body, switched, route, interim })
+  const forward = new Forward(pathRequest(request, exchange), origin, to, context, { body, switched, route, interim })
   forward.send()
   return () => forward.cancel()
 }

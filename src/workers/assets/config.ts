@@ -2,7 +2,8 @@ import { Type, type Static } from 'typebox'
 import { strict } from '../../core/schema.js'
 
 export const HTML_HANDLING = ['auto-trailing-slash', 'force-trailing-slash', 'drop-trailing-slash', 'none'] as const
-export type HtmlHandling = (typeof HTML_HANDLING)[number]
+/** `exact`: files are served at their own paths only, and a folder at its path with a slash. For folders on disk. */
+export type HtmlHandling = (typeof HTML_HANDLING)[number] | 'exact'
 
 export const NOT_FOUND_HANDLING = ['none', '404-page', 'single-page-application'] as const
 export type NotFoundHandling = (typeof NOT_FOUND_HANDLING)[number]

@@ -15,6 +15,11 @@ type Lookup = (files: AssetFiles, path: string, stays?: boolean) => Page | undef
 export const PAGES: Readonly<Record<HtmlHandling, Lookup>> = {
   none: (files, path) => exact(files, path),
 
+  exact(files, path) {
+    if (path.endsWith('/')) return exact(files, `${path}index.html`)
+    return exact(files, path) ?? (files.has(`${path}/index.html`) ? { kind: 'moved', to: `${path}/` } : undefined)
+  },
+
   'auto-trailing-slash'(files, path, stays = false) {
     const move = mover('auto-trailing-slash', files, stays)
     const plain = () => exact(files, path) ?? exact(files, `${path}.html`) ?? move(`${path}/index.html`, `${path}/`)

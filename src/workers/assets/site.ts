@@ -1,5 +1,5 @@
 import { InvalidInput, type Issue } from '../../core/errors.js'
-import type { AssetConfig } from './config.js'
+import type { AssetConfig, HtmlHandling } from './config.js'
 import { byDecodedPath, decodedPath, encodedFrom, type AssetFile, type AssetFiles } from './files.js'
 import { parseHeaders, type HeaderRules } from './headers.js'
 import { encodedPath, type Warning } from './lines.js'
@@ -31,6 +31,8 @@ export type AssetDecision =
 export interface SiteParts {
   readonly files: AssetFiles
   readonly config: AssetConfig
+  /** How addresses of HTML are written. Default: that of the configuration. */
+  readonly html?: HtmlHandling
   /** The Worker has code, which responds if no asset fits. */
   readonly worker: boolean
   readonly compatibilityDate?: string | undefined
@@ -62,6 +64,7 @@ export class AssetSite {
   readonly warnings: readonly Warning[]
   readonly #files: AssetFiles
   readonly #config: AssetConfig
+  readonly #html: HtmlHandling
   readonly #worker: boolean
   readonly #navigations: boolean
   readonly #redirects: Redirects
@@ -71,13 +74,15 @@ export class AssetSite {
   readonly #base: string
 
   /** Throws InvalidInput where {@link assetConfigIssues} finds something. */
-  constructor({ files, config, worker, compatibilityDate = '', compatibilityFlags = [] }: SiteParts) {
+  constructor({ files, config, html, worker, compatibilityDate = '', compatibilityFlags = [] }: SiteParts) {
     const issues = assetConfigIssues(config, '')
     if (issues.length > 0) throw new InvalidInput(issues)
-    this.#files = byDecodedPath(files)
+    this.#html = html ?? config.html_handling ?? 'auto-trailing-slash'
+    // A folder is not listed.
+    this.#files = html === undefined ? byDecodedPath(files) : files
     this.#config = config
     this.#worker = worker
-    this.#redirects = parseRedirects(config._redirects ?? '', config.html_handling ?? 'auto-trailing-slash')
+    this.#redirects = parseRedirects(config._redirects ?? '', this.#html)
     this.#headers = parseHeaders(config._headers ?? '')
     this.warnings = [...this.#redirects.warnings, ...this.#headers.warnings]
     this.#first = Array.isArray(config.run_worker_first) ? firstRules(config.run_worker_first) : undefined
@@ -121,16 +126,14 @@ export class AssetSite {
     // it.
     const place = page.kind === 'moved' ? page.to : decodedPath(this.#below(wanted) ?? wanted)
     const usual = this.#base + encodedFrom(place)
-    if (page.kind === 'moved' || (!redirect && usual !== wanted))
+    if (page.kind === 'moved' || (!redirect && this.#html !== 'exact' && usual !== wanted))
       return { kind: 'redirect', status: 307, location: usual + query, path }
     return { ...page, path }
   }
 
   #page(path: string): Page | undefined {
     const below = this.#below(path)
-    return below === undefined
-      ? undefined
-      : PAGES[this.#config.html_handling ?? 'auto-trailing-slash'](this.#files, decodedPath(below))
+    return below === undefined ? undefined : PAGES[this.#html](this.#files, decodedPath(below))
   }
 
   #notFound(path: string): Page | undefined {

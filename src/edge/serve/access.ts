@@ -1,0 +1,105 @@
+import { basicChallenge, basicVerdict } from '../auth/basic.js'
+import { ForwardRequest, withCopied } from '../auth/forward-request.js'
+import type { AuthOptions, BasicOptions, ForwardOptions } from '../auth/types.js'
+import type { Verdict } from '../auth/passwords.js'
+import type { ResponseSink } from '../exchange/response.js'
+import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
+import { originFailure } from '../exchange/origin-errors.js'
+import type { RawHeaders } from '../../http/headers.js'
+import { Forward } from './forward.js'
+import type { OriginCall } from './to-origin.js'
+
+/** A request that needs authentication. */
+type AccessRequest = Omit<OriginCall, 'switched'>
+
+/** Returns whether a request may pass now. If not, it has its response, or `resume` is called later. */
+export function mayPass(request: AccessRequest, auths: readonly AuthOptions[], resume: () => void): boolean {
+  const [first, ...rest] = auths
+  if (first === undefined) return true
+  const next = (): void => {
+    if (mayPass(request, rest, resume)) resume()
+  }
+  return isProven(request, first, next) && mayPass(request, rest, resume)
+}
+
+function isProven(request: AccessRequest, auth: AuthOptions, resume: () => void): boolean {
+  if (auth.forward) {
+    ask(request, auth.forward, resume)
+    return false
+  }
+  const verdict = basicVerdict(request.exchange, auth.basic)
+  if (!(verdict instanceof Promise)) return verdict === 'right' || refused(request, auth.basic, verdict)
+  const { client } = request
+  void verdict.then((known) => {
+    try {
+      if (client.isOver) return
+      if (known === 'right') resume()
+      else refused(request, auth.basic, known)
+    } catch (error) {
+      client.fail(error)
+    }
+  })
+  return false
+}
+
+function refused({ client }: AccessRequest, options: BasicOptions, verdict: Exclude<Verdict, 'right'> | 'none'): false {
+  if (verdict === 'limited') client.page({ status: 429, retryAfter: 60, detail: 'too many wrong passwords' })
+  else if (verdict === 'busy')
+    client.page({ status: 503, retryAfter: 1, detail: 'too many passwords are being checked' })
+  else client.page({ status: 401, headers: { 'www-authenticate': basicChallenge(options) } })
+  return false
+}
+
+/** Asks the service. Its response goes to the client unless it is a success. */
+function ask(request: AccessRequest, options: ForwardOptions, resume: () => void): void {
+  const { client, exchange, context } = request
+  const service = context.origins.get(exchange.zone.id, { url: options.origin })
+  const sink = new Decision(client, (fields) => {
+    exchange.headers = withCopied(exchange.headers, options, fields)
+    client.cancel = undefined
+    resume()
+  })
+  const forward = new Forward(new ForwardRequest(exchange, options), service, sink, context, {
+    body: null,
+    switched: undefined,
+  })
+  client.cancel = () => forward.cancel()
+  forward.send()
+}
+
+/** Receives the response of the service. */
+class Decision implements ResponseSink {
+  readonly #client: ResponseSink
+  readonly #passed: (fields: RawHeaders) => void
+  /** Fields of a success. Undefined before the head, and for other responses. */
+  #success: RawHeaders | undefined
+
+  constructor(client: ResponseSink, passed: (fields: RawHeaders) => void) {
+    this.#client = client
+    this.#passed = passed
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    if (status >= 200 && status < 300) this.#success = headers
+    else this.#client.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#success ? true : this.#client.data(chunk)
+  }
+
+  end(trailers?: RawHeaders): void {
+    if (!this.#success) return this.#client.end(trailers)
+    this.#passed(this.#success)
+  }
+
+  fail(error: unknown): void {
+    // A service that does not respond is an error of the gateway, as one that cannot be reached.
+    const isLate = error !== CLIENT_LEFT && originFailure(error).status === 504
+    this.#client.fail(isLate ? new Error('the authentication service did not respond within 10 s') : error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#client.onDrain(listener)
+  }
+}
