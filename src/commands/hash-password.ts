@@ -28,7 +28,7 @@ export const hashPassword: DefineCommand = (command) => {
 }
 
 async function firstLine(): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: undefined, terminal: process.stdin.isTTY === true })
+  const lines = createInterface({ input: process.stdin, output: undefined, terminal: process.stdin.isTTY })
   try {
     for await (const line of lines) return line
     return ''

@@ -28,7 +28,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface YamlFile {
   readonly document: Document
   /** Returns the line of a JSON pointer, from 1. */
-  lineOf(pointer: string): number
+  readonly lineOf: (pointer: string) => number
   /**
    * Calls `check` with the value of the document (undefined if empty) and returns its result. Issues that it throws as
    * InvalidInput, or passes to `reject`, are thrown as {@link BadConfig} with their positions in the file.

@@ -29,17 +29,25 @@ function isProven(request: AccessRequest, auth: AuthOptions, resume: () => void)
   }
   const verdict = basicVerdict(request.exchange, auth.basic)
   if (!(verdict instanceof Promise)) return verdict === 'right' || refused(request, auth.basic, verdict)
-  const { client } = request
-  void verdict.then((known) => {
-    try {
-      if (client.isOver) return
-      if (known === 'right') resume()
-      else refused(request, auth.basic, known)
-    } catch (error) {
-      client.fail(error)
-    }
-  })
+  void passLater(request, auth.basic, verdict, resume)
   return false
+}
+
+async function passLater(
+  request: AccessRequest,
+  options: BasicOptions,
+  verdict: Promise<Verdict>,
+  resume: () => void,
+): Promise<void> {
+  const { client } = request
+  try {
+    const known = await verdict
+    if (client.isOver) return
+    if (known === 'right') resume()
+    else refused(request, options, known)
+  } catch (error) {
+    client.fail(error)
+  }
 }
 
 function refused({ client }: AccessRequest, options: BasicOptions, verdict: Exclude<Verdict, 'right'> | 'none'): false {

@@ -59,20 +59,21 @@ export function sendFile(
   const sink = new FileSink(request, to)
   let response: AssetResponse | undefined
   let isOver = false
-  site.decide({ method, host, target, navigates: false }, clock.monotonic()).then(
-    (found) => {
+  const respond = async (): Promise<void> => {
+    try {
+      const found = await site.decide({ method, host, target, navigates: false }, clock.monotonic())
       if (isOver) return
-      const decision =
-        found.kind === 'redirect' && found.location.startsWith('/')
-          ? { ...found, location: strip + found.location }
-          : found
+      const isHere = found.kind === 'redirect' && found.location.startsWith('/')
+      const decision = isHere ? { ...found, location: strip + found.location } : found
       const parts = { decide: () => decision, headers: site.headers.bind(site) }
       const open = async (file: AssetFile) => await site.open(file)
       response = new AssetResponse(parts, { method, host, target, headers: [...headers] }, sink, { open })
       response.send()
-    },
-    (error: unknown) => sink.fail(error),
-  )
+    } catch (error) {
+      sink.fail(error)
+    }
+  }
+  void respond()
   return () => {
     isOver = true
     response?.cancel()

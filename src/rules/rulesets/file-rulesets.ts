@@ -132,11 +132,12 @@ export function withFileRulesets(store: StoreReader, file: FileRulesets): StoreR
   }
 }
 
+const differs = (record: Stored<StoredRuleset>, other: Stored<StoredRuleset> | undefined): boolean =>
+  other?.value.ruleset.version !== record.value.ruleset.version
+
 /** Returns the accounts and zones whose rules differ between two configurations. */
 export function changedScopes(before: FileRulesets, after: FileRulesets): readonly Scope[] {
   const scopes = new Map<string, Scope>()
-  const differs = (record: Stored<StoredRuleset>, other: Stored<StoredRuleset> | undefined): boolean =>
-    other?.value.ruleset.version !== record.value.ruleset.version
   for (const [some, others] of [
     [before, after],
     [after, before],
