@@ -5,6 +5,7 @@ import { isForSharing } from './marks.js'
 import { openFormula } from './tex.js'
 
 const LETTER_L = 0x6c
+const LETTER_T = 0x74
 
 /** Elements that begin and end a block and have no other meaning. */
 export const blocks: Family = {
@@ -29,7 +30,8 @@ export const divisions: Family = {
     // Highlighters name the language of a `pre` on an element around it.
     if (
       tag.attributeIncludes('class', 'highlight-') ||
-      (first === LETTER_L && tag.attributeStarts('class', 'language-'))
+      (first === LETTER_L && tag.attributeStarts('class', 'language-')) ||
+      (first === LETTER_T && tag.attributeStarts('class', 'type-'))
     )
       page.language = languageAround(tag) ?? page.language
     else if (isCodeView(tag, first)) beginCode(page, tag)
@@ -40,9 +42,10 @@ export const divisions: Family = {
 
 export const figures: Family = {
   names: ['figure'],
-  open(page) {
+  open(page, tag) {
     page.figures++
     page.boundary()
+    if (tag.attributeStarts('class', 'highlight')) page.language = languageAround(tag) ?? page.language
   },
   close(page) {
     if (page.figures > 0) page.figures--
@@ -102,7 +105,10 @@ export const rules: Family = {
   open(page) {
     // Between the rows of a data table it is decoration.
     if (page.table !== undefined && page.table.state !== 'layout') page.boundary()
-    else if (page.beginBlock()) page.writer.leaf('rule', '***')
+    else if (page.beginBlock()) {
+      if (page.footnotes === undefined) page.writer.leaf('rule', '***')
+      else page.writer.hold('rule', '***')
+    }
   },
 }
 

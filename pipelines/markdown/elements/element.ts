@@ -1,5 +1,7 @@
 import type { Skip, Tag } from '../text/events.js'
 import type { Addresses } from '../text/address.js'
+import type { Callout } from '../output/callout.js'
+import type { Footnotes } from './footnotes.js'
 import type { Line } from '../output/line.js'
 import { attributeBit } from '../text/names.js'
 import type { Table } from '../output/table.js'
@@ -13,6 +15,8 @@ export interface Aside {
   end(page: ElementPage): void
   /** Handles the start of an element inside. `skip` drops it with its contents. */
   enter?(tag: Tag): Skip | void
+  /** Whether elements inside have no meaning. */
+  readonly isClosed?: boolean
 }
 
 /** The members of the page that elements read and change. */
@@ -50,6 +54,16 @@ export interface ElementPage {
   reading: boolean
   /** Names the formula that was written last, if the page has it in another form as well. */
   formula: string | undefined
+
+  /** Whether marks of notes become footnotes, and frames with a kind become alerts. */
+  readonly readsNotes: boolean
+  readonly readsCallouts: boolean
+  /** The notes of the page. Undefined before the first mark. */
+  footnotes: Footnotes | undefined
+  /** Whether a note is open. */
+  readonly inNote: boolean
+  /** The callout that is open and has no contents yet. */
+  callout: Callout | undefined
 
   /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a table cell. */
   beginBlock(): boolean

@@ -2,6 +2,7 @@ import { isReachable } from '../text/address.js'
 import { codeAt, lengthOf } from '../text/characters.js'
 import type { Tag } from '../text/events.js'
 import { attributeBits, type ElementPage, type Family } from './element.js'
+import { BACK_TEXT, beginMark, beginNoteAt } from './footnotes.js'
 import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
 import { openFormula, TEX_BITS } from './tex.js'
@@ -28,13 +29,17 @@ export const links: Family = {
       line.open('plain', 'a')
       return undefined
     }
-    const noise = markOf(tag, url, page.heading > 0)
+    const isOnPage = url !== '' && codeAt(url, 0) === 0x23
+    if (isOnPage && page.readsNotes) {
+      const note = beginNoteAt(page, tag)
+      if (note || beginMark(page, tag, url)) return note ? 'skip' : undefined
+    }
+    const noise = isOnPage && page.footnotes !== undefined && page.inNote ? BACK_TEXT : markOf(tag, url, page.heading > 0)
     if (noise === 'skip') return 'skip'
     const title = tag.attribute('title')
     const plainTitle = title === undefined || tag.valueIsTitle
     // Adjacent links with a class are displayed apart.
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
-    const isOnPage = url !== '' && codeAt(url, 0) === 0x23
     // A link to the page itself without text is a mark for the mouse, as after headings.
     const name = isOnPage || !isRare ? undefined : tag.attribute('aria-label')
     line.openLink('a', {

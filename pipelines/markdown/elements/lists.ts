@@ -1,4 +1,5 @@
 import type { ElementPage, Family } from './element.js'
+import { NoteStart } from './footnotes.js'
 
 export const lists: Family = {
   names: ['ul', 'ol'],
@@ -27,7 +28,9 @@ export const items: Family = {
     page.endBlock()
     if (page.table === undefined || page.table.state === 'layout') {
       dropHollowItem(page, page.opened - 1)
-      page.writer.openItem(numberOf(tag.attribute('value')))
+      const label = page.footnotes?.labelOf(tag)
+      page.writer.openItem(numberOf(tag.attribute('value')), label)
+      if (label !== undefined) page.aside = new NoteStart(page, label)
       page.openedAtItem = page.opened
     } else page.line.text(page.table.itemMarker(numberOf(tag.attribute('value'))))
   },
@@ -82,7 +85,9 @@ export const definitions: Family = {
   names: ['dt', 'dd'],
   open(page, tag) {
     page.boundary()
+    if (tag.name === 'dt' && page.footnotes?.beginTerm(tag) === true) return 'skip'
     page.kind = tag.name === 'dt' ? 'term' : 'detail'
+    return undefined
   },
   close(page) {
     page.boundary()

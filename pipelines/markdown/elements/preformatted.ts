@@ -1,4 +1,4 @@
-import { codeAt, joinLines, lastCode } from '../text/characters.js'
+import { codeAt, holds, joinLines, lastCode } from '../text/characters.js'
 import { CONTAINERS } from './element.js'
 import { DROPPED } from './left-out.js'
 import { codeSpan, fenceFor } from '../output/escape.js'
@@ -96,7 +96,7 @@ export class Preformatted {
 
   /** Returns a fenced block, or '' for white space that is not code. */
   fence(): string {
-    const text = this.#text
+    const text = holds(this.#text, '\u00a0') ? this.#text.replaceAll('\u00a0', ' ') : this.#text
     if ((!this.#isCode || this.#hasNumbers) && text.trim() === '') return ''
     const fence = fenceFor(text)
     const end = text === '' || text.endsWith('\n') ? '' : '\n'

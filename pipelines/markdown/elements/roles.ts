@@ -5,7 +5,7 @@ import { attributeBits, type ElementPage } from './element.js'
 import { cells, openCell, rows, tables } from './tables.js'
 
 /** Handlers of an element without a meaning of its own that has the role of another one. */
-interface Role {
+export interface Role {
   open(this: void, page: ElementPage, tag: Tag): void
   close?(this: void, page: ElementPage, name: string): void
 }

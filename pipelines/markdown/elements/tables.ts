@@ -111,7 +111,10 @@ export function openCell(page: ElementPage, tag: Tag, isHeader: boolean): void {
 
 function cellTag(tag: Tag, isHeader: boolean): CellTag {
   const style = tag.attribute('style')
-  const align = tag.attribute('align') ?? (style === undefined ? undefined : /text-align\s*:\s*(\w+)/i.exec(style)?.[1])
+  const align =
+    tag.attribute('align') ??
+    (style === undefined ? undefined : /text-align\s*:\s*(\w+)/i.exec(style)?.[1]) ??
+    ALIGNING.exec(tag.attribute('class') ?? '')?.[1]
   return {
     isHeader,
     columns: spanOf(tag.attribute('colspan'), 1000),
@@ -119,6 +122,9 @@ function cellTag(tag: Tag, isHeader: boolean): CellTag {
     align: (align === undefined ? undefined : ALIGNS.get(align.toLowerCase())) ?? '',
   }
 }
+
+/** Classes of cells that name their alignment. */
+const ALIGNING = /(?:^|\s)(?:text|align|has-text-align|halign|ta|has-text)-(left|center|right)(?=\s|$)/i
 
 const ALIGNS: ReadonlyMap<string, CellTag['align']> = new Map([
   ['left', 'left'],

@@ -42,7 +42,7 @@ export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | 
   page.aside = new DelimitedTex(page, tag.name)
 }
 
-const DELIMITED = /^(?:\\\(([^]*)\\\)|\\\[([^]*)\\\]|\$\$([^]*)\$\$|(\\begin\{[^]*))\s*$/
+const DELIMITED = /^(?:\\\(([^]*)\\\)|\\\[([^]*)\\\]|\$\$([^]*)\$\$|\$([^$]*)\$|(\\begin\{[^]*))\s*$/
 
 /** TeX between delimiters that a script would search for, as Sphinx, Pandoc and MkDocs write it. Other text is text. */
 class DelimitedTex implements Aside {
@@ -62,8 +62,8 @@ class DelimitedTex implements Aside {
     const start = this.#text.replace(/^[\t\n\f\r ]+/, '')
     if (start !== this.#text) this.#page.line.space()
     this.#text = start
-    if (start === '' || start === '\\' || start === '$') return
-    this.#isDelimited = /^(?:\\[([b]|\$\$)/.test(start)
+    if (start === '' || start === '\\') return
+    this.#isDelimited = /^(?:\\[([b]|\$)/.test(start)
     // A formula without delimiters consists of elements such as emphasis and superscripts.
     if (!this.#isDelimited) this.#page.endAside()
   }
@@ -74,7 +74,7 @@ class DelimitedTex implements Aside {
 
   end(page: ElementPage): void {
     const parts = DELIMITED.exec(this.#text)
-    const tex = parts === null ? undefined : (parts[1] ?? parts[2] ?? parts[3] ?? parts[4])
+    const tex = parts === null ? undefined : (parts[1] ?? parts[2] ?? parts[3] ?? parts[4] ?? parts[5])
     if (tex === undefined || tex.trim() === '') page.line.text(this.#text)
     else writeTex(page, withoutComments(tex))
   }

@@ -1,3 +1,4 @@
+import { beginSuperscript } from './footnotes.js'
 import { words, type Family } from './element.js'
 
 export const emphasis: Family = {
@@ -21,7 +22,10 @@ export const strikes: Family = {
 /** Elements without marks in Markdown, which GFM writes as these tags. */
 export const scripts: Family = {
   names: ['sub', 'sup'],
-  open: (page, tag) => page.line.open('markup', tag.name, tag.name),
+  open(page, tag) {
+    if (tag.name === 'sup' && page.readsNotes && beginSuperscript(page, tag)) return
+    page.line.open('markup', tag.name, tag.name)
+  },
   isFormat: true,
 }
 

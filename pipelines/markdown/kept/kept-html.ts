@@ -57,6 +57,7 @@ export class KeptHtml extends Page {
 
   constructor(outer?: Page) {
     super(outer)
+    this.readsNotes = this.readsCallouts = false
     this.line.keepsEmptyLinks = true
   }
 

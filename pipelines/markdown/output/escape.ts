@@ -110,7 +110,7 @@ export function escapeInline(text: string, context: EscapeContext, length = leng
         if (context.inLink) {
           safe ??= bracketsAreSafe(text, length)
           if (!safe) escape(at)
-        } else if (char === 0x5d && text.charCodeAt(at + 1) === 0x28) escape(at)
+        } else if (char === 0x5d ? text.charCodeAt(at + 1) === 0x28 : isFootnote(text, at)) escape(at)
         break
 
       default:
@@ -119,6 +119,15 @@ export function escapeInline(text: string, context: EscapeContext, length = leng
   if (parts.length === 0) return length === lengthOf(text) ? text : part(text, 0, length)
   parts.push(part(text, done, length))
   return parts.join('\\')
+}
+
+const FOOTNOTE = /\[\^\w{1,20}\]/y
+
+/** Returns whether a bracket begins text that would be read as the mark of a footnote. */
+function isFootnote(text: string, at: number): boolean {
+  if (text.charCodeAt(at + 1) !== 0x5e) return false
+  FOOTNOTE.lastIndex = at
+  return FOOTNOTE.test(text)
 }
 
 /** Returns whether the `*`, `_` or `~` from `at` to `end` could open or close something. CommonMark 0.31.2, 6.2. */

@@ -191,6 +191,15 @@ export class Line extends Pieces {
     this.hasForeign = true
   }
 
+  /** Adds the mark of a footnote, without a space before it. */
+  mark(markdown: string): void {
+    if (this.#code !== undefined) return
+    this.#flush()
+    if (this.gap === ' ') this.gap = ''
+    if (this.empty) this.#bracket = true
+    this.#put(markdown, true)
+  }
+
   open(kind: Exclude<Kind, 'link' | 'code'>, name: string, mark = ''): void {
     this.#push(kind, name, mark, undefined)
   }
@@ -353,6 +362,8 @@ export class Line extends Pieces {
 
   #put(markdown: string, marked: boolean): void {
     let piece = markdown
+    // A parenthesis after the mark of a footnote would make a link of both.
+    if (this.marked && !marked && this.gap === '' && this.last.startsWith('[^') && /^[([:]/.test(piece)) piece = '\\' + piece
     if (!marked && this.#written < this.#formats.length && codeAt(piece, 0) > 0x7f) {
       // Other spaces than HTML white space are text, but next to them no mark opens anything.
       const rest = piece.replace(/^\p{Zs}+/u, '')

@@ -1,4 +1,5 @@
 import { holds, lengthOf } from '../text/characters.js'
+import type { Callout } from './callout.js'
 import { escapeStarts } from './escape.js'
 import type { LinkStyle } from './link-style.js'
 
@@ -39,7 +40,12 @@ export interface Frame {
    * it.
    */
   marker: string
+  /** For a quote, the line that makes it an alert. For an item, the marker of a footnote. */
+  head: string
 }
+
+/** Indentation of the further blocks of a footnote. */
+const NOTE_INDENT = '    '
 
 const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
   type,
@@ -52,7 +58,11 @@ const frame = (type: Frame['type'], ordered = false, number = 1, implied = false
   implied,
   number,
   marker: '',
+  head: '',
 })
+
+/** Blocks that end the first line of an alert, so that they may follow on the next line. */
+const AFTER_ALERT: ReadonlySet<Child> = new Set<Child>(['text', 'paragraph', 'heading', 'fence', 'quote', 'list'])
 
 /**
  * Writes finished blocks in order. Tracks open lists and quotes, the prefix of each line, and the separation of two
@@ -72,6 +82,8 @@ export class Writer {
   /** Frames below this index cannot be ended, because they are around the open table cell. */
   #floor = 1
   #indentation = 0
+  /** Headings and rules that are dropped if a footnote follows. */
+  #held: { readonly kind: 'heading' | 'rule'; readonly markdown: string; readonly depth: number }[] | undefined
 
   /** The Markdown since the last call. It ends without a line feed. */
   take(): string {
@@ -129,6 +141,7 @@ export class Writer {
    * to be one line, so it is not searched for others.
    */
   leaf(leaf: Leaf, contents: string, isFinal = false, isOneLine = false): void {
+    if (this.#held !== undefined && leaf !== 'empty') this.releaseHeld()
     let kind = leaf
     let markdown = contents
     if (this.links !== undefined && !isFinal) {
@@ -162,7 +175,9 @@ export class Writer {
       const open = frames[index] as Frame
       const marker = this.#markerOf(open, above)
       line += marker
-      prefix += open.type === 'item' ? ' '.repeat(marker.length) : marker
+      if (open.type === 'item') prefix += open.head === '' ? ' '.repeat(marker.length) : NOTE_INDENT
+      else prefix += marker
+      if (open.type === 'quote' && open.head !== '') line += this.#alertLine(open, prefix, frames[index + 1], kind)
       open.prefix = prefix
       open.written = true
       above.last = typeOf(open)
@@ -227,6 +242,13 @@ export class Writer {
     this.#breakLine(close ? '\n' : `\n${blank}\n`)
   }
 
+  /** Returns the rest of the first line of an alert, and the start of its next line. */
+  #alertLine(open: Frame, prefix: string, next: Frame | undefined, leaf: Leaf): string {
+    const child: Child = next === undefined ? leaf : typeOf(next)
+    const follows = AFTER_ALERT.has(child) && (next?.type !== 'list' || !next.ordered || next.number === 1)
+    return follows ? `${open.head}\n${prefix}` : `${open.head}\n${prefix.trimEnd()}\n${prefix}`
+  }
+
   #markerOf(open: Frame, parent: Frame): string {
     switch (open.type) {
       case 'quote':
@@ -240,6 +262,7 @@ export class Writer {
         return ''
       }
       default:
+        if (open.head !== '') return open.head
         return parent.ordered ? `${open.number}${parent.marker} ` : `${parent.marker} `
     }
   }
@@ -272,6 +295,21 @@ export class Writer {
     this.frames.push(frame('quote'))
   }
 
+  /** Opens a quote that is an alert of a kind, in upper case. */
+  openCallout(kind: string): Callout | undefined {
+    this.openQuote()
+    const quote = this.#top
+    if (quote.type !== 'quote' || quote.written || quote.pending) return undefined
+    quote.head = `[!${kind}]`
+    return {
+      kind,
+      setHead: (head) => void (quote.head = head),
+      get isEmpty() {
+        return !quote.written && !quote.pending && quote.last === ''
+      },
+    }
+  }
+
   closeQuote(): void {
     if (this.#deepQuotes > 0) this.#deepQuotes--
     else this.#closeLast('quote')
@@ -291,8 +329,12 @@ export class Writer {
     else this.#closeLast('list')
   }
 
-  /** Begins an item, in a list of its own if there is none, and ends the one before it. */
-  openItem(number?: number): void {
+  /**
+   * Begins an item, in a list of its own if there is none, and ends the one before it. With a label the item is a footnote,
+   * and headings and rules that were held for it are dropped.
+   */
+  openItem(number?: number, label?: string): void {
+    if (label !== undefined) this.#held = undefined
     if (this.#deepLists > 0) return
     if (this.#top.type === 'item' && this.frames.length > this.#floor) this.pop()
     if (this.#top.type !== 'list' || this.frames.length <= this.#floor) {
@@ -301,8 +343,45 @@ export class Writer {
     }
     const list = this.#top
     if (number !== undefined) list.number = number
-    this.frames.push(frame('item', false, list.number))
+    const item = frame('item', false, list.number)
+    if (label !== undefined) item.head = `[^${label}]: `
+    this.frames.push(item)
     list.number = Math.min(list.number + 1, 999_999_999)
+  }
+
+  /** Makes a footnote of the open item, if nothing of the item is written. Returns whether it did. */
+  labelItem(label: string): boolean {
+    const item = this.#top
+    if (!this.atItemStart) return false
+    this.#held = undefined
+    item.head = `[^${label}]: `
+    return true
+  }
+
+  /** Whether a footnote is open. */
+  get inNote(): boolean {
+    return this.frames.some((open) => open.type === 'item' && open.head !== '')
+  }
+
+  /** Writes a heading or a rule before the next block, unless that is a footnote. */
+  hold(kind: 'heading' | 'rule', markdown: string): void {
+    ;(this.#held ??= []).push({ kind, markdown, depth: this.frames.length })
+  }
+
+  /** Writes what is held. */
+  protected releaseHeld(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const { kind, markdown, depth } of held) {
+      const later = this.frames.splice(depth)
+      this.leaf(kind, markdown)
+      this.frames.push(...later)
+    }
+  }
+
+  /** Whether a heading or a rule is held. */
+  protected get isHolding(): boolean {
+    return this.#held !== undefined
   }
 
   /** Ends the open item of a bulleted list without writing the item. The item must have no contents. */
@@ -344,6 +423,7 @@ export class Writer {
 
   /** Ends everything. */
   end(): void {
+    if (this.#held !== undefined) this.releaseHeld()
     this.#floor = 1
     this.#popTo(1)
   }
@@ -365,8 +445,10 @@ export class Writer {
 
   /** Ends the innermost list, item or quote. */
   protected pop(): void {
+    if (this.#held !== undefined && this.#held.some(({ depth }) => depth >= this.frames.length)) this.releaseHeld()
     const top = this.#top
-    if (!top.written && top.type !== 'list') this.leaf('empty', '')
+    // A callout without contents is decoration, also if it has a title.
+    if (!top.written && top.type !== 'list' && (top.type !== 'quote' || top.head === '')) this.leaf('empty', '')
     this.frames.pop()
   }
 

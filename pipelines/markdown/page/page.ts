@@ -2,9 +2,12 @@ import { Addresses } from '../text/address.js'
 import { holds } from '../text/characters.js'
 import type { Aside, ElementPage } from '../elements/element.js'
 import { CLOSE, IS_FORMAT, OPEN } from '../elements/index.js'
+import { beginTitle, calloutOf, mayBeCallout, withoutKind } from '../elements/callouts.js'
+import { NOTES_TITLE, noteRoleOf, type Footnotes } from '../elements/footnotes.js'
 import { isTwin } from '../elements/late-images.js'
 import { isHidden } from '../elements/left-out.js'
 import { OpenRoles, ROLE_BIT, roleOf } from '../elements/roles.js'
+import type { Callout } from '../output/callout.js'
 import { escapeStarts } from '../output/escape.js'
 import type { Events, Skip, Tag } from '../text/events.js'
 import { FrontMatter } from '../output/front-matter.js'
@@ -66,6 +69,11 @@ export class Page implements ElementPage, Events {
   reading = false
   formula: string | undefined
 
+  footnotes: Footnotes | undefined
+  callout: Callout | undefined
+  readsNotes = true
+  readsCallouts = true
+
   protected preformatted: Preformatted | undefined
   protected script: string | undefined
   protected head: 'before' | 'open' | 'ended' = 'before'
@@ -94,6 +102,11 @@ export class Page implements ElementPage, Events {
     this.head = 'ended'
     this.#direct()
     this.sections = outer.sections
+    this.readsNotes = this.readsCallouts = false
+  }
+
+  get inNote(): boolean {
+    return this.writer.inNote
   }
 
   /** Receives text that is not part of the line, until an end tag ends it. */
@@ -122,19 +135,28 @@ export class Page implements ElementPage, Events {
     if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endNoscript(true)
     if (this.noscript !== undefined) return this.noscript.open(tag)
     this.opened++
+    if (this.callout !== undefined && beginTitle(this, tag)) return this.#roles?.opened(tag.name)
     if (isHidden(tag)) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
-    if (this.#aside?.enter !== undefined && this.#aside.enter(tag) === 'skip') return 'skip'
-    if (this.#roles !== undefined || (tag.attributeBits & ROLE_BIT) !== 0) return this.#openInRole(tag)
+    if (this.#aside !== undefined && this.#enterAside(tag)) return 'skip'
+    if (this.#aside?.isClosed === true) return this.#roles?.opened(tag.name)
+    if (this.#roles !== undefined || this.footnotes !== undefined || (tag.attributeBits & ROLE_BIT) !== 0 || mayBeCallout(tag))
+      return this.#openInRole(tag)
     const open = OPEN[id]
     if (open !== undefined) return open(this, tag)
     if (id === KNOWN_NAMES) this.#unknown = tag.name
     return undefined
   }
 
+  /** Handles a tag inside the open aside. Returns whether the element is dropped. */
+  #enterAside(tag: Tag): boolean {
+    return this.#aside?.enter?.(tag) === 'skip'
+  }
+
   /** Opens an element that may have a role, or is inside one that has. */
   #openInRole(tag: Tag): Skip | void {
-    const role = this.readsRoles ? roleOf(tag) : undefined
+    if (this.footnotes !== undefined && this.inNote && this.footnotes.isLeftOut(tag)) return 'skip'
+    const role = this.readsRoles ? (calloutOf(this, tag) ?? noteRoleOf(this, tag) ?? roleOf(tag)) : undefined
     if (role !== undefined && (this.#roles ??= new OpenRoles()).begin(tag.name, role)) return role.open(this, tag)
     if (tag.id === KNOWN_NAMES) this.#unknown = tag.name
     const isSkipped = OPEN[tag.id]?.(this, tag)
@@ -237,6 +259,8 @@ export class Page implements ElementPage, Events {
     this.endBlock()
     this.writer.end()
     if (this.head !== 'ended') this.endHead()
+    const notes = this.footnotes?.rest() ?? ''
+    if (notes !== '') this.writer.leaf('paragraph', notes)
     const addresses = this.#outer === undefined ? this.writer.links?.list() : undefined
     if (addresses) this.writer.leaf('paragraph', addresses, true)
     const jsonLd = this.#jsonLd.toString()
@@ -295,10 +319,20 @@ export class Page implements ElementPage, Events {
   /** Writes the open block unless it is empty. */
   endBlock(): void {
     this.missingImage = undefined
-    const markdown = this.takeLine()
+    let markdown = this.takeLine()
+    if (markdown === '') return
+    if (this.callout !== undefined || this.footnotes !== undefined) markdown = this.#trimmed(markdown)
     if (markdown === '') return
     this.#write(this.kind, markdown, this.line.startsMayMean, this.line.isOneLine)
     this.kind = 'text'
+  }
+
+  /** Returns a block without text that only names the kind of its callout, and without the space before a link back. */
+  #trimmed(markdown: string): string {
+    const { callout } = this
+    this.callout = undefined
+    const text = callout?.isEmpty === true ? withoutKind(markdown) : markdown
+    return this.footnotes !== undefined && this.inNote ? text.replace(/(?:&nbsp;|[\s\u00a0])+$/, '') : text
   }
 
   /** Ends the contents of the open block and returns its Markdown. */
@@ -321,7 +355,9 @@ export class Page implements ElementPage, Events {
     const { isOneLine, lastUnit } = this.line
     const line = isOneLine || !holds(text, '\n') ? text : text.replaceAll('  \n', ' ')
     const mayEndInHash = lastUnit < 0 || lastUnit === NUMBER_SIGN
-    if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line, mayEndInHash), isOneLine)
+    if (this.footnotes !== undefined && this.table === undefined && NOTES_TITLE.test(line))
+      this.writer.hold('heading', headingOf(level, line, mayEndInHash))
+    else if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line, mayEndInHash), isOneLine)
     else if (line !== '') this.table.add(line)
   }
 

@@ -15,7 +15,17 @@ const LANGUAGES = new Set(
 const SHORT_NAMES = new Set('c++ cc cs docker golang hs kt md ps1 py rb rs tf yml'.split(' '))
 
 /** Classes of highlighters that name the language in another class, also by its short name. */
-const HIGHLIGHTERS = new Set(['brush:', 'hljs', 'prettyprint', 'sourceCode'])
+const HIGHLIGHTERS = new Set(['brush:', 'hljs', 'prettyprint', 'sourceCode', 'highlight', 'syntaxhighlighter'])
+
+/** Highlighters whose next class is a language, whatever its name. */
+const NAMING = new Set(['hljs', 'sourceCode', 'syntaxhighlighter'])
+
+/** Prefixes of names that are languages, whatever they are. */
+const CERTAIN = /^(?:mw-highlight-lang|language|lang|highlight-source)-(.+)$/
+
+/** Names that mean text without a language, and classes that highlighters add. */
+const NO_LANGUAGE =
+  /^(?:default|none|plain|plaintext|text|txt|nohighlight|no-highlight|number-?[sS]ource|number-?lines|line-?numbers?|linenums|no-?gutter|collapsed|notranslate|wrap|copy|copyable|printing|ie|hljs|sourceCode|highlight|code-overflow-\w+|notecard|position-\w+|overflow-\w+)$/
 
 /** Returns the program language that the element names, by `language-` as in HTML, or in the way of highlighters. */
 export function languageOf(tag: Tag): string | undefined {
@@ -31,8 +41,13 @@ export function languageAround(tag: Tag): string | undefined {
   const language = languageOf(tag)
   if (language === undefined) return undefined
   const lower = language.toLowerCase()
-  return LANGUAGES.has(lower) || SHORT_NAMES.has(lower) ? language : undefined
+  const isKnown = LANGUAGES.has(lower) || SHORT_NAMES.has(lower)
+  return isKnown || isCertain(tag.attribute('class') ?? '') ? language : undefined
 }
+
+/** Returns whether classes name a language by a prefix that has no other meaning around a program. */
+const isCertain = (classes: string): boolean =>
+  classes.split(/[\t\n\f\r ]+/).some((name) => CERTAIN.test(name)) || /(?:^|\s)(?:notranslate|syntaxhighlighter)(?:\s|$)/.test(classes)
 
 /** Returns the language that renderers of Markdown write as `<pre lang="ts">`. Other values are human languages. */
 function languageOfPre(tag: Tag): string | undefined {
@@ -43,17 +58,34 @@ function languageOfPre(tag: Tag): string | undefined {
 function languageIn(classes: string): string | undefined {
   let plain: string | undefined
   let isHighlighted = false
-  for (const name of classes.split(/[\t\n\f\r ]+/)) {
-    const named =
-      /^(?:language|lang|highlight-source|highlight|src|brush:)-?(.+)$/.exec(name)?.[1] ?? (isHighlighted ? name : '')
-    isHighlighted ||= HIGHLIGHTERS.has(name)
-    if (name.startsWith('language-') && isInfo(named)) return named
+  let isNamed = false
+  const names = classes.split(/[\t\n\f\r ]+/, MAX_CLASSES)
+  for (const name of names) {
+    const certain = CERTAIN.exec(name)?.[1]
+    if (certain !== undefined && isInfo(certain)) {
+      if (!NO_LANGUAGE.test(certain)) return certain
+      continue
+    }
+    const named = /^(?:highlight|src|brush:|type)-?(.+)$/.exec(name)?.[1] ?? (isHighlighted ? name : '')
     const language = named.replace(/;$/, '')
-    const lower = language.toLowerCase()
-    if (LANGUAGES.has(lower) || SHORT_NAMES.has(lower)) return language
+    if (isLanguage(language)) return language
+    // Sphinx marks the element around a program so.
+    if (name.startsWith('highlight-') && names.includes('notranslate') && isInfo(language) && !NO_LANGUAGE.test(language))
+      return language
+    if (isNamed && plain === undefined && /^[a-z][\w+#.-]{0,30}$/i.test(name) && !NO_LANGUAGE.test(name)) plain = name
     if (LANGUAGES.has(name)) plain ??= name
+    isHighlighted ||= HIGHLIGHTERS.has(name)
+    isNamed = NAMING.has(name) || (isNamed && NO_LANGUAGE.test(name))
   }
   return plain
+}
+
+/** Maximum number of classes that are read. */
+const MAX_CLASSES = 32
+
+function isLanguage(name: string): boolean {
+  const lower = name.toLowerCase()
+  return LANGUAGES.has(lower) || SHORT_NAMES.has(lower)
 }
 
 const LINE_NUMBERS =
@@ -62,6 +94,7 @@ const LINE_NUMBERS =
 /** Returns whether the element holds line numbers that a highlighter adds, which are not part of the code. */
 export function isLineNumber(tag: Tag): boolean {
   const first = tag.attributeFirst('class')
+  if (first === LETTER_G) return tag.name === 'td' && tag.attribute('class') === 'gutter'
   if (first !== LETTER_B && first !== UPPER_C && first !== LETTER_L) return false
   return LINE_NUMBERS.test(tag.attribute('class') ?? '')
 }
@@ -70,6 +103,8 @@ const UPPER_C = 0x43
 const LETTER_B = 0x62
 const LETTER_C = 0x63
 const LETTER_L = 0x6c
+const LETTER_G = 0x67
+const LETTER_S = 0x73
 const LETTER_V = 0x76
 
 /**
@@ -79,6 +114,7 @@ const LETTER_V = 0x76
 export function isCodeView(tag: Tag, first: number): boolean {
   if ((first | 0x20) === LETTER_C)
     return tag.attributeStarts('class', 'cm-content') || tag.attributeStarts('class', 'codemirror-code')
+  if (first === LETTER_S) return tag.attributeStarts('class', 'syntaxhighlighter')
   return first === LETTER_V && tag.attributeStarts('class', 'view-lines')
 }
 

@@ -1,0 +1,154 @@
+import { escapeInline } from '../output/escape.js'
+import { collapse } from '../text/characters.js'
+import type { Skip, Tag } from '../text/events.js'
+import { elementNamed, KNOWN_NAMES } from '../text/names.js'
+import { attributeBits, type Aside, type ElementPage } from './element.js'
+import type { Role } from './roles.js'
+
+/** Maximum characters of a title. The rest is dropped from the title, never from the page, because no title is so long. */
+const MAX_TITLE = 400
+
+/** Maximum characters of a class that is searched. */
+const MAX_CLASS = 300
+
+/** Words that name the frame of a callout. */
+const FRAME =
+  /(?:^|[\s_-])(?:admonition|callout|alert|custom-block|aside|notice|notecard|hint|message|markdown-alert|admonitionblock)(?:block)?(?=$|[\s_-])/i
+
+/** The kind of each word that names one. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ...['note', 'info', 'secondary', 'abstract', 'seealso', 'information', 'question', 'example'].map(
+    (word) => [word, 'NOTE'] as const,
+  ),
+  ...['tip', 'hint', 'success'].map((word) => [word, 'TIP'] as const),
+  ...['important', 'primary'].map((word) => [word, 'IMPORTANT'] as const),
+  ...['warning', 'attention', 'warn'].map((word) => [word, 'WARNING'] as const),
+  ...['caution', 'danger', 'error', 'failure', 'bug'].map((word) => [word, 'CAUTION'] as const),
+])
+
+const KIND_WORDS = [...KINDS.keys()].join('|')
+const KIND = new RegExp(`(?:^|[\\s_-])(${KIND_WORDS})(?=$|\\s|[-_](?!list|item|title|content|body|icon|header))`, 'gi')
+
+/** The only classes of a frame without any word for a frame. */
+const ALONE = new RegExp(`^\\s*(note|warning|tip|important|caution)(?:\\s+(${KIND_WORDS}))?\\s*$`, 'i')
+
+/** Classes of the title of a callout. */
+const TITLE = /(?:title|heading|header|summary)(?:$|[\s_-])/i
+
+/** Bold text at the start of a callout that names its kind. */
+const BOLD_KIND = new RegExp(`^\\*\\*(?:${KIND_WORDS})\\s*[:.!]?\\s*\\*\\*\\s*:?\\s*`, 'i')
+
+const IS_FRAME = new Uint8Array(KNOWN_NAMES + 1)
+for (const name of ['div', 'aside', 'section', 'blockquote']) IS_FRAME[elementNamed(name).id] = 1
+
+const BITS = attributeBits('class', 'data-callout', 'data-admonition', 'role')
+
+/** Two letters that begin a word of the patterns above, as the bits of the second letter by the first. */
+const STARTS = new Int32Array(32)
+for (const word of ['admonition', 'callout', 'alert', 'custom', 'aside', 'notice', 'hint', 'message', 'markdown', 'note', 'warning', 'tip', 'important', 'caution'])
+  STARTS[word.charCodeAt(0) & 31]! |= 1 << (word.charCodeAt(1) & 31)
+
+/** Returns 1 if a word of an undecoded class begins like one of the words above. */
+function mayFrame(units: ArrayLike<number>, start: number, end: number): number {
+  let isStart = true
+  for (let at = start | 0; at < end - 2; at++) {
+    const char = units[at] as number
+    const isLetter = (char | 0x20) >= 0x61 && (char | 0x20) <= 0x7a
+    if (isStart && isLetter && ((STARTS[char & 31] as number) >> ((units[at + 1] as number) & 31) & 1) === 1) return 1
+    isStart = !isLetter
+  }
+  return 0
+}
+
+/** Returns whether an element may be a callout. `calloutOf` decides it. */
+export const mayBeCallout = (tag: Tag): boolean =>
+  IS_FRAME[tag.id] === 1 && (tag.attributeBits & BITS) !== 0 && tag.attributeUnits('class', mayFrame) !== 0
+
+/** Returns the kind of the callout that an element is, in upper case. */
+function kindOf(tag: Tag): string | undefined {
+  const classes = (tag.attribute('class') ?? '').slice(0, MAX_CLASS)
+  const alone = ALONE.exec(classes)
+  if (alone !== null) return KINDS.get((alone[2] ?? (alone[1] as string)).toLowerCase())
+  const data = tag.attribute('data-callout') ?? tag.attribute('data-admonition')
+  if (data === undefined && tag.attribute('role') !== 'note' && !FRAME.test(classes)) return undefined
+  let kind: string | undefined
+  for (const [, word] of `${data ?? ''} ${classes}`.matchAll(KIND)) {
+    const lower = (word as string).toLowerCase()
+    // `hint` is a frame, too. Any other word decides.
+    if (kind === undefined || lower !== 'hint') kind = KINDS.get(lower)
+    if (lower !== 'hint') break
+  }
+  return kind ?? KINDS.get((tag.attribute('aria-label') ?? '').trim().toLowerCase())
+}
+
+/** Returns the role of an element that is a callout. */
+export function calloutOf(page: ElementPage, tag: Tag): Role | undefined {
+  if (!page.readsCallouts || (page.table !== undefined && page.table.state !== 'layout')) return undefined
+  if (page.heading > 0 || page.line.inLink) return undefined
+  const kind = kindOf(tag)
+  if (kind === undefined) return undefined
+  return {
+    open() {
+      page.beginBlock()
+      page.callout = page.writer.openCallout(kind)
+    },
+    close() {
+      page.endHeading()
+      page.endBlock()
+      page.callout = undefined
+      page.writer.closeQuote()
+    },
+  }
+}
+
+/** Begins the title of the open callout, if a tag has the class of one. Returns whether it did. */
+export function beginTitle(page: ElementPage, tag: Tag): boolean {
+  const { callout } = page
+  if (callout === undefined || page.aside !== undefined) return false
+  if (!callout.isEmpty || !page.line.isEmpty) {
+    page.callout = undefined
+    return false
+  }
+  if (!TITLE.test(tag.attribute('class') ?? '')) return false
+  page.aside = new CalloutTitle(tag.name)
+  return true
+}
+
+/** Returns the first block of a callout without bold text that only names its kind. */
+export const withoutKind = (markdown: string): string => markdown.replace(BOLD_KIND, '')
+
+const SKIPPED = new Set(['svg', 'style', 'script', 'template', 'button', 'noscript'])
+
+class CalloutTitle implements Aside {
+  readonly isClosed = true
+  readonly #name: string
+  #text = ''
+  #inside = 0
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  text(text: string): void {
+    if (this.#text.length < MAX_TITLE) this.#text += text
+  }
+
+  enter(tag: Tag): Skip | void {
+    if (SKIPPED.has(tag.name)) return 'skip'
+    if (tag.name === this.#name) this.#inside++
+    return undefined
+  }
+
+  endsAt(name: string): boolean {
+    return name === this.#name && this.#inside-- === 0
+  }
+
+  end(page: ElementPage): void {
+    const { callout } = page
+    page.callout = undefined
+    const title = collapse(this.#text).trim()
+    if (callout === undefined || title === '' || KINDS.has(title.replace(/[:.!]$/, '').toLowerCase())) return
+    const text = escapeInline(title, { before: 'space', spaceAfter: false, inLink: false, inStrike: false })
+    callout.setHead(`[!${callout.kind}] ${text}`)
+  }
+}
