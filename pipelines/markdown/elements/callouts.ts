@@ -1,3 +1,4 @@
+import type { Callout } from '../output/callout.js'
 import { escapeInline } from '../output/escape.js'
 import { collapse } from '../text/characters.js'
 import type { Skip, Tag } from '../text/events.js'
@@ -105,17 +106,25 @@ export function calloutOf(page: ElementPage, tag: Tag): Role | undefined {
 export function beginTitle(page: ElementPage, tag: Tag): boolean {
   const { callout } = page
   if (callout === undefined || page.aside !== undefined) return false
-  if (!callout.isEmpty || !page.line.isEmpty) {
-    page.callout = undefined
-    return false
-  }
-  if (!TITLE.test(tag.attribute('class') ?? '')) return false
+  if (!callout.isEmpty || !page.line.isEmpty || !TITLE.test(tag.attribute('class') ?? '')) return false
   page.aside = new CalloutTitle(tag.name)
   return true
 }
 
-/** Returns the first block of a callout without bold text that only names its kind. */
-export const withoutKind = (markdown: string): string => markdown.replace(BOLD_KIND, '')
+/** A block that is bold as a whole, which is the title of a callout. */
+const BOLD = /^\*\*((?:[^*\\]|\\.){1,200})\*\*$/
+
+/**
+ * Returns the first block of a callout without bold text that only names its kind. Returns '' for a block that is the title
+ * of the callout.
+ */
+export function withoutKind(callout: Callout, markdown: string): string {
+  const rest = markdown.replace(BOLD_KIND, '')
+  const title = rest === markdown ? BOLD.exec(markdown)?.[1] : undefined
+  if (title === undefined) return rest
+  callout.setHead(`[!${callout.kind}] ${title}`)
+  return ''
+}
 
 const SKIPPED = new Set(['svg', 'style', 'script', 'template', 'button', 'noscript'])
 

@@ -13,7 +13,8 @@ export const formulas: Family = {
       return 'skip'
     }
     page.endAside()
-    page.aside = new Formula()
+    page.aside = new Formula(page.formula !== 'mjx-assistive-mml')
+    page.formula = undefined
     return undefined
   },
 }
@@ -55,9 +56,14 @@ class Formula implements Aside {
   inTex = false
   readonly #reader = new MathReader()
   /** Whether the formula has only text, letters and numbers so far, so no TeX is needed. */
-  #isPlain = true
+  #isPlain: boolean
   #text = ''
   #tex = ''
+
+  /** A formula that a script has drawn is never plain. */
+  constructor(isPlain: boolean) {
+    this.#isPlain = isPlain
+  }
 
   open(name: string, fences: readonly [open: string, close: string] | undefined): void {
     if (!SIMPLE.has(name)) this.#isPlain = false

@@ -226,3 +226,28 @@ function symbols(text: string): string {
   }
   return tex
 }
+
+/** Maximum characters of MathML in an attribute. */
+const MAX_MATHML = 65_536
+
+/** Returns the TeX of MathML that an attribute has as text. */
+export function texOfMathml(mathml: string): string {
+  const reader = new MathReader()
+  for (const [, end, name, text] of mathml.slice(0, MAX_MATHML).matchAll(/<(\/?)([a-z]+)[^>]*>|([^<]+)/g)) {
+    if (text !== undefined) reader.text(decodeText(text))
+    else if (name !== 'math' && name !== undefined && MATH_NAMES.has(name)) {
+      if (end === '') reader.open(name, undefined)
+      else reader.close(name)
+    }
+  }
+  return reader.toString()
+}
+
+const MATH_NAMES: ReadonlySet<string> = new Set(MATH_ELEMENTS)
+
+const decodeText = (text: string): string =>
+  text.replace(/&(?:#x([\da-f]{1,6})|lt|gt|amp|nbsp);/gi, (all, hex: string | undefined) =>
+    hex === undefined ? (REFERENCES[all.toLowerCase()] ?? ' ') : String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10ffff)),
+  )
+
+const REFERENCES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&' }

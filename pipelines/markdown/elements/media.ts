@@ -15,8 +15,9 @@ export const images: Family = {
     const src = tag.attribute('src')
     const plain = tag.valueIsPlain
     const source = imageSource(tag, src, page.picture)
-    if (source !== undefined && alt !== '' && OF_FORMULA.test(tag.attribute('class') ?? '')) {
-      writeTex(page, alt)
+    const tex = source === undefined ? '' : texOfImage(tag, source, alt)
+    if (tex !== '') {
+      writeTex(page, tex)
       return skip
     }
     const text = descriptionOf(alt)
@@ -37,7 +38,28 @@ const descriptionOf = (alt: string): string =>
   escapeInline(alt, { before: 'mark', spaceAfter: false, inLink: true, inStrike: false })
 
 /** Classes of images of formulas, whose alternative text is TeX: MediaWiki, WordPress. */
-const OF_FORMULA = /(?:^|\s)(?:mwe-math-fallback-image-\w+|tex|latex)(?:\s|$)/
+const OF_FORMULA = /(?:^|\s)(?:mwe-math-fallback-image-\w+|tex|latex|math (?:inline|display))(?:\s|$)/
+
+/** Addresses of services that draw the TeX in their query. */
+const DRAWS_TEX = /(?:latex\.php\?(?:.*&)?latex=|\/(?:latex|tex|mathtex|mimetex)(?:\.cgi|\.latex)?\?|\/(?:png|gif|svg)\.(?:latex|image)\?|chart\?(?:.*&)?chl=)(.{1,4000})/i
+
+/** Returns the TeX of an image of a formula, or ''. */
+function texOfImage(tag: Tag, source: string, alt: string): string {
+  const isFormula = OF_FORMULA.test(tag.attribute('class') ?? '')
+  const drawn = isFormula && alt !== '' ? null : DRAWS_TEX.exec(source)
+  if (drawn === null && (!isFormula || alt === '')) return ''
+  if (drawn !== null && /chart\?/i.test(source) && !/[?&]cht=tx\b/i.test(source)) return ''
+  const tex = alt === '' || alt === 'equation' ? (tag.attribute('title') ?? queryTex(drawn?.[1] ?? '')) : alt
+  return tex.replace(/^\s*\\(?:displaystyle|textstyle)\b/, '').trim()
+}
+
+function queryTex(query: string): string {
+  try {
+    return decodeURIComponent((query.split('&')[0] as string).replaceAll('+', ' '))
+  } catch {
+    return ''
+  }
+}
 
 export const pictures: Family = {
   names: ['picture'],

@@ -1,6 +1,7 @@
 import { joinLines } from '../text/characters.js'
 import { codeSpan } from '../output/escape.js'
 import type { Skip, Tag } from '../text/events.js'
+import { texOfMathml } from './mathml.js'
 import { attributeBits, CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
@@ -14,17 +15,40 @@ export function writeTex(page: ElementPage, tex: string): void {
 const withoutComments = (tex: string): string =>
   tex.includes('%') && /[\r\n]/.test(tex) ? tex.replace(/(^|[^\\])((?:\\\\)*)%.*/gm, '$1$2') : tex
 
+const KATEX_ATTRIBUTES = ['data-math', 'data-expr', 'data-katex']
+
 const LETTER_A = 0x61
 const LETTER_M = 0x6d
 
 /** The `attributeBit` of each attribute that has TeX. */
-export const TEX_BITS = attributeBits('data-latex', 'data-tex')
+export const TEX_BITS = attributeBits('data-latex', 'data-tex', 'data-attrs', 'data-mathml', ...KATEX_ATTRIBUTES)
 
 /** Returns the TeX that editors and MathJax 4 store in an attribute of a formula. */
 export function texAttribute(tag: Tag): string | undefined {
   if ((tag.attributeBits & TEX_BITS) === 0) return undefined
-  const tex = tag.attribute('data-latex') ?? tag.attribute('data-tex')
+  const tex = tag.attribute('data-latex') ?? tag.attribute('data-tex') ?? storedTex(tag)
   return tex === undefined || tex.trim() === '' ? undefined : tex
+}
+
+/** Returns TeX in attributes that other elements have with other meanings. */
+function storedTex(tag: Tag): string | undefined {
+  const attributes = tag.attribute('data-attrs')
+  if (attributes !== undefined) return /"persistentExpression":"/.test(attributes) ? expressionIn(attributes) : undefined
+  if (!/(?:^|[\s_-])(?:math|katex|latex|tex|equation)/i.test(tag.attribute('class') ?? '')) return undefined
+  for (const name of KATEX_ATTRIBUTES) {
+    const tex = tag.attribute(name)
+    if (tex !== undefined && tex.length > 1) return tex
+  }
+  return undefined
+}
+
+function expressionIn(json: string): string | undefined {
+  try {
+    const { persistentExpression } = JSON.parse(json) as { persistentExpression?: unknown }
+    return typeof persistentExpression === 'string' ? persistentExpression : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Handles a `span` or `div` that is a formula, `first` being the first character of its class. */
@@ -37,6 +61,15 @@ export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | 
   const letter = first | 0x20
   if (letter !== LETTER_A && letter !== LETTER_M) return
   const classes = tag.attribute('class') ?? ''
+  // What is displayed until MathJax 2 has drawn the formula of the script after it, and the drawing.
+  if (/^MathJax_Preview(?:\s|$)/.test(classes)) return 'skip'
+  const mathml = /^MathJax(?:_(?:SVG|CHTML))?(?:\s|$)/.test(classes) ? tag.attribute('data-mathml') : undefined
+  if (mathml !== undefined) {
+    page.endAside()
+    page.aside = new Drawing(page, mathml)
+    return 'skip'
+  }
+  if (/^MathJax(?:_(?:SVG|CHTML))?(?:\s|$)/.test(classes)) page.formula = 'mathjax'
   if (!/^(?:math|arithmatex)(?:\s|$)/.test(classes)) return
   page.endAside()
   page.aside = new DelimitedTex(page, tag.name)
@@ -80,6 +113,135 @@ class DelimitedTex implements Aside {
   }
 }
 
+/** Begins a formula in a custom element with a name such as `math-renderer`, if it has delimiters. */
+export function beginNamed(page: ElementPage, tag: Tag): void {
+  if (!/(?:^|-)(?:math|latex|katex|tex)(?:-|$)/.test(tag.name) || tag.name.startsWith('mjx-') || page.aside !== undefined)
+    return
+  page.aside = new DelimitedTex(page, tag.name)
+}
+
+/** A formula that MathJax 2 has drawn. The script after it has its TeX. Without the script its MathML is written. */
+class Drawing implements Aside {
+  readonly #page: ElementPage
+  readonly #mathml: string
+  #isSpaced = false
+
+  constructor(page: ElementPage, mathml: string) {
+    this.#page = page
+    this.#mathml = mathml
+  }
+
+  text(text: string): void {
+    if (text.trim() === '') {
+      this.#isSpaced = true
+      return
+    }
+    this.#page.endAside()
+    this.#page.line.text(text)
+  }
+
+  enter(): void {
+    this.#page.endAside()
+  }
+
+  endsAt(): boolean {
+    return true
+  }
+
+  end(page: ElementPage): void {
+    const tex = texOfMathml(this.#mathml)
+    if (tex.trim() !== '') writeTex(page, tex)
+    if (this.#isSpaced) page.line.space()
+  }
+}
+
+/** Returns how a script with TeX is displayed. Undefined for other scripts. */
+export function texScriptOf(type: string | undefined): 'inline' | 'display' | undefined {
+  const found = type === undefined ? null : /^\s*math\/tex\s*(;\s*mode\s*=\s*display)?/i.exec(type)
+  if (found === null) return undefined
+  return found[1] === undefined ? 'inline' : 'display'
+}
+
+/** Writes the TeX of a script. */
+export function writeScript(page: ElementPage, script: string, mode: 'inline' | 'display'): void {
+  const wasDrawn = page.formula === 'mathjax'
+  page.formula = undefined
+  if (page.aside instanceof Drawing) page.aside = undefined
+  const tex = withoutComments(script.replace(/^\s*%?\s*<!\[CDATA\[|%?\s*\]\]>\s*$/g, ''))
+  if (wasDrawn || tex.trim() === '') return
+  page.endAside()
+  if (mode === 'display') page.boundary()
+  writeTex(page, tex)
+  if (mode === 'display') page.boundary()
+}
+
+/** Returns whether a script reads TeX in the text of the page. */
+export const loadsMath = (tag: Tag): boolean => /\b(?:mathjax|katex)\b/i.test(tag.attribute('src') ?? '')
+
+/** The end of TeX by its start. */
+const ENDS: ReadonlyMap<string, string> = new Map([
+  ['\\(', '\\)'],
+  ['\\[', '\\]'],
+  ['$$', '$$'],
+])
+const START = /\\[([]|\$\$/
+
+/** Maximum characters of TeX between delimiters in text. */
+const MAX_DELIMITED = 16_384
+
+/** Writes text of a page that loads a script for TeX between delimiters. */
+export function writeDelimited(page: ElementPage, text: string): void {
+  let rest = text
+  for (let start = START.exec(rest); start !== null; start = START.exec(rest)) {
+    const end = ENDS.get(start[0]) as string
+    const close = rest.indexOf(end, start.index + 2)
+    if (start.index > 0) page.line.text(rest.slice(0, start.index))
+    if (close < 0) {
+      page.aside = new OpenTex(page, rest.slice(start.index), end)
+      return
+    }
+    const tex = rest.slice(start.index + 2, close)
+    if (tex.trim() === '') page.line.text(rest.slice(start.index, close + 2))
+    else writeTex(page, withoutComments(tex))
+    rest = rest.slice(close + 2)
+  }
+  if (rest !== '') page.line.text(rest)
+}
+
+/** TeX whose end has not arrived. It is text if an element begins or ends first. */
+class OpenTex implements Aside {
+  readonly #page: ElementPage
+  readonly #end: string
+  #text: string
+
+  constructor(page: ElementPage, text: string, end: string) {
+    this.#page = page
+    this.#text = text
+    this.#end = end
+  }
+
+  text(text: string): void {
+    const from = Math.max(2, this.#text.length - 1)
+    this.#text += text
+    if (this.#text.includes(this.#end, from)) {
+      this.#page.aside = undefined
+      writeDelimited(this.#page, this.#text)
+    } else if (this.#text.length > MAX_DELIMITED) this.#page.endAside()
+  }
+
+  enter(): void {
+    this.#page.endAside()
+  }
+
+  endsAt(): boolean {
+    return true
+  }
+
+  end(page: ElementPage): void {
+    page.line.text(this.#text)
+  }
+}
+
 /** A formula that MathJax 3 or 4 has drawn, and the drawing, which has its TeX since MathJax 4. */
 export const drawnFormulas: Family = {
   names: ['mjx-container', 'mjx-math'],
@@ -98,7 +260,7 @@ export const spokenFormulas: Family = {
   names: ['mjx-assistive-mml'],
   open(page) {
     const isRepeated = page.formula === 'mjx-math'
-    page.formula = undefined
+    page.formula = 'mjx-assistive-mml'
     return isRepeated ? 'skip' : undefined
   },
 }

@@ -18,7 +18,8 @@ import { elementNamed, HEAD_ELEMENTS, KNOWN_NAMES } from '../text/names.js'
 import { MIN_NOSCRIPT_TEXT, proseLength } from './noscript.js'
 import { Preformatted } from '../elements/preformatted.js'
 import { Table } from '../output/table.js'
-import { BLANK } from '../text/text-traits.js'
+import { beginNamed, loadsMath, texScriptOf, writeDelimited, writeScript } from '../elements/tex.js'
+import { BLANK, SPECIALS } from '../text/text-traits.js'
 import { Writer, type Leaf } from '../output/writer.js'
 
 /** Maximum number of blocks in one link that are read as its text, and maximum length of that text. */
@@ -76,6 +77,10 @@ export class Page implements ElementPage, Events {
 
   protected preformatted: Preformatted | undefined
   protected script: string | undefined
+  /** How the formula in the open script is displayed. Undefined if the script is JSON-LD. */
+  #texScript: 'inline' | 'display' | undefined
+  /** Whether a script of the page reads TeX between delimiters in text. */
+  #loadsMath = false
   protected head: 'before' | 'open' | 'ended' = 'before'
 
   /** The contents of the open `noscript`. */
@@ -144,8 +149,14 @@ export class Page implements ElementPage, Events {
       return this.#openInRole(tag)
     const open = OPEN[id]
     if (open !== undefined) return open(this, tag)
-    if (id === KNOWN_NAMES) this.#unknown = tag.name
+    if (id === KNOWN_NAMES) this.#openUnknown(tag)
     return undefined
+  }
+
+  /** Opens an element that the table of names does not have. */
+  #openUnknown(tag: Tag): void {
+    this.#unknown = tag.name
+    beginNamed(this, tag)
   }
 
   /** Handles a tag inside the open aside. Returns whether the element is dropped. */
@@ -158,7 +169,7 @@ export class Page implements ElementPage, Events {
     if (this.footnotes !== undefined && this.inNote && this.footnotes.isLeftOut(tag)) return 'skip'
     const role = this.readsRoles ? (calloutOf(this, tag) ?? noteRoleOf(this, tag) ?? roleOf(tag)) : undefined
     if (role !== undefined && (this.#roles ??= new OpenRoles()).begin(tag.name, role)) return role.open(this, tag)
-    if (tag.id === KNOWN_NAMES) this.#unknown = tag.name
+    if (tag.id === KNOWN_NAMES) this.#openUnknown(tag)
     const isSkipped = OPEN[tag.id]?.(this, tag)
     if (isSkipped === undefined) this.#roles?.opened(tag.name)
     return isSkipped
@@ -184,9 +195,7 @@ export class Page implements ElementPage, Events {
   /** Handles an end tag before it reaches its element. Returns whether the end tag is handled completely. */
   #closeIndirect(name: string, id: number, isStray: boolean): boolean {
     if (this.script !== undefined) {
-      this.#jsonLd.add(this.script)
-      this.script = undefined
-      this.#direct()
+      this.#endScript(this.script)
       return true
     }
     if (isStray && id !== PARAGRAPH && id !== BREAK) return true
@@ -217,7 +226,8 @@ export class Page implements ElementPage, Events {
     else if (this.#aside !== undefined) this.#aside.text(text)
     else {
       if (this.head === 'before' && (traits & BLANK) === 0) this.endHead()
-      this.line.text(text, traits)
+      if (this.#loadsMath && !this.line.inCode && (traits & SPECIALS) !== 0) writeDelimited(this, text)
+      else this.line.text(text, traits)
     }
   }
 
@@ -234,6 +244,7 @@ export class Page implements ElementPage, Events {
   #direct(): void {
     this.#isDirect =
       this.head === 'ended' &&
+      !this.#loadsMath &&
       this.script === undefined &&
       this.noscript === undefined &&
       this.preformatted === undefined &&
@@ -249,7 +260,7 @@ export class Page implements ElementPage, Events {
 
   /** Ends the page. Returns the rest of its Markdown. */
   end(): string {
-    if (this.script !== undefined) this.#jsonLd.add(this.script)
+    if (this.script !== undefined) this.#endScript(this.script)
     if (this.noscript !== undefined) this.#endNoscript(false)
     if (this.preformatted !== undefined) this.#endPreformatted()
     this.endAside()
@@ -268,11 +279,24 @@ export class Page implements ElementPage, Events {
     return this.take()
   }
 
-  /** Opens a script. JSON-LD counts anywhere in the page, other scripts never. */
+  /** Opens a script. JSON-LD counts anywhere in the page, and TeX where it stands. */
   #openScript(tag: Tag): Skip | void {
-    if (!isJsonLd(tag.attribute('type'))) return 'skip'
+    const type = tag.attribute('type')
+    this.#texScript = this.noscript === undefined && this.preformatted === undefined ? texScriptOf(type) : undefined
+    if (this.#texScript === undefined && !isJsonLd(type)) {
+      if (loadsMath(tag)) this.#loadsMath = this.readsNotes
+      return 'skip'
+    }
     this.script = ''
     this.#direct()
+  }
+
+  /** Ends a script. */
+  #endScript(script: string): void {
+    this.script = undefined
+    this.#direct()
+    if (this.#texScript === undefined) this.#jsonLd.add(script)
+    else writeScript(this, script, this.#texScript)
   }
 
   protected readHead(tag: Tag): void {
@@ -331,7 +355,7 @@ export class Page implements ElementPage, Events {
   #trimmed(markdown: string): string {
     const { callout } = this
     this.callout = undefined
-    const text = callout?.isEmpty === true ? withoutKind(markdown) : markdown
+    const text = callout?.isEmpty === true ? withoutKind(callout, markdown) : markdown
     return this.footnotes !== undefined && this.inNote ? text.replace(/(?:&nbsp;|[\s\u00a0])+$/, '') : text
   }
 
