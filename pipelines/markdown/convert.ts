@@ -47,6 +47,15 @@ export interface ConvertOptions {
   base?: string | undefined
   /** Markdown that is written between the frontmatter and the content. */
   notice?: string | undefined
+  /**
+   * `false` leaves marks of footnotes as links and the notes as the list that the page has. Default: `true`, they become
+   * `[^1]` and `[^1]: Note.` as in GFM.
+   */
+  footnotes?: boolean | undefined
+  /** `false` leaves the contents of callouts as plain blocks. Default: `true`, they become alerts as in GFM: `> [!NOTE]`. */
+  callouts?: boolean | undefined
+  /** `false` writes the TeX of a formula as a code span. Default: `true`, the span is between dollar signs, as in GFM. */
+  math?: boolean | undefined
 }
 
 /**
@@ -62,14 +71,10 @@ export class Converter {
   #bytes = 0
   #isEmpty = true
 
-  constructor({
-    contentType = 'text/html',
-    keepHtml = false,
-    content = 'page',
-    links = true,
-    base,
-    notice,
-  }: ConvertOptions = {}) {
+  constructor(options: ConvertOptions = {}) {
+    const { contentType = 'text/html', keepHtml = false, content = 'page', links = true } = options
+    const { footnotes = true, callouts = true, math = true, base, notice } = options
+    for (const [name, value] of Object.entries({ footnotes, callouts, math })) assertOneOf(name, value, [true, false])
     assertOneOf('content', content, ['page', 'main'])
     assertOneOf('links', links, [true, false, 'numbered'])
     if (keepHtml && content === 'main') throw new TypeError('keepHtml and content: main cannot be combined')
@@ -78,6 +83,9 @@ export class Converter {
     this.#page = keepHtml ? new KeptHtml() : new (content === 'main' ? MainPage : Page)(undefined, style)
     if (base !== undefined) this.#page.addresses.page = base
     if (notice !== undefined) this.#page.notice = notice
+    if (!footnotes) this.#page.readsNotes = false
+    if (!callouts) this.#page.readsCallouts = false
+    this.#page.writesTex = math
     const [type = '', ...parameters] = contentType.split(';')
     const xml = type.trim().toLowerCase() === 'application/xhtml+xml'
     this.#decoder = new CharsetDecoder({ charset: charsetOf(parameters), xml, keepsUtf8: !xml })

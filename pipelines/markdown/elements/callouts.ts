@@ -2,9 +2,8 @@ import type { Callout } from '../output/callout.js'
 import { escapeInline } from '../output/escape.js'
 import { collapse } from '../text/characters.js'
 import type { Skip, Tag } from '../text/events.js'
-import { elementNamed, KNOWN_NAMES } from '../text/names.js'
-import { attributeBits, type Aside, type ElementPage } from './element.js'
-import type { Role } from './roles.js'
+import { attributeBits, elementNamed, KNOWN_NAMES } from '../text/names.js'
+import type { Aside, ElementPage, Role } from './element.js'
 
 /** Maximum characters of a title. The rest is dropped from the title, never from the page, because no title is so long. */
 const MAX_TITLE = 400
@@ -46,7 +45,22 @@ const BITS = attributeBits('class', 'data-callout', 'data-admonition', 'role')
 
 /** Two letters that begin a word of the patterns above, as the bits of the second letter by the first. */
 const STARTS = new Int32Array(32)
-for (const word of ['admonition', 'callout', 'alert', 'custom', 'aside', 'notice', 'hint', 'message', 'markdown', 'note', 'warning', 'tip', 'important', 'caution'])
+for (const word of [
+  'admonition',
+  'callout',
+  'alert',
+  'custom',
+  'aside',
+  'notice',
+  'hint',
+  'message',
+  'markdown',
+  'note',
+  'warning',
+  'tip',
+  'important',
+  'caution',
+])
   STARTS[word.charCodeAt(0) & 31]! |= 1 << (word.charCodeAt(1) & 31)
 
 /** Returns 1 if a word of an undecoded class begins like one of the words above. */
@@ -55,7 +69,7 @@ function mayFrame(units: ArrayLike<number>, start: number, end: number): number 
   for (let at = start | 0; at < end - 2; at++) {
     const char = units[at] as number
     const isLetter = (char | 0x20) >= 0x61 && (char | 0x20) <= 0x7a
-    if (isStart && isLetter && ((STARTS[char & 31] as number) >> ((units[at + 1] as number) & 31) & 1) === 1) return 1
+    if (isStart && isLetter && (((STARTS[char & 31] as number) >> ((units[at + 1] as number) & 31)) & 1) === 1) return 1
     isStart = !isLetter
   }
   return 0
@@ -69,7 +83,7 @@ export const mayBeCallout = (tag: Tag): boolean =>
 function kindOf(tag: Tag): string | undefined {
   const classes = (tag.attribute('class') ?? '').slice(0, MAX_CLASS)
   const alone = ALONE.exec(classes)
-  if (alone !== null) return KINDS.get((alone[2] ?? (alone[1] as string)).toLowerCase())
+  if (alone !== null) return KINDS.get((alone[2] ?? alone[1] ?? '').toLowerCase())
   const data = tag.attribute('data-callout') ?? tag.attribute('data-admonition')
   if (data === undefined && tag.attribute('role') !== 'note' && !FRAME.test(classes)) return undefined
   let kind: string | undefined
@@ -84,7 +98,8 @@ function kindOf(tag: Tag): string | undefined {
 
 /** Returns the role of an element that is a callout. */
 export function calloutOf(page: ElementPage, tag: Tag): Role | undefined {
-  if (!page.readsCallouts || (page.table !== undefined && page.table.state !== 'layout')) return undefined
+  if (IS_FRAME[tag.id] !== 1 || !page.readsCallouts || (page.table !== undefined && page.table.state !== 'layout'))
+    return undefined
   if (page.heading > 0 || page.line.inLink) return undefined
   const kind = kindOf(tag)
   if (kind === undefined) return undefined

@@ -1,9 +1,8 @@
 import type { Skip, Tag } from '../text/events.js'
 import type { Addresses } from '../text/address.js'
 import type { Callout } from '../output/callout.js'
-import type { Footnotes } from './footnotes.js'
+import type { Footnotes } from './notes.js'
 import type { Line } from '../output/line.js'
-import { attributeBit } from '../text/names.js'
 import type { Table } from '../output/table.js'
 import type { Leaf, Writer } from '../output/writer.js'
 
@@ -58,6 +57,8 @@ export interface ElementPage {
   /** Whether marks of notes become footnotes, and frames with a kind become alerts. */
   readonly readsNotes: boolean
   readonly readsCallouts: boolean
+  /** Whether a formula is written between dollar signs. If not, its TeX is a code span. */
+  readonly writesTex: boolean
   /** The notes of the page. Undefined before the first mark. */
   footnotes: Footnotes | undefined
   /** Whether a note is open. */
@@ -88,6 +89,12 @@ export interface ElementPage {
   beginShadowRoot(): void
 }
 
+/** Handlers of an element without a meaning of its own that has the role of another one. */
+export interface Role {
+  open(this: void, page: ElementPage, tag: Tag): void
+  close?(this: void, page: ElementPage, name: string): void
+}
+
 /** Handlers of a family of elements. A tag without a family is dropped, but not its contents. */
 export interface Family {
   readonly names: readonly string[]
@@ -101,10 +108,6 @@ export interface Family {
 
 /** Returns the names in a text. */
 export const words = (text: string): string[] => text.trim().split(/\s+/)
-
-/** Returns the `attributeBit` of each of these attributes. */
-export const attributeBits = (...names: string[]): number =>
-  names.reduce((bits, name) => bits | attributeBit(name.charCodeAt(0), name.length), 0)
 
 /** Elements whose end tag ends everything inside them, even elements without end tag. */
 export const CONTAINERS: ReadonlySet<string> = new Set(

@@ -1,7 +1,8 @@
+import { attributeBits } from '../text/names.js'
 import { isReachable } from '../text/address.js'
 import { codeAt, isSpace, part, searchIn } from '../text/characters.js'
 import type { Tag } from '../text/events.js'
-import { attributeBits, words } from './element.js'
+import { words } from './element.js'
 
 const COMMA = 0x2c
 

@@ -1,6 +1,7 @@
+import { attributeBits } from '../text/names.js'
 import { collapse } from '../text/characters.js'
 import type { Tag } from '../text/events.js'
-import { attributeBits, CONTAINERS, words, type Aside, type Family } from './element.js'
+import { CONTAINERS, words, type Aside, type Family } from './element.js'
 import { holdsSegment } from './segments.js'
 import { texAttribute } from './tex.js'
 

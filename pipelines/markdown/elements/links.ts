@@ -1,8 +1,9 @@
+import { attributeBits } from '../text/names.js'
 import { isReachable } from '../text/address.js'
 import { codeAt, lengthOf } from '../text/characters.js'
 import type { Tag } from '../text/events.js'
-import { attributeBits, type ElementPage, type Family } from './element.js'
-import { BACK_TEXT, beginMark, beginNoteAt } from './footnotes.js'
+import type { ElementPage, Family } from './element.js'
+import { BACK_TEXT, beginMark, fragmentOf } from './footnotes.js'
 import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
 import { openFormula, TEX_BITS } from './tex.js'
@@ -30,11 +31,8 @@ export const links: Family = {
       return undefined
     }
     const isOnPage = url !== '' && codeAt(url, 0) === 0x23
-    if (isOnPage && page.readsNotes) {
-      const note = beginNoteAt(page, tag)
-      if (note || beginMark(page, tag, url)) return note ? 'skip' : undefined
-    }
-    const noise = isOnPage && page.footnotes !== undefined && page.inNote ? BACK_TEXT : markOf(tag, url, page.heading > 0)
+    const inNote = isOnPage && page.footnotes !== undefined && page.inNote
+    const noise = inNote ? BACK_TEXT : markOf(tag, url, page.heading > 0)
     if (noise === 'skip') return 'skip'
     const title = tag.attribute('title')
     const plainTitle = title === undefined || tag.valueIsTitle
@@ -42,14 +40,19 @@ export const links: Family = {
     if (line.isAfterLink && tag.attribute('class') !== undefined) line.space()
     // A link to the page itself without text is a mark for the mouse, as after headings.
     const name = isOnPage || !isRare ? undefined : tag.attribute('aria-label')
-    line.openLink('a', {
+    const link = {
       url,
       plain: plain && url === href,
       title,
       plainTitle,
       name: name === undefined || sharesPage(url) ? undefined : name,
       noise,
-    })
+    }
+    if (page.readsNotes) {
+      const fragment = isOnPage ? url : fragmentOf(tag, url)
+      if (fragment !== undefined && beginMark(page, tag, fragment, link)) return undefined
+    }
+    line.openLink('a', link)
     if (mail === undefined || !tag.attributes().has('data-cfemail')) return undefined
     line.text(mail)
     line.close('a')

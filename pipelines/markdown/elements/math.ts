@@ -10,6 +10,7 @@ export const formulas: Family = {
     const tex = tag.attribute('alttext') ?? texAttribute(tag)
     if (tex !== undefined && tex.trim() !== '') {
       writeTex(page, tex)
+      page.formula = tex.trim()
       return 'skip'
     }
     page.endAside()
@@ -89,6 +90,9 @@ class Formula implements Aside {
   end(page: ElementPage): void {
     const tex = this.#tex.trim() === '' && !this.#isPlain ? this.#reader.toString() : this.#tex
     if (tex.trim() === '') page.line.text(this.#text)
-    else writeTex(page, tex)
+    else {
+      writeTex(page, tex)
+      page.formula = tex.trim()
+    }
   }
 }

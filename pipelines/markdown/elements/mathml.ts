@@ -247,7 +247,9 @@ const MATH_NAMES: ReadonlySet<string> = new Set(MATH_ELEMENTS)
 
 const decodeText = (text: string): string =>
   text.replace(/&(?:#x([\da-f]{1,6})|lt|gt|amp|nbsp);/gi, (all, hex: string | undefined) =>
-    hex === undefined ? (REFERENCES[all.toLowerCase()] ?? ' ') : String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10ffff)),
+    hex === undefined
+      ? (REFERENCES[all.toLowerCase()] ?? ' ')
+      : String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10ffff)),
   )
 
 const REFERENCES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&' }

@@ -17,7 +17,9 @@ export const images: Family = {
     const source = imageSource(tag, src, page.picture)
     const tex = source === undefined ? '' : texOfImage(tag, source, alt)
     if (tex !== '') {
-      writeTex(page, tex)
+      // MediaWiki writes a formula for browsers with MathML and for others.
+      if (page.formula !== tex) writeTex(page, tex)
+      page.formula = undefined
       return skip
     }
     const text = descriptionOf(alt)
@@ -40,12 +42,17 @@ const descriptionOf = (alt: string): string =>
 /** Classes of images of formulas, whose alternative text is TeX: MediaWiki, WordPress. */
 const OF_FORMULA = /(?:^|\s)(?:mwe-math-fallback-image-\w+|tex|latex|math (?:inline|display))(?:\s|$)/
 
+/** A command of TeX that no description of an image has. */
+const TEX_COMMAND =
+  /\\(?:(?:begin|[dt]?frac|operatorname\*?|sqrt|math(?:rm|bb|bf|cal)|text|overline|hat|vec)\s*[{[]|(?:sum|int|prod|lim)\s*[_^]|left\s*[([{|.\\])/
+
 /** Addresses of services that draw the TeX in their query. */
-const DRAWS_TEX = /(?:latex\.php\?(?:.*&)?latex=|\/(?:latex|tex|mathtex|mimetex)(?:\.cgi|\.latex)?\?|\/(?:png|gif|svg)\.(?:latex|image)\?|chart\?(?:.*&)?chl=)(.{1,4000})/i
+const DRAWS_TEX =
+  /(?:latex\.php\?(?:.*&)?latex=|\/(?:latex|tex|mathtex|mimetex)(?:\.cgi|\.latex)?\?|\/(?:png|gif|svg)\.(?:latex|image)\?|chart\?(?:.*&)?chl=)(.{1,4000})/i
 
 /** Returns the TeX of an image of a formula, or ''. */
 function texOfImage(tag: Tag, source: string, alt: string): string {
-  const isFormula = OF_FORMULA.test(tag.attribute('class') ?? '')
+  const isFormula = OF_FORMULA.test(tag.attribute('class') ?? '') || TEX_COMMAND.test(alt)
   const drawn = isFormula && alt !== '' ? null : DRAWS_TEX.exec(source)
   if (drawn === null && (!isFormula || alt === '')) return ''
   if (drawn !== null && /chart\?/i.test(source) && !/[?&]cht=tx\b/i.test(source)) return ''

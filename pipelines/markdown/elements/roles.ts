@@ -1,14 +1,8 @@
 import type { Tag } from '../text/events.js'
-import { elementNamed } from '../text/names.js'
+import { attributeBits, elementNamed } from '../text/names.js'
 import { headings, openHeading } from './blocks.js'
-import { attributeBits, type ElementPage } from './element.js'
+import type { ElementPage, Role } from './element.js'
 import { cells, openCell, rows, tables } from './tables.js'
-
-/** Handlers of an element without a meaning of its own that has the role of another one. */
-export interface Role {
-  open(this: void, page: ElementPage, tag: Tag): void
-  close?(this: void, page: ElementPage, name: string): void
-}
 
 const table: Role = { open: (page, tag) => void tables.open?.(page, tag), close: tables.close! }
 const cell: Role = { open: (page, tag) => openCell(page, tag, false), close: cells.close! }

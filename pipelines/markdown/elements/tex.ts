@@ -1,13 +1,17 @@
+import { SPACE_AFTER, SPACE_BEFORE } from '../text/text-traits.js'
+import { attributeBits } from '../text/names.js'
 import { joinLines } from '../text/characters.js'
 import { codeSpan } from '../output/escape.js'
 import type { Skip, Tag } from '../text/events.js'
 import { texOfMathml } from './mathml.js'
-import { attributeBits, CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
+import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
 
 /** Writes GitHub's form of a formula that needs no escaping: TeX in a code span. */
 export function writeTex(page: ElementPage, tex: string): void {
+  const span = codeSpan(joinLines(tex.trim()))
+  if (!page.writesTex) return page.line.markdown(span)
   page.line.text('$')
-  page.line.markdown(codeSpan(joinLines(tex.trim())))
+  page.line.markdown(span)
   page.line.text('$')
 }
 
@@ -33,11 +37,12 @@ export function texAttribute(tag: Tag): string | undefined {
 /** Returns TeX in attributes that other elements have with other meanings. */
 function storedTex(tag: Tag): string | undefined {
   const attributes = tag.attribute('data-attrs')
-  if (attributes !== undefined) return /"persistentExpression":"/.test(attributes) ? expressionIn(attributes) : undefined
+  if (attributes !== undefined)
+    return /"persistentExpression":"/.test(attributes) ? expressionIn(attributes) : undefined
   if (!/(?:^|[\s_-])(?:math|katex|latex|tex|equation)/i.test(tag.attribute('class') ?? '')) return undefined
   for (const name of KATEX_ATTRIBUTES) {
     const tex = tag.attribute(name)
-    if (tex !== undefined && tex.length > 1) return tex
+    if (tex !== undefined && /[^\d\s]/.test(tex)) return tex
   }
   return undefined
 }
@@ -115,7 +120,11 @@ class DelimitedTex implements Aside {
 
 /** Begins a formula in a custom element with a name such as `math-renderer`, if it has delimiters. */
 export function beginNamed(page: ElementPage, tag: Tag): void {
-  if (!/(?:^|-)(?:math|latex|katex|tex)(?:-|$)/.test(tag.name) || tag.name.startsWith('mjx-') || page.aside !== undefined)
+  if (
+    !/(?:^|-)(?:math|latex|katex|tex)(?:-|$)/.test(tag.name) ||
+    tag.name.startsWith('mjx-') ||
+    page.aside !== undefined
+  )
     return
   page.aside = new DelimitedTex(page, tag.name)
 }
@@ -144,8 +153,8 @@ class Drawing implements Aside {
     this.#page.endAside()
   }
 
-  endsAt(): boolean {
-    return true
+  endsAt(name: string): boolean {
+    return name !== 'div' && CONTAINERS.has(name)
   }
 
   end(page: ElementPage): void {
@@ -190,14 +199,15 @@ const START = /\\[([]|\$\$/
 const MAX_DELIMITED = 16_384
 
 /** Writes text of a page that loads a script for TeX between delimiters. */
-export function writeDelimited(page: ElementPage, text: string): void {
+export function writeDelimited(page: ElementPage, text: string, traits = 0): void {
+  if ((traits & SPACE_BEFORE) !== 0) page.line.space()
   let rest = text
   for (let start = START.exec(rest); start !== null; start = START.exec(rest)) {
     const end = ENDS.get(start[0]) as string
     const close = rest.indexOf(end, start.index + 2)
     if (start.index > 0) page.line.text(rest.slice(0, start.index))
     if (close < 0) {
-      page.aside = new OpenTex(page, rest.slice(start.index), end)
+      page.aside = new OpenTex(page, rest.slice(start.index) + ((traits & SPACE_AFTER) === 0 ? '' : ' '), end)
       return
     }
     const tex = rest.slice(start.index + 2, close)
@@ -206,6 +216,7 @@ export function writeDelimited(page: ElementPage, text: string): void {
     rest = rest.slice(close + 2)
   }
   if (rest !== '') page.line.text(rest)
+  if ((traits & SPACE_AFTER) !== 0) page.line.space()
 }
 
 /** TeX whose end has not arrived. It is text if an element begins or ends first. */

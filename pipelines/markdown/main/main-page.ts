@@ -45,6 +45,10 @@ export class MainPage extends Page {
     return this.noscript === undefined && this.preformatted === undefined && this.script === undefined
   }
 
+  protected override usesNote(label: string): boolean {
+    return this.#writer.usesNote(label)
+  }
+
   /** Writes a `noscript` whose content replaces the output of scripts. */
   protected override writeNoscript(markdown: string): void {
     this.#containers.beginSure()

@@ -17,6 +17,8 @@ const measure = new BlockMeasure()
 /** Buffers blocks and writes the blocks of the main content. */
 export class MainWriter extends Writer {
   readonly containers = new Containers()
+  /** Labels of the notes whose marks are in the content. */
+  readonly #notes = new Set<string>()
   readonly #content = new MainContent()
   readonly #blocks = new Blocks()
   #buffered = 0
@@ -47,6 +49,7 @@ export class MainWriter extends Writer {
     let text = this.#text
     let links = this.#links
     this.#text = -1
+    if (this.isHolding) this.releaseHeld()
     if (text < 0) {
       measure.of(kind, contents)
       ;({ text, links } = measure)
@@ -80,6 +83,16 @@ export class MainWriter extends Writer {
     if (this.#buffered > MAX_BUFFERED || rows > MAX_ROWS) this.#decide()
   }
 
+  /** Returns whether a mark of the note with this label is in the content. */
+  usesNote(label: string): boolean {
+    return this.#notes.has(label)
+  }
+
+  #collectNotes(markdown: string): void {
+    if (markdown.includes('[^'))
+      for (const [, label] of markdown.matchAll(/\[\^(\w{1,20})\]/g)) this.#notes.add(label as string)
+  }
+
   override end(): void {
     super.end()
     if (this.#isDirect) return
@@ -104,12 +117,21 @@ export class MainWriter extends Writer {
     const { frames } = this
     const { values, end } = blocks.rows
     for (let at = 0, row = 0; row < end; at++, row += WIDTH) {
-      this.#wroteLast = values[row + KEPT] === 1
+      const around = blocks.frames[at] as Frame[]
+      const label = this.hasNotes ? labelIn(around) : undefined
+      // A note belongs to the text that has its mark, whatever is around the note.
+      this.#wroteLast = label === undefined ? values[row + KEPT] === 1 : this.#notes.has(label)
       if (!this.#wroteLast) continue
-      this.frames = blocks.frames[at] as Frame[]
-      super.leaf(blocks.kindOf(row), blocks.markdownOf(row), values[row + IS_FINAL] === 1)
+      this.frames = around
+      const markdown = blocks.markdownOf(row)
+      this.#collectNotes(markdown)
+      super.leaf(blocks.kindOf(row), markdown, values[row + IS_FINAL] === 1)
     }
     this.frames = frames
     blocks.clear()
   }
 }
+
+/** Returns the label of the note that the open frames are part of. */
+const labelIn = (frames: readonly Frame[]): string | undefined =>
+  frames.find((open) => open.type === 'item' && open.head !== '')?.head.slice(2, -3)

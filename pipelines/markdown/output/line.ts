@@ -191,6 +191,12 @@ export class Line extends Pieces {
     this.hasForeign = true
   }
 
+  /** Whether the innermost element is a superscript without contents so far. */
+  get isSuperscript(): boolean {
+    const last = this.#formats.at(-1)
+    return last?.name === 'sup' && this.#formats.length > this.#written
+  }
+
   /** Adds the mark of a footnote, without a space before it. */
   mark(markdown: string): void {
     if (this.#code !== undefined) return
@@ -363,7 +369,8 @@ export class Line extends Pieces {
   #put(markdown: string, marked: boolean): void {
     let piece = markdown
     // A parenthesis after the mark of a footnote would make a link of both.
-    if (this.marked && !marked && this.gap === '' && this.last.startsWith('[^') && /^[([:]/.test(piece)) piece = '\\' + piece
+    if (this.marked && !marked && this.gap === '' && this.last.startsWith('[^') && /^[([]/.test(piece))
+      piece = '\\' + piece
     if (!marked && this.#written < this.#formats.length && codeAt(piece, 0) > 0x7f) {
       // Other spaces than HTML white space are text, but next to them no mark opens anything.
       const rest = piece.replace(/^\p{Zs}+/u, '')

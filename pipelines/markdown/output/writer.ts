@@ -82,6 +82,8 @@ export class Writer {
   /** Frames below this index cannot be ended, because they are around the open table cell. */
   #floor = 1
   #indentation = 0
+  /** Whether a footnote has been opened. */
+  protected hasNotes = false
   /** Headings and rules that are dropped if a footnote follows. */
   #held: { readonly kind: 'heading' | 'rule'; readonly markdown: string; readonly depth: number }[] | undefined
 
@@ -344,7 +346,10 @@ export class Writer {
     const list = this.#top
     if (number !== undefined) list.number = number
     const item = frame('item', false, list.number)
-    if (label !== undefined) item.head = `[^${label}]: `
+    if (label !== undefined) {
+      item.head = `[^${label}]: `
+      this.hasNotes = true
+    }
     this.frames.push(item)
     list.number = Math.min(list.number + 1, 999_999_999)
   }
@@ -355,12 +360,13 @@ export class Writer {
     if (!this.atItemStart) return false
     this.#held = undefined
     item.head = `[^${label}]: `
+    this.hasNotes = true
     return true
   }
 
   /** Whether a footnote is open. */
   get inNote(): boolean {
-    return this.frames.some((open) => open.type === 'item' && open.head !== '')
+    return this.hasNotes && this.frames.some((open) => open.type === 'item' && open.head !== '')
   }
 
   /** Writes a heading or a rule before the next block, unless that is a footnote. */
@@ -379,7 +385,7 @@ export class Writer {
     }
   }
 
-  /** Whether a heading or a rule is held. */
+  /** Whether a heading or a rule is held. A subclass that buffers blocks writes it before the next one. */
   protected get isHolding(): boolean {
     return this.#held !== undefined
   }

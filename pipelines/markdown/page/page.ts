@@ -3,7 +3,8 @@ import { holds } from '../text/characters.js'
 import type { Aside, ElementPage } from '../elements/element.js'
 import { CLOSE, IS_FORMAT, OPEN } from '../elements/index.js'
 import { beginTitle, calloutOf, mayBeCallout, withoutKind } from '../elements/callouts.js'
-import { NOTES_TITLE, noteRoleOf, type Footnotes } from '../elements/footnotes.js'
+import { beginNoteAt, NOTES_TITLE, noteRoleOf } from '../elements/footnotes.js'
+import type { Footnotes } from '../elements/notes.js'
 import { isTwin } from '../elements/late-images.js'
 import { isHidden } from '../elements/left-out.js'
 import { OpenRoles, ROLE_BIT, roleOf } from '../elements/roles.js'
@@ -74,6 +75,7 @@ export class Page implements ElementPage, Events {
   callout: Callout | undefined
   readsNotes = true
   readsCallouts = true
+  writesTex = true
 
   protected preformatted: Preformatted | undefined
   protected script: string | undefined
@@ -108,6 +110,7 @@ export class Page implements ElementPage, Events {
     this.#direct()
     this.sections = outer.sections
     this.readsNotes = this.readsCallouts = false
+    this.writesTex = outer.writesTex
   }
 
   get inNote(): boolean {
@@ -145,7 +148,12 @@ export class Page implements ElementPage, Events {
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
     if (this.#aside !== undefined && this.#enterAside(tag)) return 'skip'
     if (this.#aside?.isClosed === true) return this.#roles?.opened(tag.name)
-    if (this.#roles !== undefined || this.footnotes !== undefined || (tag.attributeBits & ROLE_BIT) !== 0 || mayBeCallout(tag))
+    if (
+      this.#roles !== undefined ||
+      this.footnotes !== undefined ||
+      (tag.attributeBits & ROLE_BIT) !== 0 ||
+      mayBeCallout(tag)
+    )
       return this.#openInRole(tag)
     const open = OPEN[id]
     if (open !== undefined) return open(this, tag)
@@ -166,7 +174,10 @@ export class Page implements ElementPage, Events {
 
   /** Opens an element that may have a role, or is inside one that has. */
   #openInRole(tag: Tag): Skip | void {
-    if (this.footnotes !== undefined && this.inNote && this.footnotes.isLeftOut(tag)) return 'skip'
+    if (this.footnotes !== undefined) {
+      if (beginNoteAt(this, tag)) return tag.name === 'span' ? undefined : 'skip'
+      if (this.inNote && this.footnotes.isLeftOut(tag)) return 'skip'
+    }
     const role = this.readsRoles ? (calloutOf(this, tag) ?? noteRoleOf(this, tag) ?? roleOf(tag)) : undefined
     if (role !== undefined && (this.#roles ??= new OpenRoles()).begin(tag.name, role)) return role.open(this, tag)
     if (tag.id === KNOWN_NAMES) this.#openUnknown(tag)
@@ -226,7 +237,7 @@ export class Page implements ElementPage, Events {
     else if (this.#aside !== undefined) this.#aside.text(text)
     else {
       if (this.head === 'before' && (traits & BLANK) === 0) this.endHead()
-      if (this.#loadsMath && !this.line.inCode && (traits & SPECIALS) !== 0) writeDelimited(this, text)
+      if (this.#loadsMath && !this.line.inCode && (traits & SPECIALS) !== 0) writeDelimited(this, text, traits)
       else this.line.text(text, traits)
     }
   }
@@ -270,7 +281,7 @@ export class Page implements ElementPage, Events {
     this.endBlock()
     this.writer.end()
     if (this.head !== 'ended') this.endHead()
-    const notes = this.footnotes?.rest() ?? ''
+    const notes = this.footnotes?.rest((label) => this.usesNote(label)) ?? ''
     if (notes !== '') this.writer.leaf('paragraph', notes)
     const addresses = this.#outer === undefined ? this.writer.links?.list() : undefined
     if (addresses) this.writer.leaf('paragraph', addresses, true)
@@ -282,7 +293,8 @@ export class Page implements ElementPage, Events {
   /** Opens a script. JSON-LD counts anywhere in the page, and TeX where it stands. */
   #openScript(tag: Tag): Skip | void {
     const type = tag.attribute('type')
-    this.#texScript = this.noscript === undefined && this.preformatted === undefined ? texScriptOf(type) : undefined
+    const isText = this.head === 'ended' && this.noscript === undefined && this.preformatted === undefined
+    this.#texScript = isText ? texScriptOf(type) : undefined
     if (this.#texScript === undefined && !isJsonLd(type)) {
       if (loadsMath(tag)) this.#loadsMath = this.readsNotes
       return 'skip'
@@ -455,6 +467,11 @@ export class Page implements ElementPage, Events {
       return
     }
     if (this.beginBlock()) this.writeNoscript(markdown)
+  }
+
+  /** Returns whether a mark of the note with this label is written. */
+  protected usesNote(_label: string): boolean {
+    return true
   }
 
   protected writeNoscript(markdown: string): void {

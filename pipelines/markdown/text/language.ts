@@ -25,7 +25,7 @@ const CERTAIN = /^(?:mw-highlight-lang|language|lang|highlight-source)-(.+)$/
 
 /** Names that mean text without a language, and classes that highlighters add. */
 const NO_LANGUAGE =
-  /^(?:default|none|plain|plaintext|text|txt|nohighlight|no-highlight|number-?[sS]ource|number-?lines|line-?numbers?|linenums|no-?gutter|collapsed|notranslate|wrap|copy|copyable|printing|ie|hljs|sourceCode|highlight|code-overflow-\w+|notecard|position-\w+|overflow-\w+)$/
+  /^(?:default|none|plain|plaintext|text|txt|nohighlight|no-highlight|number-?[sS]ource|number-?lines|line-?numbers?|linenums|no-?gutter|collapsed|notranslate|wrap|copy|copyable|printing|ie|hljs|sourceCode|highlight|code-overflow-\w+|notecard|position-\w+|overflow-\w+|switcher|select(?:or)?|picker|list|menu|tabs?)$/
 
 /** Returns the program language that the element names, by `language-` as in HTML, or in the way of highlighters. */
 export function languageOf(tag: Tag): string | undefined {
@@ -47,7 +47,8 @@ export function languageAround(tag: Tag): string | undefined {
 
 /** Returns whether classes name a language by a prefix that has no other meaning around a program. */
 const isCertain = (classes: string): boolean =>
-  classes.split(/[\t\n\f\r ]+/).some((name) => CERTAIN.test(name)) || /(?:^|\s)(?:notranslate|syntaxhighlighter)(?:\s|$)/.test(classes)
+  classes.split(/[\t\n\f\r ]+/).some((name) => CERTAIN.test(name)) ||
+  /(?:^|\s)(?:notranslate|syntaxhighlighter)(?:\s|$)/.test(classes)
 
 /** Returns the language that renderers of Markdown write as `<pre lang="ts">`. Other values are human languages. */
 function languageOfPre(tag: Tag): string | undefined {
@@ -70,7 +71,12 @@ function languageIn(classes: string): string | undefined {
     const language = named.replace(/;$/, '')
     if (isLanguage(language)) return language
     // Sphinx marks the element around a program so.
-    if (name.startsWith('highlight-') && names.includes('notranslate') && isInfo(language) && !NO_LANGUAGE.test(language))
+    if (
+      name.startsWith('highlight-') &&
+      names.includes('notranslate') &&
+      isInfo(language) &&
+      !NO_LANGUAGE.test(language)
+    )
       return language
     if (isNamed && plain === undefined && /^[a-z][\w+#.-]{0,30}$/i.test(name) && !NO_LANGUAGE.test(name)) plain = name
     if (LANGUAGES.has(name)) plain ??= name

@@ -125,5 +125,9 @@ export const idOf = (name: string): number => BY_NAME.get(name)?.id ?? KNOWN_NAM
 /** Returns one of 32 bits for an attribute name, so that most attributes that a tag lacks are recognized quickly. */
 export const attributeBit = (firstChar: number, length: number): number => 1 << (firstChar + 3 * length)
 
+/** Returns the `attributeBit` of each of these attributes. */
+export const attributeBits = (...names: string[]): number =>
+  names.reduce((bits, name) => bits | attributeBit(name.charCodeAt(0), name.length), 0)
+
 /** Returns whether an element of this name, in lower case, never has contents. */
 export const isVoid = (name: string): boolean => VOID.has(name)

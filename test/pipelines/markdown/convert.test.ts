@@ -369,3 +369,37 @@ t.test('hostile pages neither fail nor swell', async (t) => {
     t.ok(markdown.length < 12 * html.length + 20_000_000, what)
   }
 })
+
+t.test('footnotes, callouts and formulas have a plain form', async (t) => {
+  const html =
+    '<p>Fact<sup><a href="#fn1" class="footnote-ref">1</a></sup> and <span class="math">\\(x_1\\)</span></p>' +
+    '<div class="admonition tip"><p class="admonition-title">Tip</p><p>Do.</p></div><ol><li id="fn1">Note</li></ol>'
+  t.equal(convert(html), 'Fact[^1] and $`x_1`$\n\n> [!TIP]\n> Do.\n\n[^1]: Note\n')
+  t.equal(
+    convert(html, { footnotes: false, callouts: false, math: false }),
+    'Fact[1](#fn1) and `x_1`\n\nTip\n\nDo.\n\n1. Note\n',
+  )
+  // @ts-expect-error for callers without types
+  t.throws(() => convert('<p>a', { math: 'tex' }), { message: 'math: "tex" is not known; use true or false' })
+})
+
+t.test('notes of the main content are kept with the text that has their marks, and no others', async (t) => {
+  const text = 'The text of the article is long enough to be its main content, as a paragraph with some sentences. '
+  const html =
+    `<main><article>${`<p>${text.repeat(5)}<sup><a href="#fn1">1</a></sup></p>`.repeat(3)}</article></main>` +
+    `<aside class="related"><p>Else<sup><a href="#fn2">2</a></sup></p></aside>` +
+    '<div class="sidebar"><ol><li id="fn1">First</li><li id="fn2">Second</li></ol></div>'
+  const markdown = convert(html, { content: 'main' })
+  t.match(markdown, '[^1]: First')
+  t.notMatch(markdown, 'Second')
+  t.notMatch(markdown, '[^2]')
+})
+
+t.test('many marks and notes take linear time and bounded memory', async (t) => {
+  const marks = Array.from({ length: 10_000 }, (_, at) => `<p>a<sup><a href="#fn${at}">${at}</a></sup></p>`).join('')
+  const notes = Array.from({ length: 10_000 }, (_, at) => `<li id="fn${at}">Note ${at}</li>`).join('')
+  const markdown = convert(`${marks}<ol>${notes}</ol>`)
+  t.match(markdown, '[^999]: Note 999')
+  t.match(markdown, '[2000](#fn2000)')
+  t.match(markdown, '. Note 9999')
+})

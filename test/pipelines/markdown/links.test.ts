@@ -81,7 +81,7 @@ const page = fc
 t.test('without links, no page has any but those whose text is the address', async () => {
   fc.assert(
     fc.property(page, (html) => {
-      const rendered = render(convert(html, { links: false }))
+      const rendered = render(convert(html, { links: false, footnotes: false }))
       return [...rendered.matchAll(/<a href="(?:mailto:)?([^"]*)"[^>]*>([^<]*)/g)].every(([, url = '', text = '']) =>
         decodeURI(url).startsWith(decodeURI(text).slice(0, 4)),
       )
@@ -104,8 +104,9 @@ function links(html: string): string[] {
 t.test('numbered links lead where the links of the page lead', async () => {
   fc.assert(
     fc.property(page, (html) => {
-      const inline = new Set(links(render(convert(html))))
-      const numbered = links(render(convert(html, { links: 'numbered' })))
+      // A renderer without footnotes reads `[^1]: word` as the address of a link.
+      const inline = new Set(links(render(convert(html, { footnotes: false }))))
+      const numbered = links(render(convert(html, { links: 'numbered', footnotes: false })))
       return numbered.every((url) => inline.has(url))
     }),
     { numRuns: 1000 },
