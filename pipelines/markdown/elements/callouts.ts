@@ -38,7 +38,8 @@ const TITLE = /(?:title|heading|header|summary)(?:$|[\s_-])/i
 /** Bold text at the start of a callout that names its kind. */
 const BOLD_KIND = new RegExp(`^\\*\\*(?:${KIND_WORDS})\\s*[:.!]?\\s*\\*\\*\\s*:?\\s*`, 'i')
 
-const IS_FRAME = new Uint8Array(KNOWN_NAMES + 1)
+/** Whether an element may be a callout, by its position in the table of names. */
+export const IS_FRAME = new Uint8Array(KNOWN_NAMES + 1)
 for (const name of ['div', 'aside', 'section', 'blockquote']) IS_FRAME[elementNamed(name).id] = 1
 
 const BITS = attributeBits('class', 'data-callout', 'data-admonition', 'role')

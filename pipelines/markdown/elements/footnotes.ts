@@ -41,13 +41,18 @@ const notesOf = (page: ElementPage): Footnotes => (page.footnotes ??= new Footno
  * Begins a mark at a link to a fragment. Returns whether it did. `link` is written if its text is not that of a mark.
  */
 export function beginMark(page: ElementPage, tag: Tag, href: string, link: Link): boolean {
-  if (href.length < 3 || MARK_TARGET.test(href)) return false
+  if (href.length < 3) return false
   const isSure = isMark(tag) || NOTE_TARGET.test(href)
-  if (!isSure && page.heading > 0) return false
-  if (page.inNote && page.footnotes?.isBack(tag) === true) return false
+  if (!isSure && (page.heading > 0 || !(endsInDigit(href) || page.line.isSuperscript))) return false
+  if (MARK_TARGET.test(href) || (page.inNote && page.footnotes?.isBack(tag) === true)) return false
   page.endAside()
   page.aside = new Mark(page, 'a', tag.attribute('id') ?? tag.attribute('name'), isSure, href, link)
   return true
+}
+
+const endsInDigit = (href: string): boolean => {
+  const last = href.charCodeAt(href.length - 1)
+  return last >= 0x30 && last <= 0x39
 }
 
 /** Returns the fragment of a link with the attributes of a mark whose address is that of the page. */
@@ -67,6 +72,13 @@ export function beginSuperscript(page: ElementPage, tag: Tag): boolean {
 
 /** Element around the note of a newsletter, whose id is that of the link inside. */
 const NOTE_FRAME = /(?:^|[\s_-])(?:foot|end)notes?(?=$|[\s_-])/i
+
+/** Returns whether a tag may begin a note, or is inside one. */
+export const concernsNotes = (page: ElementPage, footnotes: Footnotes, tag: Tag): boolean =>
+  (tag.attributeBits & ID_BIT) !== 0 ||
+  footnotes.label !== '' ||
+  page.inNote ||
+  (tag.name === 'div' && tag.attributeIncludes('class', 'note'))
 
 /** Elements that are notes by their id. Items of lists are read by their family. */
 const NOTES = new Set(['aside', 'div', 'dd', 'p', 'section'])

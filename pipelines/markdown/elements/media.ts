@@ -1,5 +1,5 @@
 import { isReachable } from '../text/address.js'
-import { collapse, lengthOf } from '../text/characters.js'
+import { collapse, holds, lengthOf } from '../text/characters.js'
 import { destination, escapeInline } from '../output/escape.js'
 import type { Skip, Tag } from '../text/events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Family } from './element.js'
@@ -48,21 +48,34 @@ const TEX_COMMAND =
 
 /** Addresses of services that draw the TeX in their query. */
 const DRAWS_TEX =
-  /(?:latex\.php\?(?:.*&)?latex=|\/(?:latex|tex|mathtex|mimetex)(?:\.cgi|\.latex)?\?|\/(?:png|gif|svg)\.(?:latex|image)\?|chart\?(?:.*&)?chl=)(.{1,4000})/i
+  /(?:\/latex\.php|\/(?:latex|tex|mathtex|mimetex)(?:\.cgi|\.latex)?|\/(?:png|gif|svg)\.(?:latex|image)|\/chart)$/i
+
+/** Maximum characters of an address that has TeX in its query. */
+const MAX_DRAWN = 4096
+
+/** Returns the query of the address of a service that draws TeX. */
+function drawnQuery(source: string): string | undefined {
+  const length = lengthOf(source)
+  const at = length > MAX_DRAWN ? -1 : source.indexOf('?')
+  if (at < 0 || !DRAWS_TEX.test(source.slice(0, at))) return undefined
+  const query = source.slice(at + 1)
+  const named = /(?:^|&)(?:latex|chl|tex)=([^&]*)/.exec(query)?.[1]
+  if (/\/chart$/i.test(source.slice(0, at)) && !/(?:^|&)cht=tx(?:&|$)/.test(query)) return undefined
+  return named ?? query
+}
 
 /** Returns the TeX of an image of a formula, or ''. */
 function texOfImage(tag: Tag, source: string, alt: string): string {
-  const isFormula = OF_FORMULA.test(tag.attribute('class') ?? '') || TEX_COMMAND.test(alt)
-  const drawn = isFormula && alt !== '' ? null : DRAWS_TEX.exec(source)
-  if (drawn === null && (!isFormula || alt === '')) return ''
-  if (drawn !== null && /chart\?/i.test(source) && !/[?&]cht=tx\b/i.test(source)) return ''
-  const tex = alt === '' || alt === 'equation' ? (tag.attribute('title') ?? queryTex(drawn?.[1] ?? '')) : alt
+  const isFormula = OF_FORMULA.test(tag.attribute('class') ?? '') || (holds(alt, '\\') && TEX_COMMAND.test(alt))
+  const drawn = isFormula && alt !== '' ? undefined : drawnQuery(source)
+  if (drawn === undefined && (!isFormula || alt === '')) return ''
+  const tex = alt === '' || alt === 'equation' ? (tag.attribute('title') ?? queryTex(drawn ?? '')) : alt
   return tex.replace(/^\s*\\(?:displaystyle|textstyle)\b/, '').trim()
 }
 
 function queryTex(query: string): string {
   try {
-    return decodeURIComponent((query.split('&')[0] as string).replaceAll('+', ' '))
+    return decodeURIComponent(query.replaceAll('+', ' '))
   } catch {
     return ''
   }

@@ -66,18 +66,26 @@ export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | 
   const letter = first | 0x20
   if (letter !== LETTER_A && letter !== LETTER_M) return
   const classes = tag.attribute('class') ?? ''
-  // What is displayed until MathJax 2 has drawn the formula of the script after it, and the drawing.
-  if (/^MathJax_Preview(?:\s|$)/.test(classes)) return 'skip'
-  const mathml = /^MathJax(?:_(?:SVG|CHTML))?(?:\s|$)/.test(classes) ? tag.attribute('data-mathml') : undefined
-  if (mathml !== undefined) {
-    page.endAside()
-    page.aside = new Drawing(page, mathml)
-    return 'skip'
-  }
-  if (/^MathJax(?:_(?:SVG|CHTML))?(?:\s|$)/.test(classes)) page.formula = 'mathjax'
-  if (!/^(?:math|arithmatex)(?:\s|$)/.test(classes)) return
+  const kind = FORMULA_CLASS.exec(classes)?.[1]
+  if (kind === undefined) return
+  if (kind.startsWith('MathJax')) return openDrawing(page, tag, kind)
   page.endAside()
   page.aside = new DelimitedTex(page, tag.name)
+}
+
+/** Classes of formulas, and of what MathJax 2 draws. */
+const FORMULA_CLASS = /^(math|arithmatex|MathJax(?:_(?:Preview|SVG|CHTML))?)(?:\s|$)/
+
+/** Handles what MathJax 2 draws for the script after it, and what it displays until then. */
+function openDrawing(page: ElementPage, tag: Tag, kind: string): Skip | void {
+  if (kind === 'MathJax_Preview') return 'skip'
+  const mathml = tag.attribute('data-mathml')
+  page.formula = 'mathjax'
+  if (mathml === undefined) return undefined
+  page.endAside()
+  page.formula = undefined
+  page.aside = new Drawing(page, mathml)
+  return 'skip'
 }
 
 const DELIMITED = /^(?:\\\(([^]*)\\\)|\\\[([^]*)\\\]|\$\$([^]*)\$\$|\$([^$]*)\$|(\\begin\{[^]*))\s*$/

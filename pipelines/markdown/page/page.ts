@@ -1,9 +1,9 @@
 import { Addresses } from '../text/address.js'
 import { holds } from '../text/characters.js'
-import type { Aside, ElementPage } from '../elements/element.js'
+import type { Aside, ElementPage, Role } from '../elements/element.js'
 import { CLOSE, IS_FORMAT, OPEN } from '../elements/index.js'
-import { beginTitle, calloutOf, mayBeCallout, withoutKind } from '../elements/callouts.js'
-import { beginNoteAt, NOTES_TITLE, noteRoleOf } from '../elements/footnotes.js'
+import { beginTitle, calloutOf, IS_FRAME, mayBeCallout, withoutKind } from '../elements/callouts.js'
+import { beginNoteAt, concernsNotes, NOTES_TITLE, noteRoleOf } from '../elements/footnotes.js'
 import type { Footnotes } from '../elements/notes.js'
 import { isTwin } from '../elements/late-images.js'
 import { isHidden } from '../elements/left-out.js'
@@ -71,8 +71,8 @@ export class Page implements ElementPage, Events {
   reading = false
   formula: string | undefined
 
-  footnotes: Footnotes | undefined
-  callout: Callout | undefined
+  #footnotes: Footnotes | undefined
+  #callout: Callout | undefined
   readsNotes = true
   readsCallouts = true
   writesTex = true
@@ -93,6 +93,8 @@ export class Page implements ElementPage, Events {
   #addressesBefore = 0
   /** Whether text goes to the line and end tags to their element, because no open part receives them instead. */
   #isDirect = false
+  /** Whether start tags go to their element at once. */
+  #isSimple = false
   /** Open elements that have the role of another one. Undefined if there are none. */
   #roles: OpenRoles | undefined
   /** Whether an element is read by its role. */
@@ -137,27 +139,39 @@ export class Page implements ElementPage, Events {
   }
 
   open(tag: Tag): Skip | void {
-    if (this.head !== 'ended') this.readHead(tag)
     const { id } = tag
-    if (id === SCRIPT) return this.#openScript(tag)
+    if (!this.#isSimple || id === SCRIPT) return this.#openIndirect(tag)
+    this.opened++
+    if (isHidden(tag)) return 'skip'
+    if ((tag.attributeBits & ROLE_BIT) !== 0 || (IS_FRAME[id] === 1 && mayBeCallout(tag))) return this.#openInRole(tag)
+    const open = OPEN[id]
+    if (open !== undefined) return open(this, tag)
+    if (id === KNOWN_NAMES) this.#openUnknown(tag)
+    return undefined
+  }
+
+  /** Opens an element while something is open that start tags may belong to, or a script. */
+  #openIndirect(tag: Tag): Skip | void {
+    if (this.head !== 'ended') this.readHead(tag)
+    if (tag.id === SCRIPT) return this.#openScript(tag)
     if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endNoscript(true)
     if (this.noscript !== undefined) return this.noscript.open(tag)
     this.opened++
     if (this.callout !== undefined && beginTitle(this, tag)) return this.#roles?.opened(tag.name)
     if (isHidden(tag)) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
-    if (this.#aside !== undefined && this.#enterAside(tag)) return 'skip'
+    if (this.#aside?.enter?.(tag) === 'skip') return 'skip'
     if (this.#aside?.isClosed === true) return this.#roles?.opened(tag.name)
     if (
       this.#roles !== undefined ||
-      this.footnotes !== undefined ||
+      (this.footnotes !== undefined && concernsNotes(this, this.footnotes, tag)) ||
       (tag.attributeBits & ROLE_BIT) !== 0 ||
       mayBeCallout(tag)
     )
       return this.#openInRole(tag)
-    const open = OPEN[id]
+    const open = OPEN[tag.id]
     if (open !== undefined) return open(this, tag)
-    if (id === KNOWN_NAMES) this.#openUnknown(tag)
+    if (tag.id === KNOWN_NAMES) this.#openUnknown(tag)
     return undefined
   }
 
@@ -167,11 +181,6 @@ export class Page implements ElementPage, Events {
     beginNamed(this, tag)
   }
 
-  /** Handles a tag inside the open aside. Returns whether the element is dropped. */
-  #enterAside(tag: Tag): boolean {
-    return this.#aside?.enter?.(tag) === 'skip'
-  }
-
   /** Opens an element that may have a role, or is inside one that has. */
   #openInRole(tag: Tag): Skip | void {
     if (this.footnotes !== undefined) {
@@ -179,17 +188,25 @@ export class Page implements ElementPage, Events {
       if (this.inNote && this.footnotes.isLeftOut(tag)) return 'skip'
     }
     const role = this.readsRoles ? (calloutOf(this, tag) ?? noteRoleOf(this, tag) ?? roleOf(tag)) : undefined
-    if (role !== undefined && (this.#roles ??= new OpenRoles()).begin(tag.name, role)) return role.open(this, tag)
+    if (role !== undefined && this.#beginRole(tag.name, role)) return role.open(this, tag)
     if (tag.id === KNOWN_NAMES) this.#openUnknown(tag)
     const isSkipped = OPEN[tag.id]?.(this, tag)
     if (isSkipped === undefined) this.#roles?.opened(tag.name)
     return isSkipped
   }
 
+  /** Begins a role. Returns false if the element is too deep to have one. */
+  #beginRole(name: string, role: Role): boolean {
+    this.#roles ??= new OpenRoles()
+    this.#simple()
+    return this.#roles.begin(name, role)
+  }
+
   /** Ends the roles of the element that an end tag ends. Returns whether it had one. */
   #closeRole(roles: OpenRoles, name: string): boolean {
     const isEnded = roles.close(this, name)
     if (roles.isEmpty) this.#roles = undefined
+    this.#simple()
     return isEnded
   }
 
@@ -260,6 +277,31 @@ export class Page implements ElementPage, Events {
       this.noscript === undefined &&
       this.preformatted === undefined &&
       this.#aside === undefined
+    this.#simple()
+  }
+
+  /** Checks whether nothing is open that start tags may belong to. */
+  #simple(): void {
+    this.#isSimple =
+      this.#isDirect && this.#callout === undefined && this.#roles === undefined && this.#footnotes === undefined
+  }
+
+  get footnotes(): Footnotes | undefined {
+    return this.#footnotes
+  }
+
+  set footnotes(footnotes: Footnotes | undefined) {
+    this.#footnotes = footnotes
+    this.#simple()
+  }
+
+  get callout(): Callout | undefined {
+    return this.#callout
+  }
+
+  set callout(callout: Callout | undefined) {
+    this.#callout = callout
+    this.#simple()
   }
 
   /** Returns the Markdown that is final so far. */
@@ -357,7 +399,7 @@ export class Page implements ElementPage, Events {
     this.missingImage = undefined
     let markdown = this.takeLine()
     if (markdown === '') return
-    if (this.callout !== undefined || this.footnotes !== undefined) markdown = this.#trimmed(markdown)
+    if (this.#callout !== undefined || this.#footnotes !== undefined) markdown = this.#trimmed(markdown)
     if (markdown === '') return
     this.#write(this.kind, markdown, this.line.startsMayMean, this.line.isOneLine)
     this.kind = 'text'
