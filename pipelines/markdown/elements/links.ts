@@ -30,9 +30,11 @@ export const links: Family = {
       line.open('plain', 'a')
       return undefined
     }
-    const isOnPage = url !== '' && codeAt(url, 0) === 0x23
+    const isOnPage = mail === undefined && href !== undefined && page.addresses.isOnPage(href)
+    // A place on the page as it is written, because addresses may be absolute.
+    const local = isOnPage ? href : url
     const inNote = isOnPage && page.footnotes !== undefined && page.inNote
-    const noise = inNote ? BACK_TEXT : markOf(tag, url, page.heading > 0)
+    const noise = inNote ? BACK_TEXT : markOf(tag, local, page.heading > 0)
     if (noise === 'skip') return 'skip'
     const title = tag.attribute('title')
     const plainTitle = title === undefined || tag.valueIsTitle
@@ -49,7 +51,7 @@ export const links: Family = {
       noise,
     }
     if (page.readsNotes) {
-      const fragment = isOnPage ? url : fragmentOf(tag, url)
+      const fragment = isOnPage ? local : fragmentOf(tag, url)
       if (fragment !== undefined && beginMark(page, tag, fragment, link)) return undefined
     }
     line.openLink('a', link)

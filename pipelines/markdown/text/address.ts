@@ -25,6 +25,11 @@ export class Addresses {
     this.#base = new URL(address)
   }
 
+  /** Returns whether an address, as written, is a place on the page. */
+  isOnPage(href: string): boolean {
+    return href.startsWith('#') && !this.#hasBase
+  }
+
   /** Only a page's first `<base href>` counts. WHATWG HTML, 4.2.3. */
   set base(href: string) {
     if (this.#hasBase || href.length > MAX_BASE) return

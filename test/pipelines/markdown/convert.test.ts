@@ -403,3 +403,13 @@ t.test('many marks and notes take linear time and bounded memory', async (t) => 
   t.match(markdown, '[2000](#fn2000)')
   t.match(markdown, '. Note 9999')
 })
+
+t.test('marks and links to the page itself are recognized if addresses become absolute', async (t) => {
+  const html =
+    '<p>Fact<sup><a href="#fn1">1</a></sup>, <a href="#other">other</a>.</p><h2 id="a">A<a href="#a">#</a></h2>' +
+    '<ol><li id="fn1">Note <a href="#ref1">↩</a></li></ol>'
+  t.equal(
+    convert(html, { base: 'https://example.com/page' }),
+    'Fact[^1], [other](https://example.com/page#other).\n\n## A\n\n[^1]: Note\n',
+  )
+})
