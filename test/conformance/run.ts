@@ -12,8 +12,9 @@ import { html5lib } from './html5lib.js'
 import { runSuite, type Suite } from './suite.js'
 import { ssrf } from './ssrf.js'
 import { template } from './template.js'
+import { webBotAuth } from './web-bot-auth.js'
 
-const SUITES: readonly Suite[] = [cache, commonmark, filter, html5lib, ssrf, template]
+const SUITES: readonly Suite[] = [cache, commonmark, filter, html5lib, ssrf, template, webBotAuth]
 
 const [name, file] = process.argv.slice(2)
 const suite = SUITES.find((candidate) => candidate.name === name)
