@@ -6,7 +6,7 @@ import { ReverseNames, type ReverseNamesDeps } from './addresses/reverse-names.j
 import { BUILT_IN_CATALOGUE, type Catalogue } from './catalogue/catalogue.js'
 import type { AgentEntry } from './catalogue/form.js'
 import { UserAgentMatcher } from './catalogue/matcher.js'
-import { networksOf, type Networks } from './networks.js'
+import { networksOf, type Networks } from './addresses/networks.js'
 import { KeyDirectories, type DirectoriesDeps } from './signatures/directories.js'
 import { RecentVerdicts } from './signatures/recent-verdicts.js'
 import type { SignedMessage } from './signatures/message.js'
@@ -62,6 +62,8 @@ export class AgentIdentity {
   readonly #deps: IdentityDeps
   readonly #verdicts = new RecentVerdicts()
   readonly #rate: ClientRate
+  /** The agents that are known. */
+  catalogue: Catalogue = BUILT_IN_CATALOGUE
   #matcher: UserAgentMatcher
   #verifiesAddresses = false
   /** By agents whose catalogue entry has addresses. */
@@ -85,6 +87,7 @@ export class AgentIdentity {
   /** Uses another catalogue from the next request on. */
   configure({ catalogue, verify_addresses }: IdentityOptions): void {
     const entries = [...catalogue.values()]
+    this.catalogue = catalogue
     this.#matcher = new UserAgentMatcher(catalogue)
     this.#networks = new Map(
       entries.flatMap((entry) => {

@@ -92,6 +92,18 @@ export interface ClientTls {
   }
 }
 
+/** The agent that sent a request. */
+export interface RuleAgent {
+  readonly name: string
+  readonly operator: string
+  readonly category: string
+  readonly verified: 'none' | 'address' | 'signature'
+  /** The agent is verified, and known. */
+  readonly isVerifiedBot: boolean
+  /** Value of `cf.verified_bot_category`. */
+  readonly verifiedBotCategory: string
+}
+
 /** The zone of a request, as far as rules read it. */
 export interface RuleZone {
   readonly id: string
@@ -135,6 +147,8 @@ export interface RuleExchange {
   readonly clientCertificate: ClientCertificate | undefined
   /** Values of fields that a trusted proxy has sent, by the name of the field. */
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
+  /** Undefined for clients that are no agent. */
+  readonly agent?: RuleAgent | undefined
   readonly body: BodyHead | undefined
   response: ExchangeResponse | undefined
   readonly decisions: Decisions

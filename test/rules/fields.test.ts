@@ -63,7 +63,7 @@ t.test('fields that header fields of trusted proxies set', async (t) => {
     ['X-Bot-Score: 1\r\nX-Bot-Score: 99', 'cf.bot_management.score', 99],
     ['x-verified: TRUE', 'cf.bot_management.verified_bot', true],
     ['x-verified: 0', 'cf.bot_management.verified_bot', false],
-    ['x-verified: yes', 'cf.bot_management.verified_bot', undefined],
+    ['x-verified: yes', 'cf.bot_management.verified_bot', false],
     ['x-ja4: t13d_\xe9', 'cf.bot_management.ja4', '\xe9'],
     ['x-ids: 1, 2,x,,3', 'cf.bot_management.detection_ids', [1, 2, 3]],
     ['x-types: a/b\r\nx-types: c/d', 'cf.waf.content_scan.obj_types', ['a/b', 'c/d']],

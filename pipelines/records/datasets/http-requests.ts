@@ -126,6 +126,10 @@ export const httpRequests = dataset({
     WorkerSubrequestCount: 'int',
     WorkerWallTimeUs: 'int',
     ZoneName: 'string',
+    // Columns of edged itself.
+    edged_agent: 'string',
+    edged_agent_action: 'string',
+    edged_agent_verified: 'string',
     // Not in the events themselves, but added to the parent if `merge_subrequests` is on.
     Subrequests: 'array[object]',
   },

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
-import { isNetwork, networksOf, type Networks } from '../networks.js'
+import { isNetwork, networksOf, type Networks } from './networks.js'
 
 export interface AddressListsDeps {
   /** Gets a list through the guarded egress. Rejects without a response with status 200. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { InvalidInput, messageOf, type Issue } from '../../core/errors.js'
 import { parser } from '../../core/schema.js'
-import { isNetwork } from '../networks.js'
+import { isNetwork } from '../addresses/networks.js'
 import { BUILT_IN } from './built-in.js'
 import { CatalogueFile, type AgentEntry } from './form.js'
 

@@ -4,7 +4,22 @@ const part = (limit: number, processes: number): number => Math.ceil(limit / pro
 
 /** Returns the configuration of one of several processes: its share of each limit on memory and connections. */
 export function sharedAmong(processes: number, config: ProcessConfig): ProcessConfig {
-  const { data, store, egress, log, access_log, accounts, cache, zones, lists, geo, proxy, telemetry, workers } = config
+  const {
+    data,
+    store,
+    egress,
+    log,
+    access_log,
+    accounts,
+    agents,
+    cache,
+    zones,
+    lists,
+    geo,
+    proxy,
+    telemetry,
+    workers,
+  } = config
   const { limits, origin } = proxy
   return {
     data,
@@ -13,6 +28,7 @@ export function sharedAmong(processes: number, config: ProcessConfig): ProcessCo
     log,
     ...(access_log && { access_log }),
     accounts,
+    agents,
     cache: { ...cache, memory: part(cache.memory, processes) },
     zones,
     lists,

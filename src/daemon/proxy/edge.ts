@@ -1,3 +1,4 @@
+import type { AgentIdentity } from '../../agents/identity.js'
 import type { Config } from '../../config/schema.js'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
@@ -17,7 +18,6 @@ import { IssuedCertificates } from '../../tls/acme/issued.js'
 import { Challenges } from '../../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../../edge/serve/server.js'
 import { Geo, readDatabases } from '../../edge/exchange/geo.js'
-import { BUILT_IN_CATALOGUE } from '../../agents/catalogue/catalogue.js'
 import { agentsStage } from '../../edge/agents/stage.js'
 import { observingStage } from '../../edge/agents/mcp/observed-page.js'
 import { PageIndex } from '../../edge/agents/mcp/page-index.js'
@@ -34,6 +34,7 @@ import { changedScopes, FileRulesets, withFileRulesets } from '../../rules/rules
 import { DaemonAccessLog } from '../logs/access-log.js'
 import type { Descriptors } from './descriptors.js'
 import { BusyHeap } from './busy-heap.js'
+import { configureAgents, openAgents } from './agents.js'
 import { dialGuard } from './dial-guard.js'
 import { ListRegistry } from '../zones/list-registry.js'
 import { RateLimits, type RateLimitOptions } from './rate-limits.js'
@@ -46,7 +47,7 @@ import { ZoneRegistry } from '../zones/registry.js'
 /** The options that requests depend on: plain data. */
 export type EdgeConfig = Pick<
   Config,
-  'access_log' | 'accounts' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'telemetry' | 'workers'
+  'access_log' | 'accounts' | 'agents' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'telemetry' | 'workers'
 >
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */
@@ -90,6 +91,8 @@ export class Edge {
   readonly limits: RateLimits
   readonly tracer: Tracer
   #config: EdgeConfig
+  /** Undefined before the proxy listens. */
+  #agents: AgentIdentity | undefined
   #proxy: Proxy | undefined
   readonly #deps: EdgeDeps
   readonly #stack: ClosingStack
@@ -179,6 +182,10 @@ export class Edge {
   /** Starts the proxy in this process. */
   async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
     const { store, egress, resolve, emitter, ticketKeys, descriptors, ports, clock, log, metrics } = this.#deps
+    const agents = openAgents({ egress, resolve, clock, log, metrics })
+    this.#stack.use(agents)
+    configureAgents(agents, this.#config)
+    this.#agents = agents
     const arrivals = new Arrivals()
     const monotonic = () => clock.monotonic()
     const proxy = await listenProxy(descriptors.fit(this.#config.proxy), {
@@ -186,8 +193,9 @@ export class Edge {
       stages: [
         observingStage(this.#pages, monotonic),
         markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log }),
-        agentsStage({ memory: this.#markdownMemory, catalogue: () => BUILT_IN_CATALOGUE }),
+        agentsStage({ memory: this.#markdownMemory, catalogue: () => agents.catalogue }),
       ],
+      agents,
       challenges: this.#challenges,
       customPages: ({ id, accountId }, page) =>
         store.get(ERROR_PAGES, zone(id), page)?.value.page ??
@@ -236,6 +244,7 @@ export class Edge {
       await this.#listen(this.#config)
       throw error
     }
+    if (this.#agents) configureAgents(this.#agents, next)
     await zones.use()
     useLists()
     if (rules) this.#rules = rules.cache

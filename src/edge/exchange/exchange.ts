@@ -1,3 +1,5 @@
+import type { AccessAction } from '../../agents/access/access.js'
+import type { Agent } from '../../agents/identity.js'
 import type { ClientCertificate } from '../../core/client-certificate.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { Decisions, RouteParams } from '../../rules/decisions.js'
@@ -58,6 +60,12 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   body: BodyHead | undefined
   /** Undefined before the response begins. Replaced when rules change it. */
   response: ExchangeResponse | undefined
+  /** The agent that sent the request. Undefined for any other client. */
+  agent: Agent | undefined
+  /** What `access` did to the request of the agent. Undefined if no entry fitted. */
+  agentAction: AccessAction | undefined
+  /** Whether the agent has to pay for the page, or has paid for it. */
+  payStatus: 'required' | 'charged' | undefined
   /** Undefined if the zone has no rules. */
   run: Run | undefined
   /** Undefined if the request is not traced. */

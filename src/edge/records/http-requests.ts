@@ -89,6 +89,7 @@ export function httpRequest(
     OriginResponseTime: asked && responded ? Math.round((originAt - originAskedAt) * 1e6) : undefined,
     OriginSSLProtocol: originPeer?.protocol,
     ParentRayID: '00',
+    PayPerCrawlStatus: exchange.payStatus ?? '',
     RayID: exchange.rayId,
     RequestHeaders: logFields ? texts(logFields.RequestHeaders) : NO_FIELDS,
     ResponseHeaders: logFields ? texts(logFields.ResponseHeaders) : NO_FIELDS,
@@ -98,10 +99,14 @@ export function httpRequest(
     SecurityRuleID: ending?.match.rule ?? '',
     SecurityRuleIDs: matches.length > 0 ? matches.map(({ match }) => match.rule) : NOTHING,
     SecuritySources: matches.length > 0 ? matches.map(({ source }) => source) : NOTHING,
+    VerifiedBotCategory: exchange.agent?.verifiedBotCategory ?? '',
     WAFAttackScore: exchange.decisions.score,
     WorkerSubrequest: false,
     WorkerSubrequestCount: 0,
     ZoneName: exchange.zone.name,
+    edged_agent: exchange.agent?.name ?? '',
+    edged_agent_action: exchange.agentAction ?? '',
+    edged_agent_verified: exchange.agent?.verified ?? '',
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AgentIdentity } from '../../agents/identity.js'
 import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
@@ -48,6 +49,12 @@ export interface EarlyContext {
   readonly challenges: Pick<Challenges, 'takes' | 'solved'> | undefined
 }
 
+/** Input of the recognition of agents, and of what they may. */
+export interface AgentsContext extends CommonContext {
+  /** Recognizes AI agents and crawlers. Undefined if none is recognized. */
+  readonly agents: AgentIdentity | undefined
+}
+
 /** Input of the request phases of rules. */
 export interface RulesContext extends CommonContext {
   /** Source of location fields in expressions. */
@@ -92,4 +99,5 @@ interface ResponseContext extends CommonContext {
 }
 
 /** State shared by all requests of one proxy. The object lives as long as the proxy; a reload changes its members. */
-export interface ProxyContext extends ArrivalContext, EarlyContext, RulesContext, OriginContext, ResponseContext {}
+export interface ProxyContext
+  extends ArrivalContext, EarlyContext, AgentsContext, RulesContext, OriginContext, ResponseContext {}

@@ -17,6 +17,9 @@ export class RequestFields {
   via: string | undefined
   maxForwards: string | undefined
   forwardedFor: string | undefined
+  userAgent: string | undefined
+  /** There is a field Signature-Input. */
+  isSigned = false
   forwardedProto: string | undefined
 
   /** Reads the fields in one pass. `trusted`: the scheme that the peer reports is used. */
@@ -57,6 +60,7 @@ export class RequestFields {
       }
       case 10: {
         const lower = name.toLowerCase()
+        if (lower === 'user-agent') this.userAgent ??= value
         if (lower === 'connection') this.connection = joined(this.connection || undefined, value.toLowerCase())
         return lower !== 'connection' && lower !== 'keep-alive'
       }
@@ -65,10 +69,13 @@ export class RequestFields {
         return true
       case 14:
         return name.toLowerCase() !== 'http2-settings'
-      case 15:
-        if (name.toLowerCase() !== 'x-forwarded-for') return true
+      case 15: {
+        const lower = name.toLowerCase()
+        if (lower === 'signature-input') this.isSigned = true
+        if (lower !== 'x-forwarded-for') return true
         this.forwardedFor = joined(this.forwardedFor, value)
         return false
+      }
       case 16: {
         const lower = name.toLowerCase()
         return lower !== 'proxy-connection' && lower !== 'x-forwarded-host' && lower !== 'cf-connecting-ip'

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { AgentIdentity } from '../../agents/identity.js'
 import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Emitter } from '../../core/emit.js'
@@ -53,6 +54,8 @@ export interface ProxyParts {
   readonly zones: Zones
   /** Stages that responses pass, the one nearest to the client first. */
   readonly stages?: readonly Stage[]
+  /** Recognizes AI agents and crawlers. */
+  readonly agents?: AgentIdentity
   /** Receives solutions, before all rules; without it such posts are forwarded to the origin. */
   readonly challenges?: Challenges
   /** Finds pages that replace the pages of the proxy. */
@@ -209,6 +212,7 @@ class ReverseProxy implements Proxy {
       origins: new Origins(config.origin, dial, turns),
       turns,
       stages,
+      agents: parts.agents,
       challenges,
       customPages: parts.customPages,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),

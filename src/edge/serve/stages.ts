@@ -1,4 +1,5 @@
 import { mayPass } from './access.js'
+import { agentOf } from '../agents/agent-of.js'
 import { requestPhases } from './apply.js'
 import type { Switch } from './forward.js'
 import { asksForWebSocket, openTunnel } from './websocket.js'
@@ -32,6 +33,7 @@ interface ServeStage {
  *     client
  *       |  ^   client-response.ts: edge fields of the cache, HSTS, managed transforms of the response
  *       v  |
+ *     agents         down: recognizes the agent that sent the request
  *     rules          down: request phases; a rule may respond, or wait for the body
  *     access         down: authentication of the path; waits for the password or the service
  *     transforms     down: managed transforms of the request
@@ -46,6 +48,13 @@ interface ServeStage {
  * A stage that has nothing to do adds no sink, so that an unchanged response passes the client's sink only.
  */
 const STAGES: readonly ServeStage[] = [
+  {
+    name: 'agents',
+    down({ exchange, fields, context }) {
+      if (context.agents) exchange.agent = agentOf(context.agents, exchange, fields)
+      return true
+    },
+  },
   {
     name: 'rules',
     down: ({ client, exchange, body, context }, resume) => {

@@ -13,8 +13,12 @@ const secure = new WeakMap<
 >()
 
 /** Returns `request.cf` as JSON. Requests that have it in common share one text. */
-export function requestCf(exchange: Pick<Exchange, 'httpVersion' | 'tls'>, place: GeoLocation): string {
-  const { httpVersion, tls } = exchange
+export function requestCf(
+  exchange: Pick<Exchange, 'httpVersion' | 'tls'> & { readonly agent?: Exchange['agent'] },
+  place: GeoLocation,
+): string {
+  const { httpVersion, tls, agent } = exchange
+  if (agent?.isVerifiedBot) return cfText(exchange, place)
   if (tls) {
     const known = secure.get(tls)
     if (known?.place === place && known.httpVersion === httpVersion) return known.text
@@ -32,7 +36,10 @@ export function requestCf(exchange: Pick<Exchange, 'httpVersion' | 'tls'>, place
  * Returns `request.cf` as JSON, with the names of the runtime's `IncomingRequestCfProperties`. Values that the proxy
  * does not know are absent.
  */
-function cfText({ httpVersion, tls }: Pick<Exchange, 'httpVersion' | 'tls'>, place: GeoLocation): string {
+function cfText(
+  { httpVersion, tls, agent }: Pick<Exchange, 'httpVersion' | 'tls'> & { readonly agent?: Exchange['agent'] },
+  place: GeoLocation,
+): string {
   const { city, asn } = place
   const region = city?.subdivisions?.[0]
   const { latitude, longitude } = city?.location ?? {}
@@ -59,5 +66,9 @@ function cfText({ httpVersion, tls }: Pick<Exchange, 'httpVersion' | 'tls'>, pla
     latitude: latitude === undefined ? undefined : String(latitude),
     longitude: longitude === undefined ? undefined : String(longitude),
     timezone: city?.location?.time_zone,
+    ...(agent?.isVerifiedBot && {
+      verifiedBotCategory: agent.verifiedBotCategory,
+      botManagement: { verifiedBot: true },
+    }),
   })
 }

@@ -80,6 +80,10 @@ export const EDGE_FIELDS: readonly FieldInfo[] = [
   field('cf.bot_management.signed_agent', 'Boolean', 'detection', 'bot management signal signed_agent'),
   field('cf.client.bot', 'Boolean', 'detection', 'known good bot'),
   field('cf.verified_bot_category', 'String', 'detection', 'kind of verified bot'),
+  field('edged.agent.name', 'String', 'detection', 'name of the AI agent or crawler, "" for other clients'),
+  field('edged.agent.operator', 'String', 'detection', 'operator of the agent, "" for other clients'),
+  field('edged.agent.category', 'String', 'detection', 'kind of agent, such as ai_crawler, "" for other clients'),
+  field('edged.agent.verified', 'String', 'detection', 'how the agent was verified: none, address or signature'),
   field('cf.api_gateway.auth_id_present', 'Boolean', 'detection', 'API protection signal auth_id_present'),
   field(
     'cf.api_gateway.request_violates_schema',

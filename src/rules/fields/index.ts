@@ -16,6 +16,7 @@ import {
   type Value,
 } from '../../expr/index.js'
 import type { RuleExchange } from '../types.js'
+import { AGENT_GETTERS } from './agents.js'
 import { RESPONSE_GETTERS } from './response.js'
 import { BODY_GETTERS } from './body.js'
 import { EDGE_GETTERS } from './edge.js'
@@ -30,6 +31,7 @@ const OWN: Readonly<Record<string, Getter<FieldSource>>> = {
   ...BODY_GETTERS,
   ...GEO_GETTERS,
   ...EDGE_GETTERS,
+  ...AGENT_GETTERS,
   ...RESPONSE_GETTERS,
 }
 

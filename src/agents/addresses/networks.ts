@@ -1,4 +1,4 @@
-import { network, parseIp, type IpRange } from '../expr/language/ip.js'
+import { network, parseIp, type IpRange } from '../../expr/language/ip.js'
 
 /** A set of addresses. */
 export interface Networks {
