@@ -65,6 +65,15 @@ export class SpoolEmitter implements Emitter {
     this.#writers.get(writerKey(dataset, scope))?.take(record)
   }
 
+  async save(dataset: string, scope: Scope, record: LogRecord): Promise<void> {
+    await this.#writers.get(writerKey(dataset, scope))?.save(record)
+  }
+
+  /** Makes the events so far durable. Rejects if the disk does not accept them. */
+  async commit(dataset: string, scope: Scope): Promise<void> {
+    await this.#writers.get(writerKey(dataset, scope))?.commit()
+  }
+
   /**
    * Resolves after the frames of another process are accepted. They become durable with the next commit, like own
    * events.
@@ -133,6 +142,8 @@ class DatasetWriter {
   #adopted: { readonly frames: readonly FrameParts[]; readonly resolve: () => void }[] = []
   #running: Promise<void> | undefined
   #flushWanted = false
+  /** The last commit failed. */
+  #hasFailed = false
 
   constructor(writer: EventWriter, all: { length: number }, clock: Clock, log: Log, losses: LossCounter) {
     this.#writer = writer
@@ -158,6 +169,19 @@ class DatasetWriter {
       this.#adopted.push({ frames, resolve })
       this.#running ??= this.#run()
     })
+  }
+
+  /** Resolves when an event is durable. Rejects if it is not. */
+  async save(event: LogRecord): Promise<void> {
+    if (this.#queue.length >= MAX_QUEUED || this.#all.length >= MAX_QUEUED_TOTAL) throw new SpoolFull()
+    this.take(event)
+    await this.commit()
+  }
+
+  /** As {@link flush}, but rejects if the disk does not accept the events. */
+  async commit(): Promise<void> {
+    await this.flush()
+    if (this.#hasFailed) throw new SpoolFull()
   }
 
   /** Packs queued events and makes them durable. */
@@ -214,8 +238,10 @@ class DatasetWriter {
   async #commit(): Promise<boolean> {
     try {
       await this.#writer.commit()
+      this.#hasFailed = false
       return true
     } catch (error) {
+      this.#hasFailed = true
       // The spool has logged that it does not accept records.
       if (!(error instanceof SpoolFull)) this.#log.error({ event: 'emit_failed', error: messageOf(error) })
       return false

@@ -8,4 +8,6 @@ export interface Emitter {
   /** Returns whether any job currently reads such records. Otherwise producers skip the records. */
   wants(dataset: string, scope: Scope): boolean
   emit(dataset: string, scope: Scope, record: LogRecord): void
+  /** Emits an event that must not be lost. Resolves when it is stored for the jobs that read it; rejects if it cannot be. */
+  save?(dataset: string, scope: Scope, record: LogRecord): Promise<void>
 }

@@ -7,6 +7,7 @@ import type { Emitter } from '../../src/core/emit.js'
 import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics/metrics.js'
 import type { ResponseCache } from '../../src/edge/cache/cache.js'
+import type { AgentIdentity } from '../../src/agents/identity.js'
 import type { FindCustomPage } from '../../src/edge/exchange/custom-pages.js'
 import type { Stage } from '../../src/edge/exchange/response.js'
 import type { AccessLog } from '../../src/edge/records/access-log.js'
@@ -100,6 +101,7 @@ export async function startProxy(
     dial = openDial,
     clock = systemClock,
     customPages,
+    agents,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -113,6 +115,7 @@ export async function startProxy(
     dial?: ConnectorDeps
     clock?: Clock
     customPages?: FindCustomPage
+    agents?: AgentIdentity
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -132,6 +135,7 @@ export async function startProxy(
     ...(cache && { cache }),
     ...(accessLog && { accessLog }),
     ...(customPages && { customPages }),
+    ...(agents && { agents }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

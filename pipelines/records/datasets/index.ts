@@ -3,6 +3,7 @@ import { ANY, WHOLE } from '../fields/any.js'
 import type { Dataset } from '../fields/dataset.js'
 import { pluginDataset } from '../fields/plugin-dataset.js'
 import { ACCOUNT_DATASETS } from './accounts.js'
+import { crawlCharges } from './crawl-charges.js'
 import { DEVICE_DATASETS } from './devices.js'
 import { EMAIL_DATASETS } from './email.js'
 import { firewallEvents } from './firewall-events.js'
@@ -24,6 +25,7 @@ const OWN: readonly Dataset[] = [
   ...GATEWAY_DATASETS,
   ...NETWORK_DATASETS,
   ...SITE_DATASETS,
+  crawlCharges,
   firewallEvents,
   httpRequests,
   networkAnalyticsLogs,

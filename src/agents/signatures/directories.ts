@@ -111,7 +111,7 @@ export class KeyDirectories {
 
   /** Resolves when no fetch is in flight. */
   async settled(): Promise<void> {
-    for (const { fetching } of [...this.#entries.values()]) await fetching
+    for (const { fetching } of this.#entries.values()) await fetching
   }
 
   #entryOf(url: string, type: Entry['type'], client: string): Entry | undefined {

@@ -136,18 +136,18 @@ function isSigned(
   bytes: Buffer,
   { url }: AgentDirectory,
   { key, algorithm }: VerificationKey,
-  { verdicts, mayVerify }: VerifierDeps,
+  deps: VerifierDeps,
 ): boolean | undefined {
   const data = Buffer.from(base, 'latin1')
   const id = createHash('sha256').update(url).update('\n').update(data).update('\n').update(bytes).digest('base64')
-  const known = verdicts.get(id)
+  const known = deps.verdicts.get(id)
   // A key that the directory no longer has, or has changed, is another object or is not found at all.
   if (known?.key === key) return known.holds
-  if (!mayVerify()) return undefined
+  if (!deps.mayVerify()) return undefined
   const holds =
     algorithm === 'ed25519'
       ? verify(null, data, key, bytes)
       : verify('sha512', data, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 64 }, bytes)
-  verdicts.set(id, { key, holds })
+  deps.verdicts.set(id, { key, holds })
   return holds
 }

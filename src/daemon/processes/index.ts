@@ -45,7 +45,7 @@ export interface ProxyProcessesDeps {
   readonly count: number
   readonly store: StoreReader
   readonly blobs: Pick<Blobs, 'get'>
-  readonly emitter: Pick<SpoolEmitter, 'adopt'>
+  readonly emitter: Pick<SpoolEmitter, 'adopt' | 'commit'>
   readonly challengeKeys: () => readonly Buffer[]
   readonly certificateKeys: readonly Buffer[]
   readonly ticketKeys: () => Buffer
@@ -340,7 +340,11 @@ export class ProxyProcesses {
     const { emitter, blobs, demand } = this.#deps
     return {
       listener: async ({ name, address }) => new PassedHandle(await this.#listeners.get(name, address)),
-      records: async ({ dataset, scope, frames }) => await emitter.adopt(dataset, scope, frames),
+      records: async ({ dataset, scope, frames }) => {
+        await emitter.adopt(dataset, scope, frames)
+        // Responses wait until their receipts are stored.
+        if (dataset === 'edged_crawl_charges') await emitter.commit(dataset, scope)
+      },
       blob: async (name) => await blobs.get(name),
       enterRuntime: async ({ scope, id }) => await slots.enter(scope, id),
       reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),

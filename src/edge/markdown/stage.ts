@@ -58,7 +58,8 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
     exchange.settle()
     const { alias } = exchange
-    if (!alias && !wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)) return htmlVariant(exchange, next)
+    const wanted = exchange.agentAction === 'markdown' || wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)
+    if (!alias && !wanted) return htmlVariant(exchange, next)
     exchange.headers = askForHtml(exchange.headers)
     const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
     const isList = alias?.type === 'llms_txt'

@@ -1,13 +1,14 @@
 import type { Log } from '../../core/log.js'
 import type { Rule } from '../../core/model/ruleset.js'
 import type { Uses } from '../../expr/index.js'
+import { challenged } from '../challenge/challenge-response.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { needsBody } from '../../rules/fields/index.js'
 import { CredentialCheck } from '../../rules/limits/exposed-credentials.js'
 import { conditionsInForce } from '../../rules/limits/in-force.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { RuleLimit, type LimitedRule } from '../../rules/limits/rule-limit.js'
-import type { ActionContext, Condition, RuleDeps, RuleRun, TerminalAction } from '../../rules/types.js'
+import type { ActionContext, Condition, RuleDeps, RuleRun } from '../../rules/types.js'
 
 /** State of clients that rules read: request rates, and which clients passed a challenge. */
 export interface ConditionDeps {
@@ -21,7 +22,9 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
   return {
     // All types have the same page: no service here decides which client deserves which.
     challenge: (kind, run, scored) =>
-      (isRelaxed(run) && (scored || kind === 'managed_challenge')) || passed(run) ? undefined : challenged(run),
+      (isRelaxed(run) && (scored || kind === 'managed_challenge')) || passed(run)
+        ? undefined
+        : challenged(challenges, run.exchange),
     condition(rule, context) {
       const conditions: Condition[] = []
       const { ratelimit, exposed_credential_check: check } = conditionsInForce(rule, context.place.phase)
@@ -43,14 +46,6 @@ export function conditions({ limiter, challenges, log }: ConditionDeps): Pick<Ru
     if (!challenges.redeem(clearance, `${limit.id} ${key}`)) return false
     limiter.reset(limit, key)
     return true
-  }
-
-  function challenged({ exchange }: RuleRun): TerminalAction {
-    const mitigated = { 'cf-mitigated': 'challenge' }
-    const page = challenges.page(exchange)
-    if (!page) return { kind: 'page', status: 403, reason: 'challenge_required', headers: mitigated }
-    const headers = Object.entries({ ...page.headers, ...mitigated }).flat()
-    return { kind: 'response', status: 403, headers, body: page.body }
   }
 
   function rateLimit(rule: LimitedRule, { place, lists }: ActionContext): Condition {

@@ -1,5 +1,8 @@
 import type { AgentIdentity } from '../../agents/identity.js'
 import type { ProxyConfig } from '../../config/schema.js'
+import type { LogRecord } from '../../core/emit.js'
+import type { Scope } from '../../core/scope.js'
+import type { Payments } from '../agents/payments.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
 import type { Origins } from '../../http/origins.js'
@@ -53,6 +56,11 @@ export interface EarlyContext {
 export interface AgentsContext extends CommonContext {
   /** Recognizes AI agents and crawlers. Undefined if none is recognized. */
   readonly agents: AgentIdentity | undefined
+  /** Challenges for agents. Undefined if there are none. */
+  readonly challengeOf: Pick<Challenges, 'page' | 'clearance'> | undefined
+  readonly payments: Payments
+  /** Resolves when the receipt of a paid request is stored. */
+  readonly saveCharge: (scope: Scope, record: LogRecord) => Promise<void>
 }
 
 /** Input of the request phases of rules. */

@@ -12,6 +12,7 @@ import { Origins } from '../../http/origins.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { ResponseCache } from '../cache/cache.js'
 import type { Stage } from '../exchange/response.js'
+import { Payments } from '../agents/payments.js'
 import type { FindCustomPage } from '../exchange/custom-pages.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { trust } from '../client/client-address.js'
@@ -213,6 +214,9 @@ class ReverseProxy implements Proxy {
       turns,
       stages,
       agents: parts.agents,
+      challengeOf: challenges,
+      payments: new Payments(clock),
+      saveCharge: async (scope, record) => await emitter?.save?.('edged_crawl_charges', scope, record),
       challenges,
       customPages: parts.customPages,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),

@@ -1,4 +1,5 @@
 import { mayPass } from './access.js'
+import { accessSink, passAccess } from './agent-access.js'
 import { agentOf } from '../agents/agent-of.js'
 import { requestPhases } from './apply.js'
 import type { Switch } from './forward.js'
@@ -35,7 +36,8 @@ interface ServeStage {
  *       v  |
  *     agents         down: recognizes the agent that sent the request
  *     rules          down: request phases; a rule may respond, or wait for the body
- *     access         down: authentication of the path; waits for the password or the service
+ *     access         down: what agents may       up: charges, and marks what is for one agent
+ *     authentication down: authentication of the path; waits for the password or the service
  *     transforms     down: managed transforms of the request
  *     compression                                up: compresses as a rule has decided
  *     markdown       down: asks for HTML         up: converts HTML to Markdown
@@ -64,6 +66,11 @@ const STAGES: readonly ServeStage[] = [
   },
   {
     name: 'access',
+    down: ({ client, exchange, context }) => passAccess(exchange, client, context),
+    up: ({ exchange, context }, next) => accessSink(exchange, next, context),
+  },
+  {
+    name: 'authentication',
     down(request, resume) {
       const { exchange } = request
       if (!exchange.zone.places) return true

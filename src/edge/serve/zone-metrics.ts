@@ -1,4 +1,5 @@
 import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
+import { AgentMetrics } from '../agents/metrics.js'
 import { headerOf } from '../../http/headers.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import type { Exchange } from '../exchange/exchange.js'
@@ -21,8 +22,10 @@ class ZoneCounts {
 /** Counts finished requests by zone. Plain numbers while requests run; converted when the registry is read. */
 export class ZoneMetrics {
   readonly #zones = new Map<string, ZoneCounts>()
+  readonly #agents: AgentMetrics
 
   constructor(metrics: Metrics) {
+    this.#agents = new AgentMetrics(metrics)
     const zones = this.#zones
     const { counters } = collectedMetrics(metrics)
     const counted = (name: string, help: string, read: (counts: ZoneCounts) => number) =>
@@ -48,11 +51,13 @@ export class ZoneMetrics {
   }
 
   /** Counts a finished request. */
-  finished({
-    zone,
-    sent: { status, bodyBytes: bytes, headers: sentHeaders },
-    caching: { status: cacheStatus },
-  }: Exchange): void {
+  finished(exchange: Exchange): void {
+    const {
+      zone,
+      sent: { status, bodyBytes: bytes, headers: sentHeaders },
+      caching: { status: cacheStatus },
+    } = exchange
+    this.#agents.finished(exchange)
     const counts = this.#of(zone.name)
     const at = Math.floor(status / 100) - 1
     if (at >= 0 && at < CLASSES.length) counts.requests[at]!++

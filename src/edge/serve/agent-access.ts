@@ -1,0 +1,108 @@
+import type { AccessEntry } from '../../agents/access/access.js'
+import { newUuid } from '../../core/ids.js'
+import { zone as zoneScope } from '../../core/scope.js'
+import { AgentVariant } from '../agents/agent-variant.js'
+import { ChargedResponse } from '../agents/charged-response.js'
+import type { Payment } from '../agents/payments.js'
+import { challengeResponse } from '../challenge/challenge-response.js'
+import { sendBody } from '../exchange/bytes-source.js'
+import type { Exchange } from '../exchange/exchange.js'
+import type { ResponseSink } from '../exchange/response.js'
+import type { TerminalAction } from '../../rules/types.js'
+import { respondAsRule } from './apply.js'
+import type { ClientResponse } from './client-response.js'
+import type { AgentsContext } from './proxy-context.js'
+import { renderRuleResponse } from './rule-response.js'
+
+/** Requests that pay, until their response. */
+const payments = new WeakMap<Exchange, Payment>()
+
+/** Applies the first entry of `access` that fits the agent. Returns false if it has ended the request. */
+export function passAccess(exchange: Exchange, client: ClientResponse, context: AgentsContext): boolean {
+  const { agent, zone, rawTarget } = exchange
+  if (agent === undefined || zone.agentAccess === undefined) return true
+  const path = rawTarget.split('?', 1)[0]!
+  // A 403 there would mean that there are no rules.
+  if (path === '/robots.txt') return true
+  const entry = zone.agentAccess.find((one) => one.fits(agent))
+  if (entry === undefined) return true
+  exchange.agentAction = entry.action
+  if (entry.action === 'block') return end(exchange, client, { kind: 'page', status: 403, reason: 'access_denied' })
+  if (entry.action === 'challenge') {
+    const response = context.challengeOf && challengeResponse(context.challengeOf, exchange)
+    return response === undefined || end(exchange, client, response)
+  }
+  return entry.action !== 'pay' || pays(exchange, entry, path, client, context)
+}
+
+/** Paths that other software reads as another path cost what any page costs. */
+const AMBIGUOUS = /%(?:2e|2f|5c|25|00)|\\|\/\/|\/\.{1,2}(?:[/;]|$)/i
+
+function pays(
+  exchange: Exchange,
+  entry: AccessEntry,
+  path: string,
+  client: ClientResponse,
+  { payments: judge }: AgentsContext,
+): boolean {
+  const { price } = entry
+  if (price === undefined || (!AMBIGUOUS.test(path) && entry.isFree(path))) return true
+  const found = judge.judge(exchange, price)
+  if ('release' in found) {
+    payments.set(exchange, found)
+    return true
+  }
+  exchange.payStatus = 'required'
+  client.head(found.status, [...found.headers, 'content-length', String(found.body.length)])
+  sendBody(client, exchange.method, found.body)
+  return false
+}
+
+/** Returns the sink for what `access` changes in a response. */
+export function accessSink(exchange: Exchange, next: ResponseSink, context: AgentsContext): ResponseSink {
+  if (exchange.agentAction === 'markdown') return new AgentVariant(next)
+  const payment = payments.get(exchange)
+  if (payment === undefined) return next
+  payments.delete(exchange)
+  return new ChargedResponse(next, payment, async (status) => await charge(exchange, payment, status, context))
+}
+
+/** Stores the receipt of a request. */
+async function charge(
+  exchange: Exchange,
+  { price, signature }: Payment,
+  status: number,
+  { saveCharge, log }: AgentsContext,
+): Promise<void> {
+  const { zone, host, rawTarget, agent, rayId: ray, startedAt } = exchange
+  const record = {
+    id: newUuid(),
+    time: BigInt(Math.floor(startedAt)) * 1_000_000n,
+    zone: zone.name,
+    host,
+    path: rawTarget.split('?', 1)[0]!,
+    agent: agent?.name ?? '',
+    directory: signature.agent.url,
+    keyid: signature.keyid,
+    price: price.text.slice(4),
+    currency: price.currency,
+    status,
+    ray,
+  }
+  await saveCharge(zoneScope(zone.id), record)
+  log.info({ event: 'crawl_charged', ...record, time: new Date(startedAt).toISOString() })
+  exchange.payStatus = 'charged'
+}
+
+function end(exchange: Exchange, client: ClientResponse, ending: Exclude<TerminalAction, { kind: 'close' }>): boolean {
+  const { run } = exchange
+  if (run) respondAsRule(client, exchange, run, ending)
+  else if (ending.kind === 'page') client.page(ending)
+  else {
+    const { status, headers, body } = renderRuleResponse(ending, exchange)
+    const bytes = Array.isArray(body) ? Buffer.concat(body as Buffer[]) : (body as Buffer)
+    client.head(status, [...headers, 'content-length', String(bytes.length)])
+    sendBody(client, exchange.method, bytes)
+  }
+  return false
+}
