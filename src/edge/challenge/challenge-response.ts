@@ -10,7 +10,7 @@ export function challenged(
   const page = challenges.page(exchange)
   if (!page) return { kind: 'page', status: 403, reason: 'challenge_required', headers: mitigated }
   const headers = Object.entries({ ...page.headers, ...mitigated }).flat()
-  return { kind: 'answer', status: 403, headers, body: page.body }
+  return { kind: 'response', status: 403, headers, body: page.body }
 }
 
 /** Returns the response that challenges a client, or undefined if the client has passed a challenge. */
