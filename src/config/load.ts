@@ -100,7 +100,7 @@ export function readParts(text: string, file: string, environment: Environment, 
     const agents = configuredCatalogue(whole.agents)
     issues.push(...agents.issues)
     issues.push(
-      ...sectionIssues(config),
+      ...sectionIssues(config).map(sound.place),
       ...zoneIssues(config, agents.catalogue).map(sound.place),
       ...accountIssues(sound),
     )

@@ -1,7 +1,9 @@
 import type { Issue } from '../core/errors.js'
 import { soundMembers } from '../core/schema.js'
 
-const ZONE = /^\/zones\/(\d+)(?=\/|$)/
+/** Sections whose entries are checked one by one. Other parts of a file do not refer to them by what an entry contains. */
+const LISTED = ['zones', 'tokens', 'legacy_keys'] as const
+const ENTRY = new RegExp(`^/(${LISTED.join('|')})/(\\d+)(?=/|$)`)
 
 /** The part of a configuration file without issues, which can be checked further. */
 export interface SoundPart {
@@ -20,21 +22,26 @@ export interface KnownIds {
   readonly zones: ReadonlySet<string> | undefined
 }
 
-/** Leaves out each section with issues, and each zone with issues: the other zones are checked further. */
+/** Leaves out each section with issues. Of zones, tokens and legacy keys only the entries with issues are left out. */
 export function soundPart(given: object, issues: readonly Issue[]): SoundPart {
-  const elsewhere = issues.filter(({ pointer }) => !ZONE.test(pointer))
-  const wrong = new Set(issues.map(({ pointer }) => ZONE.exec(pointer)?.[1]))
-  const sound: Record<string, unknown> = { ...soundMembers(given, elsewhere) }
-  const { zones } = sound
-  const listed = Array.isArray(zones) ? [...zones.entries()].filter(([index]) => !wrong.has(String(index))) : []
+  const elsewhere = issues.filter(({ pointer }) => !ENTRY.test(pointer))
+  const wrong = new Set(issues.map(({ pointer }) => ENTRY.exec(pointer)?.[0]))
+  const value: Record<string, unknown> = { ...soundMembers(given, elsewhere) }
+  const kept = new Map<string, readonly number[]>()
+  for (const section of LISTED) {
+    const entries: unknown = value[section]
+    if (!Array.isArray(entries)) continue
+    const sound = [...entries.keys()].filter((index) => !wrong.has(`/${section}/${index}`))
+    kept.set(section, sound)
+    value[section] = sound.map((index) => entries[index] as unknown)
+  }
+  const inFile = (_: string, section: string, index: string) =>
+    `/${section}/${kept.get(section)?.[Number(index)] ?? index}`
   return {
-    value: Array.isArray(zones) ? { ...sound, zones: listed.map(([, zone]) => zone as unknown) } : sound,
+    value,
     ids: { accounts: idsOf('accounts', given, issues), zones: idsOf('zones', given, issues) },
     owned: ownedZones(given, issues),
-    place: ({ pointer, ...issue }) => ({
-      ...issue,
-      pointer: pointer.replace(ZONE, (_, index: string) => `/zones/${listed[Number(index)]?.[0] ?? index}`),
-    }),
+    place: ({ pointer, ...issue }) => ({ ...issue, pointer: pointer.replace(ENTRY, inFile) }),
   }
 }
 

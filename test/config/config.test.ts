@@ -248,6 +248,23 @@ ${pipeline(`zone: ${ZONE}`)}${pipeline(`zone: ${other}`)}${pipeline(`account: ${
   )
 })
 
+t.test('a malformed token or legacy key does not hide unknown permissions of the others', async (t) => {
+  const access = (rest: string) => `permissions: [${rest}], accounts: ["*"], zones: [x]`
+  const text = `tokens:
+  - { name: a, token: short, ${access('"*"')} }
+  - { name: b, token: ${'b'.repeat(20)}, ${access('nope')} }
+legacy_keys:
+  - { email: a, ${access('"*"')} }
+  - { email: b@c.test, key: ${'b'.repeat(37)}, ${access('nope')} }`
+  const found = faults(text).map((line) => line.split(':').slice(1, 4).join(':').split(' ', 2).join(' '))
+  for (const place of ['3:', '6:'])
+    for (const list of ['permissions', 'zones'])
+      t.ok(
+        found.some((line) => line.startsWith(place) && line.includes(`.1.${list}.0`)),
+        `${place} ${list} in ${found.join()}`,
+      )
+})
+
 t.test('the limit of cached files is a number of bytes, and has a default', async (t) => {
   const disk = (text: string) => readConfig(`cache: ${text}`, '/etc/edged/f.yaml', {}).cache.disk
   t.strictSame(disk('{ disk: { folder: ./files, bytes: 1GB } }'), { folder: '/etc/edged/files', bytes: 1e9 })
