@@ -98,8 +98,8 @@ export class WebhookRepository {
     return value
   }
 
-  /** Replaces the configuration. Retains secrets that the body refers to. */
-  async update(actor: Actor, id: string, body: WebhookChange): Promise<StoredWebhook> {
+  /** Replaces the configuration. Retains secrets that the body refers to, also for another host. */
+  async update(actor: Actor, id: string, body: WebhookChange): Promise<Replaced> {
     const { scope } = actor
     await this.#check(scope, body, id)
     return await this.#edits.run(id, async () => {
@@ -108,7 +108,7 @@ export class WebhookRepository {
       assertNoIssues(credentialIssues(body, this.#known(scope, before)))
       const after = this.#changed(scope, before, body)
       await this.#store(actor, version, before, after)
-      return after
+      return { webhook: after, moved: movedKeys(before, after) }
     })
   }
 
@@ -232,6 +232,13 @@ export class WebhookRepository {
   }
 }
 
+/** Outcome of a change. */
+export interface Replaced {
+  readonly webhook: StoredWebhook
+  /** Keys of headers whose stored values go to another host than before. */
+  readonly moved: readonly string[]
+}
+
 const live = ({ deleted_at }: StoredWebhook): boolean => deleted_at === undefined
 
 /** Returns when and why the daemon disabled a webhook, if it did. */
@@ -239,6 +246,12 @@ const disabledBy = ({ disabled_at, disabled_reason }: StoredWebhook): Partial<St
   ...(disabled_at !== undefined && { disabled_at }),
   ...(disabled_reason !== undefined && { disabled_reason }),
 })
+
+/** Returns the keys of the headers whose stored values another host gets from now on. */
+function movedKeys(before: StoredWebhook, after: StoredWebhook): string[] {
+  if (new URL(before.destination_url).host === new URL(after.destination_url).host) return []
+  return after.headers.filter((header) => before.headers.includes(header)).map(({ key }) => key)
+}
 
 /** Returns the stored header for a header without a value. */
 const kept = ({ headers }: StoredWebhook, { key, value }: HeaderInput): StoredWebhook['headers'][number] | undefined =>

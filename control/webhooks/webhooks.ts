@@ -1,6 +1,13 @@
 import { Type, type Static } from 'typebox'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
-import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, type Endpoint, type GivenBody } from '../http/endpoint.js'
+import {
+  ACCOUNT_ONLY as scopes,
+  ApiResponse,
+  endpoint,
+  type Endpoint,
+  type GivenBody,
+  type Message,
+} from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WebhookRepository } from './webhook-repository.js'
@@ -86,11 +93,21 @@ function replaceWebhook({ repository }: Context): Endpoint {
     refusal: 'badWebhook',
     further: ({ scope, params, body }, given) =>
       repository.issues(scope, withCredentials(body, given), params.webhook_id),
-    handle: async (call) =>
-      new ApiResponse(shown(await repository.update(call, call.params.webhook_id, call.body)), {
-        messages: secretMessages(call.body),
-      }),
+    async handle(call) {
+      const { webhook, moved } = await repository.update(call, call.params.webhook_id, call.body)
+      return new ApiResponse(shown(webhook), { messages: [...secretMessages(call.body), ...movedMessages(moved)] })
+    },
   })
+}
+
+/** Code of the message for stored values that another host gets. */
+const MOVED_VALUES = 10911
+
+/** Returns a message that names the headers whose stored values go to another host than before. */
+function movedMessages(keys: readonly string[]): Message[] {
+  if (keys.length === 0) return []
+  const message = `the new host of the destination gets the stored values of ${keys.join(', ')}; set new values if it must not`
+  return [{ code: MOVED_VALUES, message, source: { pointer: '/headers' } }]
 }
 
 function removeWebhook({ repository }: Context): Endpoint {

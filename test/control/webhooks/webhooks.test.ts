@@ -175,6 +175,24 @@ t.test('an update replaces everything; a header without a value retains the stor
   t.notOk('headers' in (await call('GET', `${WEBHOOKS}/${id}`)).body.result)
 })
 
+t.test('a change of the host names the headers whose stored values the new host gets', async (t) => {
+  const { call, opened } = await postureClient(t)
+  const first = statics({ key: 'X-One', value: 'one' }, { key: 'X-Two', value: 'two' })
+  const { id } = (await call('POST', WEBHOOKS, webhook(first))).body.result
+  const put = async (destination_url: string, ...headers: { key: string; value?: string | null }[]) =>
+    (await call('PUT', `${WEBHOOKS}/${id}`, webhook({ ...statics(...headers), status: 'enabled', destination_url }))).body
+  t.same((await put('https://hooks.example.com/other', { key: 'x-one' }, { key: 'x-two' })).messages, [])
+  t.match((await put('https://other.example.com/', { key: 'x-one' }, { key: 'x-two', value: 'new' })).messages, [
+    { code: 10911, message: /stored values of x-one;/, source: { pointer: '/headers' } },
+  ])
+  t.same(opened(id).headers, [
+    { key: 'x-one', value: 'one' },
+    { key: 'x-two', value: 'new' },
+  ])
+  t.equal((await put('https://other.example.com:8443/', { key: 'x-one' })).messages.length, 1, 'another port')
+  t.same((await put('https://hooks.example.com/', { key: 'x-one', value: 'x' })).messages, [])
+})
+
 t.test('a signing secret is retained if it is omitted, and signs for a day after it was replaced', async (t) => {
   const { call, opened, clock } = await postureClient(t)
   const hmac = (signing_secret?: string) => ({
