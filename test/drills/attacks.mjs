@@ -1,7 +1,7 @@
 // Slow and stalled clients, each attack for a few seconds. For each: what a client of another address saw, the worst
 // response time of /livez and the peak of the daemon's memory. Then requests whose records cost much more than their bytes,
-// logs of the store that are damaged while the daemon is down, and spellings of Host before a cache.
-import { fork } from 'node:child_process'
+// logs of the store that are damaged while the daemon is down, spellings of Host before a cache, renegotiation and used-up
+// descriptors.
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
@@ -13,6 +13,8 @@ import { damagedLogs } from './damaged-logs.mjs'
 import { hostSpellings } from './host-spellings.mjs'
 import { ingestBombs } from './ingest-bombs.mjs'
 import { ACCOUNT, drillFolder, HOST, startDaemon } from './daemon.mjs'
+import { child, repeat, shown } from './probes.mjs'
+import { usedUp } from './used-up.mjs'
 
 const MAX_GET_MS = 1000
 const MAX_LIVEZ_MS = 250
@@ -114,7 +116,6 @@ const portOf = (url) => Number(new URL(url).port)
 export async function drill(_number, text) {
   const only = text('only') ?? ''
   const folder = drillFolder()
-  const child = (...args) => fork(new URL('./child.mjs', import.meta.url), args)
   const origin = child('origin')
   const probes = { get: child('probe'), livez: child('probe') }
   const [originPort] = await once(origin, 'message')
@@ -140,11 +141,14 @@ export async function drill(_number, text) {
   if (logs.rows.length > 0) table(logs.rows)
   const hosts = await hostSpellings(only)
   if (hosts.rows.length > 0) table(hosts.rows)
+  const resources = await usedUp(only)
+  if (resources.rows.length > 0) table(resources.rows)
   return [
     ...results.filter(({ failed }) => failed).map(titleOf),
     ...bombs.failures,
     ...logs.failures,
     ...hosts.failures,
+    ...resources.failures,
   ]
 }
 
@@ -167,22 +171,4 @@ async function measure(daemon, probes, attack) {
   await wait(500)
   const failed = get.bad !== undefined || live.bad !== undefined || get.worst > maxGetMs || live.worst > MAX_LIVEZ_MS
   return { 'other GET': shown(get), '/livez': shown(live), 'peak MB': Math.round(peak), failed }
-}
-
-function shown({ bad, worst }) {
-  return `${bad === undefined ? '' : `${bad}, `}${Math.round(worst)} ms`
-}
-
-/** The worst of the probes until a time, and the status of one that failed. */
-async function repeat(probe, what, until) {
-  let worst = 0
-  let bad
-  do {
-    probe.send(what)
-    const [{ status, ms }] = await once(probe, 'message')
-    worst = Math.max(worst, ms)
-    if (status !== 200) bad = status
-    await wait(20)
-  } while (performance.now() < until)
-  return { worst, bad }
 }

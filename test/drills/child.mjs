@@ -50,10 +50,10 @@ const ROLES = {
 
   /** Each message is a URL, a host and an address of this machine: sends back the status and the milliseconds. */
   probe() {
-    process.on('message', ({ url, host, localAddress }) => {
+    process.on('message', ({ url, host, localAddress, headers = {} }) => {
       const started = performance.now()
       const done = (status) => process.send({ status, ms: performance.now() - started })
-      get(url, { headers: { host }, localAddress, agent: false, timeout: 35_000 }, (response) => {
+      get(url, { headers: { host, ...headers }, localAddress, agent: false, timeout: 35_000 }, (response) => {
         response.resume()
         response.on('end', () => done(response.statusCode))
       })

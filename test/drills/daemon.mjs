@@ -26,12 +26,12 @@ export function drillFolder() {
 
 /**
  * Starts the daemon with a zone for HOST, over HTTP and HTTPS. `more` has other sections as text; `limits`, `accounts`
- * and `zones` are added to theirs; `flags` are those of `edged serve`. Resolves with the process, base URLs without a slash at the end, and the lines of its log.
+ * and `zones` are added to theirs; `flags` are those of `edged serve`, and `prefix` is a command that runs it. Resolves with the process, base URLs without a slash at the end, and the lines of its log.
  */
 export async function startDaemon(
   folder,
   origin,
-  { more = '', limits = '', accounts = '', zones = '', store = 'memory', flags = [] } = {},
+  { more = '', limits = '', accounts = '', zones = '', store = 'memory', flags = [], prefix = [] } = {},
 ) {
   const config = join(folder, 'edged.yaml')
   writeFileSync(
@@ -56,7 +56,8 @@ ${zones}
 ${more}
 `,
   )
-  const child = spawn(process.execPath, [CLI, 'serve', '-c', config, ...flags], {
+  const [program, ...args] = [...prefix, process.execPath, CLI, 'serve', '-c', config, ...flags]
+  const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   process.on('exit', () => child.kill('SIGKILL'))
@@ -70,7 +71,7 @@ ${more}
       for (const line of all) {
         const entry = JSON.parse(line)
         // Only what drills look at is kept: the log of a drill can be long.
-        if (entry.event?.startsWith('proxy_process_')) lines.push(entry)
+        if (/^(proxy_process|descriptors)_/.test(entry.event)) lines.push(entry)
         if (entry.event === 'ready') resolve(entry)
       }
     })

@@ -2,7 +2,7 @@
 // limit is passed.
 const DRILLS = {
   attacks:
-    'slow and stalled clients, costly records, damaged logs of the store, spellings of Host; what other clients see (default); --only TEXT',
+    'slow and stalled clients, costly records, damaged logs of the store, spellings of Host, renegotiation, used-up descriptors; what other clients see (default); --only TEXT',
   kill: 'kill -9 of a proxy process every second under load; --seconds N, --max-replace-ms N',
   machines: 'kill -9 of two daemons, Redis and NATS in turn under load: nothing is lost, and the times; --kills N',
   soak: 'mixed traffic of every kind: memory, handles and latency at its beginning and end; --minutes N',

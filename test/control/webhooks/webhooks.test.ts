@@ -180,7 +180,8 @@ t.test('a change of the host names the headers whose stored values the new host 
   const first = statics({ key: 'X-One', value: 'one' }, { key: 'X-Two', value: 'two' })
   const { id } = (await call('POST', WEBHOOKS, webhook(first))).body.result
   const put = async (destination_url: string, ...headers: { key: string; value?: string | null }[]) =>
-    (await call('PUT', `${WEBHOOKS}/${id}`, webhook({ ...statics(...headers), status: 'enabled', destination_url }))).body
+    (await call('PUT', `${WEBHOOKS}/${id}`, webhook({ ...statics(...headers), status: 'enabled', destination_url })))
+      .body
   t.same((await put('https://hooks.example.com/other', { key: 'x-one' }, { key: 'x-two' })).messages, [])
   t.match((await put('https://other.example.com/', { key: 'x-one' }, { key: 'x-two', value: 'new' })).messages, [
     { code: 10911, message: /stored values of x-one;/, source: { pointer: '/headers' } },
