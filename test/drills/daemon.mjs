@@ -17,10 +17,15 @@ export const CA_FILE = fixture('ca.pem')
 /** The built program. */
 export const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
 
+/** What is left to do when this process ends. A drill can start many daemons. */
+const endings = []
+process.on('exit', () => endings.toReversed().forEach((end) => end()))
+const atExit = (end) => void endings.push(end)
+
 /** Returns a folder that is deleted when this process ends. */
 export function drillFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'edged-drills-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  atExit(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -60,7 +65,7 @@ ${more}
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  process.on('exit', () => child.kill('SIGKILL'))
+  atExit(() => child.kill('SIGKILL'))
   const lines = []
   const ready = await new Promise((resolve, reject) => {
     child.on('exit', () => reject(new Error('the daemon did not start')))
