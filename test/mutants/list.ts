@@ -439,7 +439,8 @@ export const MUTANTS: readonly Mutant[] = [
     'test/edge/cache/hostile.test.ts',
     [`const lower = hyphenedName(name)`, 'const lower = name.toLowerCase()'],
     [`PREFIXES.some((prefix) => lower.startsWith(prefix))`, 'false'],
-    [`(first === LETTER_B && name.length === 8)`, 'false'],
+    [`98: ['base-url'.length],`, ''],
+    [`99: ['cf-visitor'.length, 'cloudfront-forwarded-proto'.length],`, ''],
   ),
   ...of(
     'src/edge/cache/key.ts',

@@ -89,36 +89,52 @@ export class CacheRequest {
 function mayBeInput(name: string): boolean {
   const first = name.charCodeAt(0) | LOWER_CASE
   if (first === LETTER_X || first === LETTER_F || first === LETTER_N) return true
-  return (first === LETTER_R && name.length === 3) || (first === LETTER_B && name.length === 8)
+  return LENGTHS[first]?.includes(name.length) ?? false
 }
 
 const LOWER_CASE = 32
-const [LETTER_B, LETTER_F, LETTER_N, LETTER_R, LETTER_X] = [98, 102, 110, 114, 120] as const
+const [LETTER_F, LETTER_N, LETTER_X] = [102, 110, 120] as const
+
+/** Lengths of the names of inputs that begin with other letters, by the code of the letter. */
+const LENGTHS: Readonly<Record<number, readonly number[] | undefined>> = {
+  98: ['base-url'.length],
+  99: ['cf-visitor'.length, 'cloudfront-forwarded-proto'.length],
+  114: ['rsc'.length],
+  115: ['script-name'.length],
+}
 
 const joined = (known: string | undefined, value: string): string =>
   known === undefined ? value : `${known}, ${value}`
 
 const INPUTS = new Set([
   'base-url',
+  'cf-visitor',
+  'cloudfront-forwarded-proto',
   'forwarded',
   'front-end-https',
   'rsc',
+  'script-name',
+  'x-arr-ssl',
   'x-envoy-original-path',
   'x-forwarded',
   'x-host',
+  'x-http-destinationurl',
   'x-http-host-override',
   'x-http-method',
   'x-http-method-override',
   'x-https',
+  'x-ingress-path',
   'x-matched-path',
   'x-method-override',
+  'x-next-resume',
   'x-now-route-matches',
-  'x-proxy-url',
+  'x-rewrite-path',
   'x-rewrite-url',
   'x-scheme',
+  'x-script-name',
   'x-url-scheme',
 ])
-const PREFIXES = ['x-forwarded-', 'x-original-', 'x-invoke-', 'x-middleware-', 'x-nextjs-', 'next-'] as const
+const PREFIXES = ['x-forwarded-', 'x-original-', 'x-invoke-', 'x-middleware-', 'x-nextjs-', 'x-proxy', 'next-'] as const
 /** Fields that this proxy sets. The client's address is never a selector. Host and scheme are in every key. */
 const OURS = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'])
 
