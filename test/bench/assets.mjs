@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
-import { median, sized, table } from './measure.mjs'
+import { digits, median, sized, table } from './measure.mjs'
 import { accepting, freePort, installed } from './ports.mjs'
 
 const ROUNDS = Number(process.argv[2] ?? sized(5, 1))
@@ -37,8 +37,8 @@ try {
       server: name,
       'CPU us per request': of(samples, 'microseconds').toFixed(1),
       'requests/s': Math.round(of(samples, 'requests') / SECONDS),
-      'p50 ms': of(samples, 'p50').toFixed(2),
-      'p99 ms': of(samples, 'p99').toFixed(2),
+      'p50 ms': digits(of(samples, 'p50'), 2),
+      'p99 ms': digits(of(samples, 'p99'), 2),
     })),
   )
 } finally {

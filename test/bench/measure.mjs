@@ -17,6 +17,9 @@ export async function cpuSeconds(work) {
 
 export const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
+/** A number for a table. A dash if there is none, because no request ended in a short round on a busy machine. */
+export const digits = (number, count) => number?.toFixed(count) ?? '-'
+
 /** Runs one module in a process of its own and gives what it sends; undefined, with its words, where it fails. */
 export async function inChild(module, args, options = {}) {
   const child = fork(new URL(module, import.meta.url), args, { silent: true, ...options })

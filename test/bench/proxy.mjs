@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
-import { median, sized, table } from './measure.mjs'
+import { digits, median, sized, table } from './measure.mjs'
 import { protocols } from './protocols.mjs'
 import { startOrigin } from './origin.mjs'
 import { PROXIES } from './proxies.mjs'
@@ -48,8 +48,8 @@ try {
       "edged's pass-through is": `${(ours / of(samples, 'microseconds')).toFixed(2)} of it`,
       'requests per CPU-second': Math.round(1e6 / of(samples, 'microseconds')),
       'requests/s': Math.round(of(samples, 'requests') / SECONDS),
-      'p50 ms': of(samples, 'p50').toFixed(2),
-      'p99 ms': of(samples, 'p99').toFixed(2),
+      'p50 ms': digits(of(samples, 'p50'), 2),
+      'p99 ms': digits(of(samples, 'p99'), 2),
     })),
   )
   for (const { proxy } of running.splice(0)) await proxy.stop()

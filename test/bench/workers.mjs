@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findWorkerd } from '../../dist/src/workers/runtime/binary.js'
 import { load, LOADER } from './load.mjs'
-import { median, sized, table } from './measure.mjs'
+import { digits, median, sized, table } from './measure.mjs'
 import { accepting, freePort } from './ports.mjs'
 import { runtimeProcesses, startWorkersDaemon } from './workers-daemon.mjs'
 
@@ -92,8 +92,8 @@ async function throughput() {
       server: name,
       'requests/s': Math.round(of(samples, 'requests') / SECONDS),
       'of workerd alone': (of(samples, 'requests') / base).toFixed(2),
-      'p50 ms': of(samples, 'p50').toFixed(2),
-      'p99 ms': of(samples, 'p99').toFixed(2),
+      'p50 ms': digits(of(samples, 'p50'), 2),
+      'p99 ms': digits(of(samples, 'p99'), 2),
     })),
   )
   const memory = runtimeProcesses(daemon.child.pid).map(({ mebibytes }) => `${Math.round(mebibytes)} MiB`)
