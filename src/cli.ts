@@ -9,6 +9,11 @@ import { VERSION } from './release/package.js'
 const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<DefineCommand>])[] = [
   ['serve', 'run the daemon: proxy, API and admin listener', async () => (await import('./commands/serve.js')).serve],
   ['init', 'write a configuration file to begin with', async () => (await import('./commands/init.js')).init],
+  [
+    'import',
+    'make a configuration from that of Caddy, nginx or the hosted service',
+    async () => (await import('./commands/import.js')).importConfig,
+  ],
   ['status', 'show what the running daemon serves', async () => (await import('./commands/status.js')).status],
   ['top', 'show traffic and state of the running daemon', async () => (await import('./commands/top.js')).top],
   ['reload', 'apply the changed configuration file', async () => (await import('./commands/reload.js')).reload],
