@@ -43,7 +43,8 @@ function whole(text: string): string {
   const completed = zones?.map((zone) => {
     if (zone?.['id'] !== undefined) return zone
     const { origin: _, ...rest } = ZONE
-    return { ...(zone?.['origins'] === undefined ? ZONE : rest), ...zone }
+    const own = zone?.['origins'] ?? zone?.['root']
+    return { ...(own === undefined ? ZONE : rest), ...zone }
   })
   return stringify({
     ...(zones !== undefined && { accounts: [{ id: ACCOUNT, name: 'Example' }], zones: completed }),

@@ -76,12 +76,18 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     instead: [['https://example.com/ -o page.md', '$PROXY_URL/ -o page.md && cat page.md']],
     prints: [/# Kestrel Rock Lighthouse[^]*# Kestrel Rock Lighthouse/],
   },
+  'docs/cookbook.md': { prints: ['"/new"'] },
   'docs/moving.md': {
-    before: `export ZONE=${ZONE} OLD_TOKEN=$TOKEN NEW_TOKEN=$TOKEN
-curl -X PUT $API_URL/zones/$ZONE/rulesets/phases/http_request_firewall_custom/entrypoint -H "Authorization: Bearer $TOKEN" --json '{"description":"moved","rules":[{"action":"block","expression":"http.request.uri.path eq \\"/moved\\""}]}'`,
-    instead: [['https://api.cloudflare.com/client/v4', '$API_URL']],
-    prints: [/"description":"moved".*"version":"2"/],
-    missing: lacks('jq'),
+    files: {
+      Caddyfile: 'http://a.example {\n\treverse_proxy 127.0.0.1:9000\n}\n',
+      'nginx.conf': 'server { server_name b.example; location / { proxy_pass http://127.0.0.1:9000; } }\n',
+    },
+    before: 'export OLD_TOKEN=$TOKEN',
+    instead: [
+      ['--zone example.com', '--zone example.test'],
+      ['https://api.cloudflare.com/client/v4', '$API_URL'],
+    ],
+    prints: ['caddy.yaml: ok', 'nginx.yaml: ok', 'hosted.yaml: ok'],
   },
   'docs/operations.md': {
     before: 'sed "s#^data: .*#data: ./restored#" edged.yaml > restored.yaml; mkdir backup',
