@@ -83,6 +83,7 @@ export class SiteCompiler {
       cache: 'off',
       ...(paths.length > 0 && { paths }),
       ...(rules && { rules }),
+      named: this.sheet.named,
     }
   }
 
@@ -355,18 +356,15 @@ export class SiteCompiler {
       for (const glob of region.globs) this.#content.push({ glob, except: region.except, value: target })
       return
     }
-    const origin = target.origin === undefined || !URL.canParse(target.origin) ? undefined : new URL(target.origin)
-    if (origin?.protocol !== 'http:')
-      return this.#context.report.add(
+    // The first target counts, and the last rule.
+    const when = allOf(region.late, noneOf(anyOf(...this.#routed)))
+    this.#routed.push(region.late)
+    if (!this.sheet.route(when, target, place, what))
+      this.#context.report.add(
         place,
         what,
         'its matcher reads more than the path: a rule can name one origin over http',
       )
-    const params = { origin: { host: origin.hostname, port: Number(origin.port || 80) } }
-    // The first target counts, and the last rule.
-    const when = allOf(region.late, noneOf(anyOf(...this.#routed)))
-    this.#routed.push(region.late)
-    this.sheet.add('http_request_origin', { when, action: 'route', action_parameters: params }, place, what)
   }
 
   #files(segment: Segment, args: readonly string[], region: Region): void {

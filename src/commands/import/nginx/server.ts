@@ -131,6 +131,7 @@ export function zoneOf(server: Server, hostnames: readonly string[], http: HttpC
     ...(!caches && { cache: 'off' as const }),
     ...paths(entries, rootPart, auth),
     ...(sheet.byPhase && { rules: sheet.byPhase }),
+    named: sheet.named,
   }
 }
 
@@ -204,16 +205,10 @@ function entriesOf(location: Location, { content, auth, changes, ended }: Locati
   }
   const globs = globsOf(location)
   if (globs) return globs.map((glob) => ({ path: glob, ...own }))
-  const params = routeTo(target)
   const what = `location ${kind === 'regex' ? '~ ' : ''}${path}`
-  if (params && isSame(auth, zoneAuth))
-    sheet.add(
-      'http_request_origin',
-      { when: locations.region(location)(PATH), action: 'route', action_parameters: params },
-      place,
-      what,
-    )
-  else if (target !== undefined || !isSame(auth, zoneAuth))
+  const isPlain = target !== undefined && isSame(auth, zoneAuth)
+  if (isPlain && sheet.route(locations.region(location)(PATH), target, place, what)) return []
+  if (target !== undefined || !isSame(auth, zoneAuth))
     report.add(place, what, '`paths` have no such pattern; its requests are served as those of /')
   return []
 }
@@ -237,30 +232,15 @@ function aliases(changes: readonly PathChange[], { locations, parts, sheet, repo
       }
       return globs.map((path) => ({ path, ...own }))
     }
-    const params = strip === undefined && found?.auth === false ? routeTo(target) : undefined
-    if (params === undefined)
+    const isPlain = strip === undefined && found?.auth === false && target !== undefined
+    if (!isPlain || !sheet.route(matches(pattern)(FIRST_PATH), target, place, `rewrite ${pattern}`))
       report.add(
         place,
         `rewrite ${pattern}`,
         'edged chooses the origin by the path of the client; add an entry of `paths` for it',
       )
-    else
-      sheet.add(
-        'http_request_origin',
-        { when: matches(pattern)(FIRST_PATH), action: 'route', action_parameters: params },
-        place,
-        `rewrite ${pattern}`,
-      )
     return []
   })
-}
-
-/** Returns parameters of a rule that sends requests to a target. Undefined if a rule cannot name it. */
-function routeTo(target: Target | undefined): object | undefined {
-  const origin = target?.origin === undefined || !URL.canParse(target.origin) ? undefined : new URL(target.origin)
-  return origin?.protocol === 'http:'
-    ? { origin: { host: origin.hostname, port: Number(origin.port || 80) } }
-    : undefined
 }
 
 /** Removes entries that say what the zone says, at the end of the list. */

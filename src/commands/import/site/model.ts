@@ -64,6 +64,8 @@ export interface ImportedZone extends Target {
   readonly origin_ca_file?: string
   readonly client_ca_file?: string
   readonly websockets?: boolean
+  /** Addresses with ports that rules name as origins. */
+  readonly named?: readonly string[]
 }
 
 /** A configuration that is printed. */

@@ -23,6 +23,7 @@ export function printed(config: ImportedConfig): string {
         ...(config.bodyBytes !== undefined && { limits: { body_bytes: config.bodyBytes } }),
         ...(config.originTimeouts && { origin: config.originTimeouts }),
       },
+      ...egressOf(config.zones),
       accounts: [account],
       ...(config.lists && { lists: config.lists }),
       zones: config.zones.map((zone) => zoneValue(zone, account.id)),
@@ -46,7 +47,13 @@ export function printed(config: ImportedConfig): string {
   return document.toString({ lineWidth: 0, singleQuote: false, flowCollectionPadding: true })
 }
 
-function zoneValue({ comment: _, paths, rules, id, ...zone }: ImportedZone, account: string): object {
+/** Opens private addresses that rules name as origins. */
+function egressOf(zones: readonly ImportedZone[]): { egress?: object } {
+  const named = [...new Set(zones.flatMap((zone) => zone.named ?? []))]
+  return named.length === 0 ? {} : { egress: { allow_cidrs: named } }
+}
+
+function zoneValue({ comment: _, named: __, paths, rules, id, ...zone }: ImportedZone, account: string): object {
   const { name, hostnames, origin, origins, root, ...rest } = zone
   return {
     id: id ?? idOf(`zone ${name}`),

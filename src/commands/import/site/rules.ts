@@ -2,7 +2,8 @@ import { ruleIssues } from '../../../rules/rulesets/validate.js'
 import { phaseNamed } from '../../../rules/phases.js'
 import type { ListKind } from '../../../core/model/list.js'
 import { NEVER, type Condition } from './condition.js'
-import type { ImportedRule } from './model.js'
+import { isNetwork } from './addresses.js'
+import type { ImportedRule, Target } from './model.js'
 import type { Place, Report } from './report.js'
 
 /** A rule whose condition is not yet a text. */
@@ -17,6 +18,8 @@ const MAX_DESCRIPTION = 500
 export class RuleSheet {
   readonly #phases = new Map<string, ImportedRule[]>()
   readonly #report: Report
+  /** Addresses with ports that rules name as origins. */
+  readonly named: string[] = []
 
   constructor(report: Report) {
     this.#report = report
@@ -35,6 +38,23 @@ export class RuleSheet {
     const rules = this.#phases.get(phase) ?? []
     rules.push(found)
     this.#phases.set(phase, rules)
+    return true
+  }
+
+  /** Adds a rule that sends requests to another origin. Returns false if a rule cannot name the origin. */
+  route(when: Condition, { origin }: Target, place: Place, part: string): boolean {
+    const url = origin === undefined || !URL.canParse(origin) ? undefined : new URL(origin)
+    if (url?.protocol !== 'http:') return false
+    const port = Number(url.port || 80)
+    this.add(
+      'http_request_origin',
+      { when, action: 'route', action_parameters: { origin: { host: url.hostname, port } } },
+      place,
+      part,
+    )
+    // Hosts that rules name are public, or listed in `egress.allow_cidrs`.
+    if (url.hostname === 'localhost') this.named.push(`127.0.0.1/32:${port}`, `[::1]/128:${port}`)
+    else if (isNetwork(url.hostname)) this.named.push(`${url.hostname}/32:${port}`)
     return true
   }
 
