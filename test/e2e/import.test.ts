@@ -154,7 +154,7 @@ async function startOriginal(t: Test, kind: Kind, file: string, folder: string, 
 
 let compared = 0
 for (const [name, { host, requests }] of Object.entries(COMPARISONS)) {
-  const [kind = 'nginx', config = ''] = name.split('/') as [Kind, string]
+  const [kind, config] = name.split('/') as [Kind, string]
   t.test(
     `${name} and what is imported from it respond alike`,
     { skip: unbuilt || lacks(kind), timeout: 120_000 },

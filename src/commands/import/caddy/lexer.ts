@@ -71,7 +71,7 @@ export function tokens(text: string, file: string): Token[] {
   /** The lines up to the marker, without the indentation of the marker. */
   function heredocOf(length: number, marker: string): string {
     const start = fault(`the heredoc <<${marker} has no end`)
-    for (const end = at + length; at < end;) take()
+    for (let taken = 0; taken < length; taken++) take()
     const lines: string[] = []
     for (;;) {
       if (at >= text.length) throw start

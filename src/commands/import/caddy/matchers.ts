@@ -108,10 +108,11 @@ function combined(parts: readonly Segment[], name: string, context: MatcherConte
 
 const PRIVATE = ['192.168.0.0/16', '172.16.0.0/12', '10.0.0.0/8', '127.0.0.0/8', 'fd00::/8', '::1']
 
+const always = (condition: Condition): Matcher => ({ when: () => condition })
+
 function oneKind(kind: string, lines: readonly Segment[], name: string, context: MatcherContext): Matcher | string {
   const args = lines.flatMap((line) => line.args)
   const [first = '', ...rest] = args
-  const always = (condition: Condition): Matcher => ({ when: () => condition })
   switch (kind) {
     case 'path':
       return pathMatcher(args, context)

@@ -17,7 +17,7 @@ import { contains, entriesFrom, type Layer } from '../site/layers.js'
 import type { Auth, ImportedZone, PathEntry, Target } from '../site/model.js'
 import type { Report } from '../site/report.js'
 import { RuleSheet } from '../site/rules.js'
-import { textsOf, type Alternative } from '../site/template.js'
+import { textOnly, textsOf, type Alternative } from '../site/template.js'
 import { basicAuth, forwardAuth } from './access.js'
 import { addField } from './fields.js'
 import { EVERY, matcherOf, pathMatcher, type Matcher } from './matchers.js'
@@ -413,8 +413,12 @@ export class SiteCompiler {
     if (typeof wrong === 'string') return this.#context.report.add(place, what, wrong)
     const first = (texts as readonly Alternative[] | undefined)?.[0]
     const second = (queries as readonly Alternative[] | undefined)?.[0]
-    const bare = ({ when: _, ...text }: Alternative) => text
-    this.#change(region, { ...(first && { path: bare(first) }), ...(second && { query: bare(second) }) }, segment, what)
+    this.#change(
+      region,
+      { ...(first && { path: textOnly(first) }), ...(second && { query: textOnly(second) }) },
+      segment,
+      what,
+    )
     if (path !== '' && region.isByPath) this.#moved.push({ globs: region.globs, to: path.split('{', 1)[0]! })
   }
 

@@ -92,7 +92,6 @@ async function originsOf(
   const addresses = new Map<string, Set<string>>()
   for (const { name: host, content } of proxied) addresses.set(host, (addresses.get(host) ?? new Set()).add(content))
   const main = addresses.get(name) ?? [...addresses.values()][0]!
-  const key = (set: ReadonlySet<string>) => [...set].toSorted().join(' ')
   for (const [host, set] of addresses) {
     // A name that is an alias of the zone has its origin.
     const isAlias = set.size === 1 && addresses.has([...set][0]!)
@@ -108,6 +107,8 @@ async function originsOf(
     target: urls.length === 1 ? { origin: urls[0]! } : { origins: urls.map((url) => ({ url })) },
   }
 }
+
+const key = (set: ReadonlySet<string>): string => [...set].toSorted().join(' ')
 
 /** Returns the settings that act here. */
 async function settingsOf(api: HostedApi, { id }: Zone, report: Report): Promise<Record<string, unknown>> {
@@ -180,7 +181,7 @@ const KEPT = [
 
 function importedRules({ phase, rules = [] }: Ruleset, report: Report): ImportedRule[] {
   return rules.flatMap((given): ImportedRule[] => {
-    const name = `rule ${String(given['description'] || given['ref'] || given['id'])} of ${phase}`
+    const name = `rule ${nameOf(given)} of ${phase}`
     const rule = Object.fromEntries(
       KEPT.filter((key) => given[key] !== undefined && !(key === 'enabled' && given[key] === true)).map((key) => [
         key,
@@ -204,11 +205,18 @@ function importedRules({ phase, rules = [] }: Ruleset, report: Report): Imported
     return [
       {
         ...(rule as unknown as ImportedRule),
-        ...(given['description'] ? { description: String(given['description']) } : {}),
+        ...(typeof given['description'] === 'string' &&
+          given['description'] !== '' && { description: given['description'] }),
       },
     ]
   })
 }
+
+/** Returns the words by which a rule is found in the hosted service. */
+const nameOf = (rule: Readonly<Record<string, unknown>>): string =>
+  [rule['description'], rule['ref'], rule['id']].find(
+    (each): each is string => typeof each === 'string' && each !== '',
+  ) ?? ''
 
 /** Lists are read after the rules that name them: a type that fits is assumed. */
 const ANY_LIST: ReadonlyMap<string, ListKind> = { get: () => 'ip', has: () => true } as unknown as ReadonlyMap<

@@ -25,7 +25,7 @@ export function ifCondition(args: readonly string[]): IfCondition | string {
   }
   const source = expressionOf(name)
   if (source === undefined) return `the rules language has no $${name}`
-  const indexed = /\[0\]$/.test(source)
+  const indexed = source.endsWith('[0]')
   const present = part(indexed ? `len(${source.replace(/\[0\]$/, '')}) gt 0` : `${source} ne ""`)
   if (operator === undefined) return { when: present }
   if (operator === '=' || operator === '!=') {

@@ -147,6 +147,10 @@ export function secondsOf(text: string): number | undefined {
   return Math.ceil(seconds)
 }
 
+/** $uri is the decoded path. */
+const decoded = (each: TemplatePart): TemplatePart =>
+  'expression' in each && each.expression === PATH ? { expression: `url_decode(${PATH})` } : each
+
 function addField(
   phase: string,
   name: string,
@@ -158,9 +162,6 @@ function addField(
   what: string,
 ): void {
   const parts = partsOf(value, { constants, serverName })
-  // $uri is the decoded path.
-  const decoded = (each: TemplatePart) =>
-    'expression' in each && each.expression === PATH ? { expression: `url_decode(${PATH})` } : each
   const texts = typeof parts === 'string' ? undefined : textsOf(parts.map(decoded))
   if (texts === undefined)
     return report.add(place, what, `the rules language has no ${typeof parts === 'string' ? parts : 'such text'}`)

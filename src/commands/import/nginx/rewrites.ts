@@ -11,7 +11,7 @@ import {
 import { respond } from '../site/fixed-response.js'
 import type { Place, Report } from '../site/report.js'
 import type { RuleSheet } from '../site/rules.js'
-import { textsOf, type Alternative, type Captures } from '../site/template.js'
+import { textOnly, textsOf, type Alternative, type Captures } from '../site/template.js'
 import { ifCondition } from './conditions.js'
 import type { Directive } from './parse.js'
 import { fixedStart, partsOf } from './variables.js'
@@ -237,7 +237,7 @@ class RewriteRun implements RewriteOutcome {
         )
       return
     }
-    const [path = '', query] = splitQuery(replacement)
+    const [path, query] = splitQuery(replacement)
     const newPath = this.#texts(path, captures, place, what)?.[0]
     if (newPath === undefined || !this.#addChange(when, newPath, query, captures, place, what)) return
     if (flag === '')
@@ -250,12 +250,13 @@ class RewriteRun implements RewriteOutcome {
   /** Adds the rule that changes path and query. */
   #addChange(
     when: Condition,
-    { when: _, ...path }: Alternative,
+    changed: Alternative,
     query: string | undefined,
     captures: Captures,
     place: Place,
     what: string,
   ): boolean {
+    const path = textOnly(changed)
     const add = (condition: Condition, change?: object) =>
       this.#context.sheet.add(
         'http_request_transform',
@@ -269,7 +270,7 @@ class RewriteRun implements RewriteOutcome {
     const text = keeps ? query.replace(/&?\$(args|query_string)$/, '') : query.slice(0, -1)
     const given = this.#texts(text, captures, place, what)?.[0]
     if (given === undefined) return false
-    const { when: _always, ...alone } = given
+    const alone = textOnly(given)
     if (text === '') return add(when)
     if (!keeps) return add(when, alone)
     const empty = part('http.request.uri.query eq ""')

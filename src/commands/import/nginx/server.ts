@@ -96,8 +96,10 @@ export function zoneOf(server: Server, hostnames: readonly string[], http: HttpC
   const name = zoneName(hostnames)
   const constants = new Map<string, string>()
   const deps: ContentDeps = { sheet, report, serverName: name, constants, upstreams, locations }
-  const type = (of: Scope) => of.value('default_type') ?? 'text/plain'
-  const first = addRewrites(scope.directives, () => ALWAYS, deps, { passed: ALWAYS, type: type(scope) })
+  const first = addRewrites(scope.directives, () => ALWAYS, deps, {
+    passed: ALWAYS,
+    type: scope.value('default_type') ?? 'text/plain',
+  })
   const reachable = first.ended && first.changes.length === 0 ? [] : locations.ordered
 
   const parts = new Map<Location, LocationPart>()
@@ -250,9 +252,10 @@ function paths(
   auth: Auth | false,
 ): { paths?: readonly PathEntry[] } {
   const zone: Target = root?.content.target ?? {}
-  const differs = ({ path: _, comment: __, ...entry }: PathEntry) => {
-    const whole = { ...zone, ...(auth !== false && { auth }), ...entry }
-    return !isSame(whole, { ...zone, ...(auth !== false && { auth }) })
+  const own = { ...zone, ...(auth !== false && { auth }) }
+  const differs = (entry: PathEntry) => {
+    const { path, comment } = entry
+    return !isSame({ ...own, ...entry }, { ...own, path, ...(comment !== undefined && { comment }) })
   }
   const last = entries.findLastIndex(differs)
   // Entries of the root at the end add nothing.

@@ -45,8 +45,8 @@ const MAX_PATTERNS = 500
 export function entriesFrom(lists: readonly (readonly Layer<Options>[])[]): PathEntry[] {
   const globs = new Set<string>()
   for (const { glob, except } of lists.flat()) for (const each of [glob, ...except]) globs.add(each)
-  for (const a of [...globs])
-    for (const b of [...globs]) {
+  for (const a of globs)
+    for (const b of globs) {
       const common = intersection(a, b)
       if (common !== undefined && globs.size < MAX_PATTERNS) globs.add(common)
     }

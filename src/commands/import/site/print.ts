@@ -1,4 +1,4 @@
-import { Document, isMap, isSeq, Pair, Scalar, YAMLMap, type Node } from 'yaml'
+import { Document, isMap, isSeq, Scalar, type Node, type Pair, type YAMLMap } from 'yaml'
 import { idOf } from './addresses.js'
 import type { ImportedConfig, ImportedZone, PathEntry, Target } from './model.js'
 
@@ -53,19 +53,23 @@ function egressOf(zones: readonly ImportedZone[]): { egress?: object } {
   return named.length === 0 ? {} : { egress: { allow_cidrs: named } }
 }
 
-function zoneValue({ comment: _, named: __, paths, rules, id, ...zone }: ImportedZone, account: string): object {
-  const { name, hostnames, origin, origins, root, ...rest } = zone
+function zoneValue({ paths, rules, id, ...zone }: ImportedZone, account: string): object {
+  const { name, hostnames, origin, origins, root } = zone
+  const rest = without(zone, ['name', 'hostnames', 'origin', 'origins', 'root', 'comment', 'named'])
   return {
     id: id ?? idOf(`zone ${name}`),
     account,
     name,
     hostnames,
-    ...(hasTarget({ origin, origins, root }) ? { origin, origins, root } : { origin: NOWHERE }),
+    ...(hasTarget(zone) ? { origin, origins, root } : { origin: NOWHERE }),
     ...rest,
-    ...(paths && paths.length > 0 && { paths: paths.map(({ comment: _, ...entry }) => entry) }),
+    ...(paths && paths.length > 0 && { paths: paths.map((entry) => without(entry, ['comment'])) }),
     ...(rules && { rules }),
   }
 }
+
+const without = (value: object, names: readonly string[]): object =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
 
 const hasTarget = ({ origin, origins, root }: Target): boolean => (origin ?? origins ?? root) !== undefined
 

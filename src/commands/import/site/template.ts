@@ -23,6 +23,10 @@ export interface Alternative {
   readonly expression?: string
 }
 
+/** Returns a text without the condition under which it is used. */
+export const textOnly = ({ value, expression }: Alternative): Omit<Alternative, 'when'> =>
+  expression === undefined ? { value: value ?? '' } : { expression }
+
 /** Returns the texts of a template. Undefined if the rules language cannot make such a text. */
 export function textsOf(parts: readonly TemplatePart[], captures?: Captures): readonly Alternative[] | undefined {
   const schemeAt = parts.findIndex((each) => 'scheme' in each)
