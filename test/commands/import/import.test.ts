@@ -137,6 +137,6 @@ t.test('protection with a matcher that rules lack protects everything', async (t
     'caddy',
     'http://a.test {\n\t@x expression {path}.size() > 1\n\tbasicauth @x {\n\t\tann $2b$05$wXMVOxWhVJcBH7OZBS3Xq.GP8y1CP.WpmLXiLvbFI52YAGDf2Hhge\n\t}\n\treverse_proxy 127.0.0.1:1\n}\n',
   )
-  t.match(zonesOf(yaml)[0], { auth: { basic: { users: { ann: /^\$2a/ } } } })
+  t.match(zonesOf(yaml)[0], { auth: { basic: { users: { ann: /^\$2/ } } } })
   t.match(lines.join('\n'), 'it protects all requests here')
 })
