@@ -180,7 +180,9 @@ for (const [name, { host, requests }] of Object.entries(COMPARISONS)) {
       const folder = fixtureFolder(t, kind, { ORIGIN, ORIGIN2, PORT })
       const file = join(folder, config)
       const { yaml, lines } = importFile(kind, file)
-      if (BY_PATH.test(yaml) && !(await byPath)) return t.pass('skipped', { skip: 'the daemon does not serve `paths`' })
+      byPath ??= servesPaths(t, join(folder, 'probe'))
+      const isServed = !BY_PATH.test(yaml) || (await byPath)
+      if (!isServed) return t.pass('skipped', { skip: 'the daemon does not serve `paths`' })
       await startOriginal(t, kind, file, folder, PORT)
       const { proxy = {}, ...rest } = parse(yaml) as { proxy?: object }
       const own = join(folder, 'edged')
