@@ -1,4 +1,4 @@
-import { allOf, part, type Condition } from '../site/condition.js'
+import { allOf, noneOf, part, type Condition } from '../site/condition.js'
 import type { Report } from '../site/report.js'
 import type { RuleSheet } from '../site/rules.js'
 import { textsOf } from '../site/template.js'
@@ -50,7 +50,8 @@ export function addField(
   const found = partsOf(value, placeholders)
   const texts = typeof found === 'string' ? undefined : textsOf(found.parts, found.captures)
   if (texts === undefined) return out(`the rules language has no ${typeof found === 'string' ? found : 'such text'}`)
-  const absent = part(`len(http.response.headers["${lower}"]) eq 0`)
+  // A comparison with a missing field is false, whatever it compares.
+  const absent = noneOf(part(`len(http.response.headers["${lower}"]) gt 0`))
   for (const { when: also, ...text } of texts)
     add(allOf(when, also, ...(sign === '?' ? [absent] : [])), { operation: sign === '+' ? 'add' : 'set', ...text })
 }
