@@ -140,3 +140,17 @@ t.test('protection with a matcher that rules lack protects everything', async (t
   t.match(zonesOf(yaml)[0], { auth: { basic: { users: { ann: /^\$2/ } } } })
   t.match(lines.join('\n'), 'it protects all requests here')
 })
+
+t.test('servers that only redirect to HTTPS become a setting', async (t) => {
+  const secure = (name: string) =>
+    `server { listen 443 ssl; server_name ${name}; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Host $host; } }`
+  for (const names of ['server_name a.test b.test;', 'server_name _;']) {
+    const plain = `server { listen 80 default_server; ${names} return 301 https://$host$request_uri; }`
+    const { yaml, lines } = importText('nginx', plain + secure('a.test') + secure('b.test'))
+    t.strictSame(lines, [], names)
+    t.match(zonesOf(yaml), [
+      { name: 'a.test', origin: 'http://127.0.0.1:1', settings: { always_use_https: 'on' } },
+      { name: 'b.test', origin: 'http://127.0.0.1:1', settings: { always_use_https: 'on' } },
+    ])
+  }
+})

@@ -19,10 +19,21 @@ const BARE = new Set([
 ])
 const TO_HTTPS = /^https:\/\/(\$host|\$http_host|\$server_name|[\w.-]+)\$request_uri$/
 
-/** Returns whether a server without TLS does nothing but send clients to the same host over HTTPS, where `other` serves it. */
-export function redirectsToHttps({ scope, listens, hostnames }: Server, other: Server): boolean {
-  if (listens.some(({ secure }) => secure) || !other.listens.some(({ secure }) => secure)) return false
-  if (hostnames.length === 0 || !hostnames.every((name) => other.hostnames.includes(name))) return false
+/**
+ * Returns the servers with TLS to which a server without TLS sends clients, host by host, if it does nothing else. A server without a
+ * name sends them to all. Returns none if a name has no server with TLS.
+ */
+export function redirectTargets({ scope, listens, hostnames }: Server, servers: readonly Server[]): readonly Server[] {
+  if (listens.some(({ secure }) => secure)) return []
+  const secure = servers.filter((other) => other.listens.some((listen) => listen.secure))
+  const targets = secure.filter(
+    (other) => hostnames.length === 0 || hostnames.some((name) => other.hostnames.includes(name)),
+  )
+  if (!hostnames.every((name) => targets.some((other) => other.hostnames.includes(name)))) return []
+  return onlyRedirects(scope, hostnames) ? targets : []
+}
+
+function onlyRedirects(scope: Server['scope'], hostnames: readonly string[]): boolean {
   const locations = scope.own('location')
   const others = scope.directives.filter(({ name }) => !BARE.has(name) && name !== 'location')
   // Challenges of authorities are answered over HTTP in any case.

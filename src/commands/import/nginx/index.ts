@@ -9,7 +9,7 @@ import { limitZones } from './limits.js'
 import { NginxReader, type Directive } from './parse.js'
 import { Scope } from './scope.js'
 import { readServer, zoneOf, type HttpContext, type Server } from './server.js'
-import { certificatesOf, redirectsToHttps } from './https.js'
+import { certificatesOf, redirectTargets } from './https.js'
 import { Upstreams } from './upstreams.js'
 
 /** Returns the configuration that serves what an nginx configuration serves. Throws a SyntaxFault. */
@@ -57,15 +57,17 @@ function reportUnknown(directives: readonly Directive[], report: Report): void {
   }
 }
 
+const isSecure = ({ listens }: Server): boolean => listens.some(({ secure }) => secure)
+
 function zonesOf(servers: readonly Server[], context: HttpContext): ImportedZone[] {
   const { report } = context
   const owners = new Map<string, Server>()
-  const redirected = new Map<Server, Server>()
-  for (const server of servers) {
-    const target = servers.find((other) => other !== server && redirectsToHttps(server, other))
-    if (target) redirected.set(server, target)
-  }
-  const served = servers.filter((server) => !redirected.has(server))
+  const redirects = new Map(servers.map((server) => [server, redirectTargets(server, servers)]))
+  const redirected = new Set([...redirects.values()].flat())
+  // A host that has one server with TLS and one without is served by the one with TLS.
+  const served = servers
+    .filter((server) => redirects.get(server)!.length === 0)
+    .toSorted((a, b) => Number(isSecure(b)) - Number(isSecure(a)))
   // nginx serves other hosts with the default server, or the first one.
   const byDefault =
     served.find(({ listens }) => listens.some(({ isDefault }) => isDefault)) ??
@@ -90,7 +92,7 @@ function zonesOf(servers: readonly Server[], context: HttpContext): ImportedZone
       return []
     }
     const zone = zoneOf(server, hostnames, context)
-    const settings = [...redirected.values()].includes(server) ? { always_use_https: 'on' } : undefined
+    const settings = redirected.has(server) ? { always_use_https: 'on' } : undefined
     const name = unusedName(zoneName(hostnames), names)
     return [{ ...zone, name, ...(settings && { settings }) }]
   })
