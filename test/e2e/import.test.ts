@@ -152,23 +152,6 @@ async function startOriginal(t: Test, kind: Kind, file: string, folder: string, 
   }
 }
 
-/** Options of zones by which a folder, another origin or a password comes before the origin of the zone. */
-const BY_PATH = /^ {4}(paths|root|auth|compress):/m
-
-/** Returns whether the daemon serves `paths`. */
-async function servesPaths(t: Test, folder: string): Promise<boolean> {
-  mkdirSync(folder)
-  const [one, two] = [await startOrigin(t, 'one'), await startOrigin(t, 'two')]
-  const at = (port: number) => `http://127.0.0.1:${port}`
-  const zones = [
-    { id: ZONE, account: ACCOUNT, name: 'a.test', origin: at(one), paths: [{ path: '/two', origin: at(two) }] },
-  ]
-  const daemon = await startDaemon(t, { accounts: [{ id: ACCOUNT, name: 'A' }], zones }, folder)
-  const got = await ask(Number(new URL(daemon.proxy).port), 'a.test', { path: '/two' })
-  return got.headers['x-origin'] === 'two'
-}
-
-let byPath: Promise<boolean> | undefined
 let compared = 0
 for (const [name, { host, requests }] of Object.entries(COMPARISONS)) {
   const [kind, config] = name.split('/') as [Kind, string]
@@ -180,9 +163,6 @@ for (const [name, { host, requests }] of Object.entries(COMPARISONS)) {
       const folder = fixtureFolder(t, kind, { ORIGIN, ORIGIN2, PORT })
       const file = join(folder, config)
       const { yaml, lines } = importFile(kind, file)
-      byPath ??= servesPaths(t, join(folder, 'probe'))
-      const isServed = !BY_PATH.test(yaml) || (await byPath)
-      if (!isServed) return t.pass('skipped', { skip: 'the daemon does not serve `paths`' })
       await startOriginal(t, kind, file, folder, PORT)
       const { proxy = {}, ...rest } = parse(yaml) as { proxy?: object }
       const own = join(folder, 'edged')
