@@ -261,7 +261,7 @@ export const assertCurrent = ({ request }: Pick<Writer, 'request'>, current: Rul
   checkConditions(request, current && etagOf(current), 'rulesetChanged')
 
 /** Returns the response with a ruleset and its ETag. */
-export const withEtag = (ruleset: Ruleset): ApiResponse<Ruleset> =>
+const withEtag = (ruleset: Ruleset): ApiResponse<Ruleset> =>
   new ApiResponse(ruleset, { headers: { etag: `"${etagOf(ruleset)}"` } })
 
 const written = (result: Ruleset | null, { hints = [] }: Decided): Written =>

@@ -26,7 +26,7 @@ export interface LlmsTxtOptions {
 }
 
 /** Returns the address of a list. The first one names the others. */
-export const listAddress = (part: number): string => (part === 1 ? '/llms.txt' : `/llms-${part}.txt`)
+const listAddress = (part: number): string => (part === 1 ? '/llms.txt' : `/llms-${part}.txt`)
 
 type Reads = 'title' | 'heading' | 'a' | 'loc'
 

@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 import { freePort } from '../helpers/free-port.js'
 import { COMPARISONS, type Asked } from '../helpers/import-requests.js'
 import { fixtureFolder, importFile, type Kind } from '../helpers/imported.js'
-import { ACCOUNT, startDaemon, unbuilt, ZONE } from './daemon.js'
+import { startDaemon, unbuilt } from './daemon.js'
 
 const lacks = (command: string): string | false =>
   spawnSync(command, ['-h']).error !== undefined && `${command} is not installed`

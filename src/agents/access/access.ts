@@ -71,7 +71,7 @@ export const valuesOf = <T>(member: OneOrMore<T> | undefined): readonly T[] | un
   member === undefined ? undefined : Array.isArray(member) ? (member as readonly T[]) : [member as T]
 
 /** Returns the verifications that a member `verified` names. */
-export function verificationsOf(member: Who['verified']): ReadonlySet<Verification> {
+function verificationsOf(member: Who['verified']): ReadonlySet<Verification> {
   const found = new Set<Verification>()
   for (const value of valuesOf(member) ?? [true, false]) {
     if (value === false) found.add('none')

@@ -81,7 +81,7 @@ export class AddressLists {
 }
 
 /** Returns the networks of a list: JSON with `prefixes`, or one network in each line. */
-export function addressesIn(text: string): string[] {
+function addressesIn(text: string): string[] {
   if (!text.trimStart().startsWith('{'))
     return text
       .split('\n')

@@ -15,7 +15,7 @@ export const AGENT_CATEGORIES = [
 export type AgentCategory = (typeof AGENT_CATEGORIES)[number]
 
 /** The values of `cf.verified_bot_category`; an agent that is not verified has "". */
-export const VERIFIED_BOT_CATEGORIES = [
+const VERIFIED_BOT_CATEGORIES = [
   'Academic Research',
   'Accessibility',
   'Advertising & Marketing',

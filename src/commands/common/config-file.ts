@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { Exit } from './command.js'
 
 /** Files that a daemon is usually started with, the first that exists. */
-export const USUAL_FILES = ['./edged.yaml', '/etc/edged/edged.yaml']
+const USUAL_FILES = ['./edged.yaml', '/etc/edged/edged.yaml']
 
 /** The files that a command reads without -c, for its help. */
 export const DEFAULT_FILES = USUAL_FILES.join(', then ')

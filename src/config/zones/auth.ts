@@ -3,7 +3,7 @@ import type { Issue } from '../../core/errors.js'
 import { strict } from '../../core/schema.js'
 
 /** A hash as `htpasswd -B` and `edged hash-password` write it. */
-export const BCRYPT_HASH = '^\\$2[abxy]\\$(0[4-9]|1[0-9])\\$[./A-Za-z0-9]{53}$'
+const BCRYPT_HASH = '^\\$2[abxy]\\$(0[4-9]|1[0-9])\\$[./A-Za-z0-9]{53}$'
 
 const Basic = Type.Object(
   {
@@ -82,8 +82,6 @@ export const Auth = Type.Union(
   },
 )
 export type Auth = Exclude<Static<typeof Auth>, false>
-export type BasicAuth = Static<typeof Basic>
-export type ForwardAuth = Static<typeof Forward>
 
 /** Returns issues of `auth` that the schema cannot express. */
 export function authIssues(auth: Auth | false | undefined, pointer: string): Issue[] {

@@ -6,7 +6,7 @@ import type { Payment } from './payments.js'
 const OURS: ReadonlySet<string> = new Set(['crawler-charged', 'crawler-price', 'crawler-error'])
 
 /** Returns the fields without those about prices. */
-export function withoutPrices(headers: RawHeaders): string[] {
+function withoutPrices(headers: RawHeaders): string[] {
   const kept: string[] = []
   for (let at = 0; at + 1 < headers.length; at += 2)
     if (!OURS.has(headers[at]!.toLowerCase())) kept.push(headers[at]!, headers[at + 1]!)

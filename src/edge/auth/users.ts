@@ -37,7 +37,7 @@ function usersOf(file: string, now: number): ReadonlyMap<string, string> {
 }
 
 /** Returns the users of a file as `htpasswd` writes it, by name. Lines that have another form are skipped. */
-export function usersIn(text: string): ReadonlyMap<string, string> {
+function usersIn(text: string): ReadonlyMap<string, string> {
   return new Map(
     text.split(/\r?\n/).flatMap((line): [string, string][] => {
       const [, name, hash] = /^([^:#][^:]*):(\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53})\s*(?::.*)?$/.exec(line.trim()) ?? []

@@ -19,7 +19,7 @@ import type { CustomHostname, Zone } from './zones.js'
 const MAX_MATCHES = 256
 
 /** The cache's part in a response. */
-export class CacheFacts {
+class CacheFacts {
   /** Undefined if the response is the proxy's own or the zone has no cache. */
   status: CacheStatus | undefined
   /** Undefined if the response is not in the cache, or rules replaced it. */
@@ -35,7 +35,7 @@ export class CacheFacts {
 }
 
 /** The response as the client received it. */
-export class SentResponse {
+class SentResponse {
   /** Status that the client got; 0 before that, 499 if it left without one. */
   status = 0
   /** Undefined before the head was sent. */

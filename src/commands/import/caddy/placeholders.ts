@@ -31,7 +31,7 @@ const COOKIE = /^(?:http\.request\.)?cookie\.(.+)$/
 const QUERY = /^(?:http\.request\.uri\.)?query\.(.+)$/
 
 /** Returns the expression for a placeholder, without its braces. Undefined if the rules language has none. */
-export function expressionOf(name: string): string | undefined {
+function expressionOf(name: string): string | undefined {
   const header = HEADER.exec(name)?.[1]
   if (header !== undefined) return `http.request.headers["${header.toLowerCase()}"][0]`
   const cookie = COOKIE.exec(name)?.[1]

@@ -1,4 +1,4 @@
-import { ALWAYS, isClient, isOneOf, literal, noneOf, part, patternLiteral, type Condition } from '../site/condition.js'
+import { ALWAYS, isClient, isOneOf, noneOf, part, patternLiteral, type Condition } from '../site/condition.js'
 import type { Captures } from '../site/template.js'
 import { expressionOf } from './variables.js'
 
@@ -74,9 +74,3 @@ export function deniedClients(
   if (parts.length === 0) return undefined
   return parts.length === 1 ? { text: parts[0]! } : { text: parts.join(' or '), joined: 'or' }
 }
-
-/** Returns the condition that the method is one of those. */
-export const isMethod = (methods: readonly string[]): Condition =>
-  methods.length === 1
-    ? part(`http.request.method eq ${literal(methods[0]!)}`)
-    : part(`http.request.method in {${methods.map(literal).join(' ')}}`)

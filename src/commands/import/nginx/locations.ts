@@ -160,7 +160,7 @@ export function globsOf({ kind, path, within }: Location): readonly string[] | u
 }
 
 /** Returns whether a pattern matches a path. Undefined if it is not a pattern of JavaScript. */
-export function testPattern(pattern: string, path: string): boolean | undefined {
+function testPattern(pattern: string, path: string): boolean | undefined {
   const insensitive = pattern.startsWith('(?i)')
   try {
     return new RegExp(insensitive ? pattern.slice(4) : pattern, insensitive ? 'i' : '').test(path)

@@ -75,11 +75,6 @@ export const beginsWith =
   (field) =>
     prefix === '' || prefix === '/' ? ALWAYS : part(`starts_with(${field}, ${literal(prefix)})`)
 
-export const endsWith =
-  (suffix: string): PathCondition =>
-  (field) =>
-    part(`ends_with(${field}, ${literal(suffix)})`)
-
 export const matches =
   (pattern: string): PathCondition =>
   (field) =>

@@ -77,7 +77,7 @@ function textOf(parts: readonly TemplatePart[], captures: Captures | undefined):
 }
 
 /** Returns a pattern that matches the whole of every text in which the given one matches. */
-export function wholePattern(pattern: string): string {
+function wholePattern(pattern: string): string {
   const alternatives = /(^|[^\\])\|/.test(pattern)
   const body = alternatives ? `(?:${pattern})` : pattern
   const start = !alternatives && pattern.startsWith('^') ? '' : '^.*?'

@@ -39,7 +39,7 @@ export interface ReadPage {
 }
 
 /** Returns the path and query of an address on the site of a request. Throws ToolError for all others. */
-export function targetOn(exchange: Exchange, address: string): string {
+function targetOn(exchange: Exchange, address: string): string {
   const site = siteOf(exchange)
   if (address.length > MAX_ADDRESS) throw new ToolError(`the address is longer than ${MAX_ADDRESS} characters`)
   if (!URL.canParse(address, `${site}/`)) throw new ToolError(`${address} is not an address`)
