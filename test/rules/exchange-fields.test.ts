@@ -169,8 +169,8 @@ t.test('rules read the total of score rules', (t) => {
 
 /** Fields that are always missing here, unless a trusted proxy sends them, and why. */
 const ABSENT: [pattern: RegExp, why: string][] = [
-  [/^cf\.(bot_management|api_gateway|schema_validation|llm)\./, 'detected by services that are not here'],
-  [/^cf\.(client\.bot|verified_bot_category)$/, 'detected by services that are not here'],
+  [/^cf\.bot_management\.(?!(?:verified_bot|signed_agent)$)/, 'detected by services that are not here'],
+  [/^cf\.(api_gateway|schema_validation|llm)\./, 'detected by services that are not here'],
   [/^cf\.waf\.(?!score$)/, 'detected by services that are not here'],
   [/^http\.request\.jwt\.claims/, 'there are no token configurations'],
   [/^cf\.timings\.client_tcp_rtt_msec$/, 'the runtime does not tell'],

@@ -3,16 +3,9 @@ import { open, readFile, realpath, stat, type FileHandle } from 'node:fs/promise
 import { join, sep } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { AssetFile, AssetFiles } from '../../workers/assets/files.js'
-import type { HtmlHandling } from '../../workers/assets/config.js'
+import type { FolderOptions } from '../exchange/folder-options.js'
 import { AssetSite, type AssetDecision, type AssetRequest } from '../../workers/assets/site.js'
 import { typeOf, UNTYPED } from '../../workers/assets/types.js'
-
-/** A folder of files that is served. */
-export interface FolderOptions {
-  /** Absolute path. */
-  readonly folder: string
-  readonly html: HtmlHandling
-}
 
 /** Facts about files are looked up again after this time. */
 const FRESH_MS = 1000

@@ -1,7 +1,7 @@
 import { headerValues } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { Passwords, type Verdict } from './passwords.js'
-import type { BasicOptions } from './types.js'
+import type { BasicOptions } from '../exchange/auth-options.js'
 import { hashOf } from './users.js'
 
 /** One per process: its thread starts with the first password. */

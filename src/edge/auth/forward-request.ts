@@ -1,7 +1,7 @@
 import { hyphenedName, headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { OriginFacts, type OriginExchange } from '../exchange/origin-exchange.js'
-import type { ForwardOptions } from './types.js'
+import type { ForwardOptions } from '../exchange/auth-options.js'
 
 /** Maximum time of the service that decides, in seconds. */
 const TIMEOUT_SECONDS = 10

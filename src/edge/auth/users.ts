@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import type { BasicOptions } from './types.js'
+import type { BasicOptions } from '../exchange/auth-options.js'
 
 /** The file is looked at again after this time. */
 const CHECK_MS = 1000

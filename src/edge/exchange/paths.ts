@@ -1,6 +1,6 @@
 import type { Balancer } from '../balancing/balancer.js'
-import type { AuthOptions } from '../auth/types.js'
-import type { FolderOptions } from '../assets/folder.js'
+import type { AuthOptions } from './auth-options.js'
+import type { FolderOptions } from './folder-options.js'
 
 /** What serves the requests of a path, and who may send them. */
 export interface Place {

@@ -1,6 +1,6 @@
 import type { ZoneConfig } from '../../config/schema.js'
 import { Balancer, type Balancers, type BalancerOptions } from '../balancing/balancer.js'
-import type { AuthOptions } from '../auth/types.js'
+import type { AuthOptions } from './auth-options.js'
 import { placesOf, type Place, type Places } from './paths.js'
 
 type PathConfig = ZoneConfig['paths'][number]

@@ -1,6 +1,6 @@
 import { basicChallenge, basicVerdict } from '../auth/basic.js'
 import { ForwardRequest, withCopied } from '../auth/forward-request.js'
-import type { AuthOptions, BasicOptions, ForwardOptions } from '../auth/types.js'
+import type { AuthOptions, BasicOptions, ForwardOptions } from '../exchange/auth-options.js'
 import type { Verdict } from '../auth/passwords.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { CLIENT_LEFT } from '../exchange/origin-exchange.js'

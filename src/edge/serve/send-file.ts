@@ -1,5 +1,6 @@
 import { AssetResponse } from '../assets/asset-response.js'
-import { FolderSite, type FolderOptions } from '../assets/folder.js'
+import { FolderSite } from '../assets/folder.js'
+import type { FolderOptions } from '../exchange/folder-options.js'
 import { withCacheStatus } from '../cache/fields.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { normalTarget } from '../exchange/normal-path.js'
