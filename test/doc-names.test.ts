@@ -29,16 +29,20 @@ const COMMANDS = [
   ...SPANS,
   ...BLOCKS.flatMap(({ page, text }) => text.split('\n').map((line) => [page, line.replace(/\s#\s.*/, '')] as const)),
 ].flatMap(([page, text]) =>
-  [...text.matchAll(/(?:^|&& |\| )(?:EDGED_TOKEN=\S+ )?(?:npx )?(?:\.\/edged-\S+\.tgz|edged) ([a-z]+)\b([^&|]*)/g)].map(
-    ([, name = '', rest = '']) => ({ page, name, rest: rest.replaceAll(/'[^']*'|"[^"]*"/g, 'TEXT') }),
-  ),
+  [
+    ...text.matchAll(
+      /(?:^|&& |\| )(?:EDGED_TOKEN=\S+ )?(?:npx )?(?:\.\/edged-\S+\.tgz|edged) ([a-z]+(?:-[a-z]+)*)\b([^&|]*)/g,
+    ),
+  ].map(([, name = '', rest = '']) => ({ page, name, rest: rest.replaceAll(/'[^']*'|"[^"]*"/g, 'TEXT') })),
 )
 
 /** Defines a command as `edged` does. Its file has its name. */
 async function defined(name: string): Promise<Command> {
   const command = new Command(name)
   const file = (await import(`../src/commands/${name}.js`)) as Record<string, DefineCommand>
-  file[name]!(command)
+  // `import` is no name of a constant, so its file has another one.
+  const define = file[name] ?? Object.values(file).find((each) => typeof each === 'function')
+  define!(command)
   return command
 }
 
@@ -60,7 +64,7 @@ t.test('commands in the documentation exist, with their options', async (t) => {
 
 t.test('the page about configuration names every command', async (t) => {
   const page = readFileSync('docs/configuration.md', 'utf8')
-  for (const [, name = ''] of readFileSync('src/cli.ts', 'utf8').matchAll(/import\('\.\/commands\/(\w+)\.js'\)/g))
+  for (const [, name = ''] of readFileSync('src/cli.ts', 'utf8').matchAll(/import\('\.\/commands\/([\w-]+)\.js'\)/g))
     t.ok(page.includes(`edged ${name}`), `edged ${name}`)
 })
 

@@ -9,7 +9,7 @@ import { missingInFile } from '../daemon/certificates/certificates.js'
 import { missingText } from '../tls/acme/served-names.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
 
-/** Returns what is to be said about served names that get no certificate, at the zones that serve them. */
+/** Returns the warnings about served names that get no certificate, at the zones that serve them. */
 function certificateWarnings(config: Config, text: string, file: string): ConfigIssue[] {
   const missing = missingInFile(config)
   if (missing.length === 0) return []
@@ -52,6 +52,12 @@ export function checkFile(file: string, { json }: { json?: boolean }): void {
   const { dead_letter: deadLetter } = shown.logpush
   const logpush = { ...shown.logpush, ...(deadLetter !== undefined && { dead_letter: redact(deadLetter) }) }
   process.stdout.write(
-    `${JSON.stringify({ ...shown, logpush, secrets: { key_file: secrets.key_file }, ...names }, null, 2)}\n`,
+    `${JSON.stringify({ ...shown, logpush, secrets: { key_file: secrets.key_file }, ...names }, withoutHashes, 2)}\n`,
   )
+}
+
+/** Leaves the names of users without the hashes of their passwords. */
+function withoutHashes(key: string, value: unknown): unknown {
+  if (key !== 'basic' || typeof value !== 'object' || value === null || !('users' in value)) return value
+  return { ...value, users: Object.keys(value.users ?? {}) }
 }

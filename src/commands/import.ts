@@ -15,7 +15,7 @@ interface Output {
   readonly output?: string
 }
 
-/** `edged import caddy|nginx|hosted`: a configuration from that of another server. */
+/** `edged import caddy|nginx|hosted` makes a configuration from the files of another server. */
 export const importConfig: DefineCommand = (command) => {
   const exits =
     '\nWhat is not carried over is printed to standard error, one line per part with the reason.' +
@@ -81,7 +81,7 @@ function readText(file: string, files: Files): string {
   }
 }
 
-/** Prints or writes a configuration that the daemon reads, and what it leaves out. */
+/** Prints or writes a configuration, and names the lines that it leaves out. */
 function write(config: ImportedConfig, report: Report, output: string | undefined): void {
   if (config.zones.length === 0) throw new Exit(2, 'there is no site to import; nothing was written')
   const text = printed(config)

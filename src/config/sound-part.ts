@@ -1,7 +1,7 @@
 import type { Issue } from '../core/errors.js'
 import { soundMembers } from '../core/schema.js'
 
-/** Sections whose entries are checked one by one. Other parts of a file do not refer to them by what an entry contains. */
+/** Sections whose entries are checked one by one. Other parts of a file do not refer to them by the contents of an entry. */
 const LISTED = ['zones', 'tokens', 'legacy_keys'] as const
 const ENTRY = new RegExp(`^/(${LISTED.join('|')})/(\\d+)(?=/|$)`)
 

@@ -28,7 +28,7 @@ t.test('what is wrong in a pipeline file is reported with its place', async (t) 
       /4:1: output_option is not a known member, did you mean output_options/,
     ],
     [`${head}source: stdin\nretry_for: 10`, /4:1: retry_for must be a number with a unit/],
-    [`${head}source: stdin\nmax_upload_records: 5`, /4:1: max_upload_records must be/],
+    [`${head}source: stdin\nmax_upload_records: -1`, /4:1: max_upload_records must be/],
     [`${head}source: stdin\nfilter: { where: { key: No, operator: eq, value: 1 } }`, /filter.where.key is not a field/],
     ['source: stdin\ndataset: http_request\ndestination_conf: stdout://', /2:1: .*did you mean http_requests/],
     ['source: stdin\ndataset: http_requests\ndestination_conf: nope://a', /3:1: destination_conf must begin with/],
@@ -92,7 +92,7 @@ destination_conf: nope://a
 retry_for: 10
 filter: { where: { key: No, operator: eq, value: 1 } }
 output_options: { field_names: [Nope], timestamp_format: iso }
-max_upload_records: 5
+max_upload_records: -1
 color: red
 `
   const faults = (() => {

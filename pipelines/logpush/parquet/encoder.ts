@@ -3,7 +3,7 @@ import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { readInstant, Scanner, type Instant, type ScannedRecord } from '../../records/index.js'
 import { schemaOf, type Column, type ColumnType } from './columns.js'
 
-/** A row group ends with the record that reaches one of these limits. It is what is in memory. */
+/** A row group ends with the record that reaches one of these limits. A row group is in memory as a whole. */
 const GROUP_BYTES = 16 * 1024 * 1024
 const GROUP_ROWS = 100_000
 const LINE_FEED = 0x0a

@@ -4,7 +4,7 @@ import type { Skip, Tag } from '../text/events.js'
 import { CONTAINERS, type Aside, type ElementPage, type Role } from './element.js'
 import { Footnotes, ID_BIT, MARK_TARGET, MARK_TEXT } from './notes.js'
 
-/** Maximum characters of the text of a mark. A longer text is that of a link. */
+/** Maximum characters of the text of a mark. A longer text belongs to a link. */
 const MAX_MARK = 12
 
 /** Classes of marks, and of elements around them. */
@@ -38,7 +38,7 @@ const isMark = (tag: Tag): boolean =>
 const notesOf = (page: ElementPage): Footnotes => (page.footnotes ??= new Footnotes())
 
 /**
- * Begins a mark at a link to a fragment. Returns whether it did. `link` is written if its text is not that of a mark.
+ * Begins a mark at a link to a fragment. Returns whether it did. `link` is written if its text marks no note.
  */
 export function beginMark(page: ElementPage, tag: Tag, href: string, link: Link): boolean {
   if (href.length < 3) return false
@@ -55,7 +55,7 @@ const endsInDigit = (href: string): boolean => {
   return last >= 0x30 && last <= 0x39
 }
 
-/** Returns the fragment of a link with the attributes of a mark whose address is that of the page. */
+/** Returns the fragment of a link with the attributes of a mark. The address may be the address of the page. */
 export function fragmentOf(tag: Tag, url: string): string | undefined {
   if ((tag.attributeBits & MARK_BITS) === 0) return undefined
   const at = url.indexOf('#')
@@ -70,7 +70,7 @@ export function beginSuperscript(page: ElementPage, tag: Tag): boolean {
   return true
 }
 
-/** Element around the note of a newsletter, whose id is that of the link inside. */
+/** Element around the note of a newsletter, whose link inside has the id. */
 const NOTE_FRAME = /(?:^|[\s_-])(?:foot|end)notes?(?=$|[\s_-])/i
 
 /** Returns whether a tag may begin a note, or is inside one. */
@@ -140,7 +140,7 @@ class Mark implements Aside {
   #href: string | undefined
   readonly #link: Link | undefined
   #text = ''
-  /** Whether attributes or the target are those of a mark. Otherwise the form of the link has to be that of one. */
+  /** Whether attributes or the target name a mark. Otherwise the form of the link has to be the form of a mark. */
   #isSure: boolean
 
   constructor(page: ElementPage, name: string, id: string | undefined, isSure: boolean, href?: string, link?: Link) {

@@ -76,7 +76,7 @@ export function openFormula(page: ElementPage, tag: Tag, first: number): Skip | 
 /** Classes of formulas, and of what MathJax 2 draws. */
 const FORMULA_CLASS = /^(math|arithmatex|MathJax(?:_(?:Preview|SVG|CHTML))?)(?:\s|$)/
 
-/** Handles what MathJax 2 draws for the script after it, and what it displays until then. */
+/** Handles the drawing of MathJax 2 for the script after it, and its preview. */
 function openDrawing(page: ElementPage, tag: Tag, kind: string): Skip | void {
   if (kind === 'MathJax_Preview') return 'skip'
   const mathml = tag.attribute('data-mathml')

@@ -374,7 +374,7 @@ export class Writer {
     ;(this.#held ??= []).push({ kind, markdown, depth: this.frames.length })
   }
 
-  /** Writes what is held. */
+  /** Writes the held blocks. */
   protected releaseHeld(): void {
     const held = this.#held ?? []
     this.#held = undefined

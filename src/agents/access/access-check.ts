@@ -4,7 +4,7 @@ import type { Catalogue } from '../catalogue/catalogue.js'
 import { AGENT_CATEGORIES } from '../catalogue/form.js'
 import { fitsOf, priceOf, VERIFICATIONS, valuesOf, type AccessOptions, type AgentFacts, type Who } from './access.js'
 
-/** Returns what is wrong with the entries of `access`, by their place below `at`. */
+/** Returns the issues of the entries of `access`, by their place below `at`. */
 export function accessEntryIssues(entries: readonly AccessOptions[], catalogue: Catalogue, at: string): Issue[] {
   const issues = entries.flatMap((entry, index) => entryIssues(entry, catalogue, `${at}/${index}`))
   return issues.length > 0 ? issues : unreachedIssues(entries, catalogue, at)
@@ -100,7 +100,7 @@ function unreachedIssues(entries: readonly AccessOptions[], catalogue: Catalogue
   })
 }
 
-/** Returns the agents that a request can have: those of the catalogue, hosts that entries name, and any other signer. */
+/** Returns the agents that a request can have. They are the agents of the catalogue, hosts that entries name, and any other signer. */
 function possibleAgents(entries: readonly AccessOptions[], catalogue: Catalogue): AgentFacts[] {
   const hosts = new Set(
     entries.flatMap(({ who }) => [...(valuesOf(who.name) ?? []), ...(valuesOf(who.operator) ?? [])]),

@@ -16,12 +16,12 @@ export const BUILT_IN_CATALOGUE: Catalogue = byName(BUILT_IN)
 
 const parse = parser(CatalogueFile, { ahead: false })
 
-/** Returns the built-in agents with the entries of a file, which replace those of the same name. Throws an Error that says what is wrong with the file. */
+/** Returns the built-in agents with the entries of a file, which replace agents of the same name. Throws an Error that names the fault of the file. */
 export function readCatalogue(file: string | null): Catalogue {
   return file === null ? BUILT_IN_CATALOGUE : catalogueOf(readFileSync(file, 'utf8'))
 }
 
-/** Returns the built-in agents with the entries of a JSON text. Throws an Error that says what is wrong with it. */
+/** Returns the built-in agents with the entries of a JSON text. Throws an Error that names the fault. */
 export function catalogueOf(text: string): Catalogue {
   let entries: readonly AgentEntry[]
   try {

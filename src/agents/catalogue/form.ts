@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { strict } from '../../core/schema.js'
 
-/** What an agent does, as `edged.agent.category` says. */
+/** The purpose of an agent, in the words of `edged.agent.category`. */
 export const AGENT_CATEGORIES = [
   'ai_crawler',
   'ai_search',

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.js'
 
 const MAX_CLIENTS = 10_000
 
-/** Limits what each client may cause in a period. */
+/** Limits the work that each client may cause in a period. */
 export class ClientRate {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #periodMs: number

@@ -192,7 +192,7 @@ export class KeyDirectories {
     }
   }
 
-  /** An outage revokes no keys: those of the last copy stay for a day. */
+  /** An outage revokes no keys. The keys of the last copy stay for a day. */
   #failed(entry: Entry, retryAt: number, reason: string): void {
     entry.failures++
     entry.retryAt = retryAt
@@ -201,7 +201,7 @@ export class KeyDirectories {
   }
 }
 
-/** The client of what the configuration names. */
+/** The client for directories that the configuration names. */
 const OPERATOR = ''
 
 const backoff = ({ failures }: Entry): number => Math.min(MAX_UNREACHABLE, MIN_UNREACHABLE * 2 ** Math.min(failures, 5))

@@ -17,7 +17,7 @@ const PATH = '/.well-known/http-message-signatures-directory'
 const MAX_URL = 2048
 
 /**
- * Returns the directory that `Signature-Agent` names for the signature with this label. `components` are what the
+ * Returns the directory that `Signature-Agent` names for the signature with this label. `components` are the components that the
  * signature covers. Undefined if the field names none that can be used.
  */
 export function directoryOf(field: string, label: string, components: readonly Item[]): AgentDirectory | undefined {

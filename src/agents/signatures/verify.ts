@@ -5,7 +5,7 @@ import type { VerificationKey } from './keys.js'
 import { BadComponent, bytesOf, dictionaryOf, fieldValue, signatureBase, type SignedMessage } from './message.js'
 
 /**
- * What a verifier finds (Web Bot Auth, "Verifier Outcomes"). `invalid`: a signature of this protocol that fails.
+ * Results of a verifier (Web Bot Auth, "Verifier Outcomes"). `invalid`: a signature of this protocol that fails.
  * `unverified`: not enough is known to decide. `none`: no signature of this protocol.
  */
 export type Outcome = 'verified' | 'invalid' | 'unverified' | 'none'
@@ -35,7 +35,7 @@ export interface Verdict {
 /** Why there is no key: the directory could not be read yet, or does not have it. */
 export type NoKey = 'directory' | 'key'
 
-/** The keys, and what was verified before. */
+/** The keys, and the results of earlier verifications. */
 export interface VerifierDeps {
   /** Returns a key by its directory and thumbprint, or why there is none. */
   key(directory: AgentDirectory, keyid: string): VerificationKey | NoKey
@@ -130,7 +130,7 @@ function periodIssue(created: number, expires: number, now: number): string | un
 const coveredNames = (components: readonly Item[]): ReadonlySet<string> =>
   new Set(components.flatMap(([name]) => (typeof name === 'string' ? [name] : [])))
 
-/** Returns whether a signature is that of a key. Undefined if it would have to be verified and must not be now. */
+/** Returns whether a key made a signature. Undefined if it would have to be verified and must not be now. */
 function isSigned(
   base: string,
   bytes: Buffer,

@@ -29,7 +29,7 @@ export const AccountRulesOfFile = rules(`${OWNED} They run for all zones of the 
 export type RulesOfFile = Readonly<Record<string, readonly unknown[]>>
 
 export interface RulesOfFileChecks {
-  /** The lists of the file. Other lists can be those of the API, which the file does not know. */
+  /** The lists of the file. Other lists can be lists of the API, which the file does not know. */
   readonly lists: readonly { readonly name: string; readonly kind: ReturnType<ListNamed> }[]
   /** Maximum number of rules of a phase. */
   readonly most: number

@@ -2,7 +2,7 @@ import { Type, type Static, type TProperties } from 'typebox'
 import { strict } from '../../core/schema.js'
 import { Auth } from './auth.js'
 
-/** How addresses of HTML files are written. `exact` is what other servers do; the others are those of static assets. */
+/** How addresses of HTML files are written. `exact` is the way of other servers. The others are the ways of static assets. */
 const HTML = ['auto-trailing-slash', 'force-trailing-slash', 'drop-trailing-slash', 'none', 'exact'] as const
 
 /** `root` of a zone or a path: a folder of files. */

@@ -72,7 +72,7 @@ function changed({ status, headers, body }: Whole, { method, rawHeaders }: Excha
   // A missing file is often marked as one that must not be stored.
   const sent = isMissing ? withoutHeader(typed, 'cache-control') : typed
   if (headerOf(sent, 'cache-control') === undefined) sent.push('cache-control', 'max-age=3600')
-  // The file of the origin, and so what is made of it, is not known.
+  // The file of the origin, and so the merged file, is not known.
   if (method === 'HEAD' && !isMissing) return { status: 200, headers: sent, body: Buffer.alloc(0) }
   const robots = Buffer.from(changedRobots(isMissing ? undefined : text, changes), 'latin1')
   const tag = tagOf(robots)

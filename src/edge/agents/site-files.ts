@@ -20,7 +20,7 @@ export type SiteFile =
 const JSON_TYPE = 'application/json'
 const LINKSET = 'application/linkset+json'
 
-/** Returns what a zone has at the address of a request, or undefined if that is for the origin to say. */
+/** Returns the file of a zone at the address of a request. Undefined if the origin responds. */
 export function siteFileOf(exchange: Exchange, version: string): SiteFile | undefined {
   const { agents } = exchange.zone
   if (!agents || !exchange.target.startsWith('/.well-known/')) return undefined

@@ -5,7 +5,7 @@ import type { Zone } from '../exchange/zones.js'
 import { isForRobots, robotsResponse, type RobotsDeps } from './robots-response.js'
 import { API_CATALOG, SERVER_CARD } from './site-files.js'
 
-/** Changes what the origin sends to agents. */
+/** Changes responses of the origin for agents. */
 export function agentsStage(deps: RobotsDeps): Stage {
   return (exchange, next) => {
     if (isForRobots(exchange)) return robotsResponse(next, exchange, deps)

@@ -139,7 +139,7 @@ const blobOf = (path: string, { ino, mtimeNs, size }: { ino: bigint; mtimeNs: bi
 /** Names that configure the folder. */
 const RULES: ReadonlySet<string> = new Set(['/_headers', '/_redirects', '/.assetsignore'])
 
-/** Returns whether a decoded path can be a file for clients: no dot files but those of /.well-known/, no way out. */
+/** Returns whether a decoded path can be a file for clients: no dot files except below /.well-known/, no way out. */
 function isServed(path: string): boolean {
   if (path.includes('\0') || path.includes('\\') || path.length > 4096 || RULES.has(path)) return false
   const [first, ...rest] = path.split('/').slice(1)

@@ -47,7 +47,7 @@ export class ForwardRequest implements OriginExchange {
   }
 }
 
-/** Returns the fields for the origin: those of `copy` are the ones of the service, and none are the client's. */
+/** Returns the fields for the origin. The fields of `copy` come from the service, and never from the client. */
 export function withCopied(headers: RawHeaders, { copy }: ForwardOptions, response: RawHeaders): string[] {
   const names = new Set(copy.map(hyphenedName))
   const fields = without(headers, names)

@@ -42,7 +42,7 @@ export interface Zone {
   readonly hasAbsoluteLinks?: boolean
   /** Source of `/llms.txt`. With off, the origin responds. */
   readonly llmsTxt?: ZoneConfig['markdown']['llms_txt']
-  /** What agents get and what they may, as configured. Files are `file:` and their absolute path. */
+  /** Content and permissions of agents, as configured. Files are `file:` and their absolute path. */
   readonly agents?: ZoneConfig['agents']
   /** The entries of `agents.access`. Undefined if there are none. */
   readonly agentAccess?: readonly AccessEntry[] | undefined

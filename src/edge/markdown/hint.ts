@@ -53,7 +53,7 @@ const HINTED_TAG = /\bW\/"([^"]*)-h"/g
 export const hintedTag = (tag: string): string => `W/"${tag.replace(/^W\//i, '').replaceAll('"', '')}-h"`
 
 /**
- * Returns the fields with the origin's entity tags instead of those of pages with the hint, and whether there was one.
+ * Returns the fields with the origin's entity tags instead of the tags of pages with the hint, and whether there was one.
  * If-Range stays weak, so that a part of the origin's bytes is never added to a page with the hint (RFC 9110, 13.1.5).
  */
 export function withOriginTags(headers: string[]): { readonly headers: string[]; readonly hasHinted: boolean } {

@@ -49,7 +49,7 @@ export interface Insertions {
 
 /**
  * Inserts markup at the end of the head and at the start of the body of a page that arrives in pieces. Follows the
- * rules of WHATWG HTML for pages without these tags, and those of XML for XHTML. Nothing is inserted into a page that
+ * rules of WHATWG HTML for pages without these tags, and the rules of XML for XHTML. Nothing is inserted into a page that
  * is not a document or links its Markdown itself. Its encoding must extend ASCII.
  *
  * At most a few bytes are buffered. After the start of the body the rest of the page passes unread.
@@ -89,7 +89,7 @@ export class Insertion {
     return this.#mode === 'over' && this.#rest.length === 0
   }
 
-  /** Returns what can be sent after the next piece, in order. The parts may share the memory of the piece. */
+  /** Returns the bytes that can be sent after the next piece, in order. The parts may share the memory of the piece. */
   write(piece: Buffer): Buffer[] {
     const sent: Buffer[] = []
     let at = 0
@@ -112,7 +112,7 @@ export class Insertion {
   }
 
   /**
-   * Reads the next bytes. Returns what can be sent, and up to where that contains them, counted with the bytes before
+   * Reads the next bytes. Returns the bytes that can be sent, and the end of the input in them, counted with the bytes before
    * that are read again.
    */
   #read(slice: Buffer, ended: boolean): { readonly part: Buffer; readonly upTo: number } {

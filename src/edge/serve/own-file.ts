@@ -32,7 +32,7 @@ export const ownFile = (sink: ResponseSink, exchange: Exchange, again: Again): R
     })
   })
 
-/** Removes what the exchange knows of the first response. */
+/** Removes the facts of the first response from the exchange. */
 function forget(exchange: Exchange): void {
   const { caching, origin } = exchange
   caching.response = undefined

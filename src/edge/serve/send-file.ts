@@ -81,7 +81,7 @@ export function sendFile(
   }
 }
 
-/** Notes the response as that of an origin, and adds the status of the cache. */
+/** Notes the response as a response of an origin, and adds the status of the cache. */
 class FileSink implements ResponseSink {
   readonly #request: OriginExchange
   readonly #next: ResponseSink

@@ -103,7 +103,7 @@ function sendFile(
 
 const FILES = new Map<string, { readonly changed: number; readonly size: number; readonly bytes: Buffer }>()
 
-/** Reads a file, again only after it has changed. The files are those of the configuration. */
+/** Reads a file, again only after it has changed. The configuration names the files. */
 async function readSiteFile(path: string): Promise<Buffer> {
   const { mtimeMs: changed, size } = await stat(path)
   if (size > MAX_FILE) throw new Error(`has more than ${MAX_FILE} bytes`)

@@ -108,7 +108,7 @@ const versionOf = (content: unknown): string => String(Number.parseInt(hash(cont
 
 const hash = (content: unknown): string => createHash('sha256').update(JSON.stringify(content)).digest('hex')
 
-/** Returns the records of a store in which the entry points of a configuration file replace those of the store. */
+/** Returns the records of a store in which the entry points of a configuration file replace the stored ones. */
 export function withFileRulesets(store: StoreReader, file: FileRulesets): StoreReader {
   return {
     get<T>(kind: Kind<T>, scope: Scope, id: string): Stored<T> | undefined {

@@ -31,7 +31,7 @@ export type AssetDecision =
 export interface SiteParts {
   readonly files: AssetFiles
   readonly config: AssetConfig
-  /** How addresses of HTML are written. Default: that of the configuration. */
+  /** How addresses of HTML are written. Default: the way of the configuration. */
   readonly html?: HtmlHandling
   /** The Worker has code, which responds if no asset fits. */
   readonly worker: boolean

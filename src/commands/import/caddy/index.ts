@@ -38,7 +38,7 @@ const GLOBAL = new Set([
   'skip_install_trust',
 ])
 
-/** Returns the configuration that serves what a Caddyfile serves. Throws a SyntaxFault. */
+/** Returns the configuration that serves the sites of a Caddyfile. Throws a SyntaxFault. */
 export function importCaddy(
   text: string,
   file: string,

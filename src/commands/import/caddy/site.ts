@@ -27,7 +27,7 @@ import { partsOf, type Patterns } from './placeholders.js'
 import { proxied } from './proxy.js'
 import { Region } from './region.js'
 
-/** What one zone is made of. */
+/** The parts of one zone. */
 export interface SiteContext {
   readonly report: Report
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -515,7 +515,7 @@ function split({ name, args }: Segment): { token: string | undefined; args: read
   return NO_MATCHER.has(name) || single || !isToken ? { token: undefined, args } : { token: first, args: rest }
 }
 
-/** Removes entries that say what the zone says, unless a later entry would match their paths. */
+/** Removes entries that repeat the zone, unless a later entry would match their paths. */
 function distinct(entries: readonly PathEntry[], zone: Options, keepsLast: boolean): PathEntry[] {
   const kept: PathEntry[] = []
   for (const entry of entries.toReversed()) {

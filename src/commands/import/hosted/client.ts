@@ -16,7 +16,7 @@ interface Reply {
   readonly result_info?: { readonly total_pages?: number; readonly cursors?: { readonly after?: string } }
 }
 
-/** What the API said instead of a result. */
+/** The error of the API instead of a result. */
 export interface Denied {
   readonly status: number
   readonly reason: string

@@ -12,7 +12,7 @@ import { readServer, zoneOf, type HttpContext, type Server } from './server.js'
 import { certificatesOf, redirectTargets } from './https.js'
 import { Upstreams } from './upstreams.js'
 
-/** Returns the configuration that serves what an nginx configuration serves. Throws a SyntaxFault. */
+/** Returns the configuration that serves the sites of an nginx configuration. Throws a SyntaxFault. */
 export function importNginx(text: string, file: string, files: Files, report: Report): ImportedConfig {
   const main = new NginxReader(file, files, report).read(text, file)
   // A file of a site, as in sites-enabled, has no `http` around its servers.

@@ -36,7 +36,7 @@ export function limitZones(directives: readonly Directive[], report: Report): Ma
   return zones
 }
 
-/** Returns what a limit counts by. */
+/** Returns the characteristics that a limit counts by. */
 function keyOf(variable: string): string | undefined {
   if (/^\$\{?(binary_)?remote_addr\}?$/.test(variable)) return 'ip.src'
   if (/^\$\{?(server_name|host|http_host)\}?$/.test(variable)) return 'http.host'

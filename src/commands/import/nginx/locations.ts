@@ -50,7 +50,7 @@ export class Locations {
     return [...of('exact'), ...[...strong, ...below].toSorted(longest), ...this.#regexes, ...others.toSorted(longest)]
   }
 
-  /** Patterns inside another location come first: they are tried before those of the server. */
+  /** Patterns inside another location come first. They are tried before the patterns of the server. */
   get #regexes(): Location[] {
     const regexes = this.all.filter(({ kind }) => kind === 'regex')
     return [...regexes.filter(({ within }) => within), ...regexes.filter(({ within }) => !within)]

@@ -76,7 +76,7 @@ export class NginxReader {
     return block(0)
   }
 
-  /** Returns a directive, or those of the files that it includes. */
+  /** Returns a directive, or the directives of the files that it includes. */
   #directive(take: () => Directive, open: readonly string[]): Directive[] {
     const found = take()
     if (found.name !== 'include') return [found]

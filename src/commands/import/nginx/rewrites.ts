@@ -16,7 +16,7 @@ import { ifCondition } from './conditions.js'
 import type { Directive } from './parse.js'
 import { fixedStart, partsOf } from './variables.js'
 
-/** What the directives of one server need. */
+/** The needs of the directives of one server. */
 export interface ServerContext {
   readonly sheet: RuleSheet
   readonly report: Report

@@ -245,7 +245,7 @@ function aliases(changes: readonly PathChange[], { locations, parts, sheet, repo
   })
 }
 
-/** Removes entries that say what the zone says, at the end of the list. */
+/** Removes entries that repeat the zone, at the end of the list. */
 function paths(
   entries: readonly PathEntry[],
   root: LocationPart | undefined,
@@ -313,7 +313,7 @@ function addFieldsOfServer(
   if (parts.size === 0) addResponseFields(scope, ALWAYS, deps)
   const largest = [...groups.values()].toSorted((a, b) => b.regions.length - a.regions.length)[0]
   for (const group of groups.values()) {
-    // Each request has one location: the largest group is what the others are not.
+    // Each request has one location: the largest group has the requests of no other one.
     const others = [...groups.values()].filter((other) => other !== group).flatMap(({ regions }) => regions)
     addResponseFields(group.scope, group === largest ? noneOf(anyOf(...others)) : anyOf(...group.regions), deps)
   }

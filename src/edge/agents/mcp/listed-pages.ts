@@ -12,7 +12,7 @@ const REFRESH_MS = 600_000
 const ENTRY = /^\s*[-*] +\[((?:[^\]\\\n]|\\.)*)\]\(<?([^)>\s]+)>?\)(?:: *(.*))?$/gm
 const LOCATION = /<loc>\s*([^<\s]+)\s*<\/loc>/gi
 
-/** Adds the pages that a site lists to the index: those of its llms.txt, or of its sitemap. */
+/** Adds the pages that a site lists to the index. They are the pages of its llms.txt, or of its sitemap. */
 export class ListedPages {
   readonly #index: PageIndex
   readonly #now: () => number

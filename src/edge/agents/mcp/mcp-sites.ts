@@ -42,7 +42,7 @@ export class McpSites {
     this.#listed = new ListedPages(deps.index, monotonic)
   }
 
-  /** Responds to a request. Returns what ends its work. */
+  /** Responds to a request. Returns the function that ends its work. */
   serve(caller: Caller, body: Readable | null, sink: ResponseSink): () => void {
     const { exchange, cancels } = caller
     const refusal = refusalOf(exchange)

@@ -23,7 +23,7 @@ export interface Caller {
   readonly exchange: Exchange
   readonly connection: ClientStream
   readonly get: InternalGet
-  /** Registers what ends the work if the client leaves. */
+  /** Registers the function that ends the work if the client leaves. */
   readonly cancels: Set<() => void>
 }
 
