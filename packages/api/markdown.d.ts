@@ -11,12 +11,15 @@ export interface ConvertOptions {
     links?: boolean | 'numbered' | undefined;
     base?: string | undefined;
     notice?: string | undefined;
+    footnotes?: boolean | undefined;
+    callouts?: boolean | undefined;
+    math?: boolean | undefined;
 }
 
 // Converter: pipelines/markdown/convert.ts
 export declare class Converter {
     #private;
-    constructor({ contentType, keepHtml, content, links, base, notice, }?: ConvertOptions);
+    constructor(options?: ConvertOptions);
     write(bytes: Uint8Array): string;
     end(): string;
     convert(html: string): string;
