@@ -93,6 +93,7 @@ zones:
     hostnames: ["*"] # every host that no other zone names
     origin: ${quoted(origin)}
     settings: { content_converter: on } # Markdown for clients that ask for it
+    compress: true # text responses for clients that accept it
     # Other origins, folders of files, and passwords by path; the first that matches:
     # paths:
     #   - { path: "/api/*", origin: "http://127.0.0.1:9001", strip_prefix: /api }

@@ -50,9 +50,9 @@ t.test('the exit code of convert is the reason why there is no Markdown', option
 })
 
 t.test('convert keeps HTML where it is asked to', options, async (t) => {
-  const page = '<div class="note"><p>a <u>b</u></div>'
+  const page = '<div class="box"><p>a <u>b</u></div>'
   t.equal(edged(['convert'], page).stdout, 'a b\n')
-  t.equal(edged(['convert', '--keep-html'], page).stdout, '<div class="note">\n\na <u>b</u>\n\n</div>\n')
+  t.equal(edged(['convert', '--keep-html'], page).stdout, '<div class="box">\n\na <u>b</u>\n\n</div>\n')
 })
 
 t.test('a reader that has enough ends convert without a word', options, async (t) => {
