@@ -107,14 +107,27 @@ function essence(
   const realm = /realm="([^"]*)"/.exec(headers['www-authenticate'] ?? '')?.[1]
   // Fixed errors of the configuration are short; pages of errors are those of each server.
   const isFixed = status >= 400 && body !== '' && body.length < 40 && method !== 'HEAD'
+  // Servers have statuses of their own for the redirect of a folder to its address with a slash.
+  const isFolder = [301, 307, 308].includes(status) && location === `${new URL(base).href}/`
   return {
-    status,
+    status: isFolder ? 'redirect of a folder' : status,
     location,
     realm,
     ...(status < 300 ? fields : {}),
-    ...(shows && { body, type: headers['content-type']?.split(';', 1)[0] }),
+    ...(shows && { body, type: typeOf(headers['content-type']) }),
     ...(isFixed && { error: body }),
   }
+}
+
+/** Types that tables of servers name in different ways. */
+const SAME_TYPES: Readonly<Record<string, string>> = {
+  'application/javascript': 'text/javascript',
+  'application/x-trash': 'application/octet-stream',
+}
+
+function typeOf(field: string | undefined): string | undefined {
+  const type = field?.split(';', 1)[0]
+  return type === undefined ? undefined : (SAME_TYPES[type] ?? type)
 }
 
 /** An error without a body in the original has a page here. */

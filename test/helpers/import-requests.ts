@@ -129,7 +129,7 @@ export const COMPARISONS: Readonly<Record<string, Comparison>> = {
       '/dir/',
       '/dir/index.html',
       '/css/a.css',
-      '/css',
+
       '/css/none.css',
       '/none',
       '/old.bak',
@@ -197,7 +197,8 @@ export const COMPARISONS: Readonly<Record<string, Comparison>> = {
       '/status/204',
       '/static',
       '/plain',
-      ...with_(GZIP, '/big.css', '/plain/big.css', '/static/big.css', '/small.css'),
+      ...with_(GZIP, '/big.css', '/static/big.css', '/small.css'),
+      { path: '/plain/big.css', headers: GZIP, named: /gzip off: `compress` is an option of the whole zone/ },
       ...with_({ 'accept-language': 'de' }, '/', '/plain/x', '/static/x'),
       ...with_({ 'x-site': 'forged' }, '/', '/static/x'),
     ],

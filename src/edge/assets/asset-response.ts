@@ -19,6 +19,8 @@ interface AssetResponseParts {
   /** Undefined if all files are on disk. */
   readonly blobs?: BlobCache
   readonly run?: (() => () => void) | undefined
+  /** Whether files have no lifetime unless `_headers` sets one. */
+  readonly withoutLifetime?: boolean | undefined
   /** Opens a file that is on disk. Undefined if all files are blobs. */
   readonly open?: ((file: AssetFile) => Promise<FileHandle>) | undefined
 }
@@ -32,6 +34,7 @@ export class AssetResponse {
   /** Runs the code of the Worker. Returns how to cancel that. */
   readonly #run: (() => () => void) | undefined
   readonly #open: AssetResponseParts['open']
+  readonly #lifetime: readonly string[]
   #drained: (() => void) | undefined
   #cancelRun: (() => void) | undefined
   #lent: Lent | undefined
@@ -42,8 +45,9 @@ export class AssetResponse {
     site: Pick<AssetSite, 'decide' | 'headers'>,
     exchange: AssetExchange,
     sink: ResponseSink,
-    { blobs, run, open }: AssetResponseParts,
+    { blobs, run, open, withoutLifetime = false }: AssetResponseParts,
   ) {
+    this.#lifetime = withoutLifetime ? [] : ['cache-control', CACHE_CONTROL]
     this.#open = open
     this.#site = site
     this.#exchange = exchange
@@ -91,8 +95,7 @@ export class AssetResponse {
       ...(file.type === undefined ? [] : ['content-type', file.type]),
       'etag',
       etag,
-      'cache-control',
-      CACHE_CONTROL,
+      ...this.#lifetime,
       'accept-ranges',
       'bytes',
     ])

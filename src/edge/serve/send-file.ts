@@ -68,7 +68,11 @@ export function sendFile(
       const decision = isHere ? { ...found, location: strip + found.location } : found
       const parts = { decide: () => decision, headers: site.headers.bind(site) }
       const open = async (file: AssetFile) => await site.open(file)
-      response = new AssetResponse(parts, { method, host, target, headers: [...headers] }, sink, { open })
+      response = new AssetResponse(parts, { method, host, target, headers: [...headers] }, sink, {
+        open,
+        // Caddy and nginx set none either.
+        withoutLifetime: root.html === 'exact',
+      })
       response.send()
     } catch (error) {
       sink.fail(error)

@@ -205,6 +205,8 @@ function entriesOf(location: Location, { content, auth, changes, ended }: Locati
     ...(!isSame(auth, zoneAuth) && { auth }),
     comment,
   }
+  const [gzip] = location.scope.own('gzip')
+  if (gzip) report.add(gzip.place, `gzip ${gzip.args[0] ?? ''}`, '`compress` is an option of the whole zone')
   const globs = globsOf(location)
   if (globs) return globs.map((glob) => ({ path: glob, ...own }))
   const what = `location ${kind === 'regex' ? '~ ' : ''}${path}`

@@ -2,8 +2,8 @@
 const MAX_GLOBS = 64
 
 /**
- * Returns patterns of `paths` that match what a regular expression matches, in case as written. Undefined if there are none, or if
- * only other texts with the same letters in another case would match too.
+ * Returns patterns of `paths` that match the texts of a regular expression. Of a pattern for any case they match the text as
+ * written, in lower and in upper case. Undefined if `paths` have no such patterns.
  */
 export function pathGlobs(pattern: string): readonly string[] | undefined {
   const insensitive = pattern.startsWith('(?i)')
@@ -14,8 +14,13 @@ export function pathGlobs(pattern: string): readonly string[] | undefined {
   if (ends) rest = rest.slice(0, -1)
   const found = sequence(rest)
   if (found === undefined || found.length > MAX_GLOBS) return undefined
-  return found.map((glob) => `${starts ? '' : '*'}${glob}${ends ? '' : '*'}`.replaceAll(/\*{2,}/g, '*'))
+  const texts = insensitive ? spellings(found) : found
+  return texts.map((glob) => `${starts ? '' : '*'}${glob}${ends ? '' : '*'}`.replaceAll(/\*{2,}/g, '*'))
 }
+
+/** Returns the texts as written, and in lower and upper case, as far as they fit into the limit. */
+const spellings = (texts: readonly string[]): readonly string[] =>
+  [...new Set(texts.flatMap((text) => [text, text.toLowerCase(), text.toUpperCase()]))].slice(0, MAX_GLOBS)
 
 /** Returns the texts of a sequence of literals, `.*` and groups of alternatives. */
 function sequence(pattern: string): string[] | undefined {
