@@ -106,8 +106,9 @@ async function countingMicroseconds() {
   const { ZoneMetrics } = await import('../../dist/src/edge/serve/zone-metrics.js')
   const { openMetrics } = await import('../../dist/src/core/metrics/metrics.js')
   const metrics = new ZoneMetrics(openMetrics({ process: false }))
-  const sentHeaders = ['Date', 'x', 'Cache-Control', 'x', 'Content-Type', 'text/html; charset=utf-8', 'Vary', 'accept']
-  const exchange = { zone: { name: 'bench.test' }, status: 200, bytes: 10_000, cacheStatus: 'DYNAMIC', sentHeaders }
+  const headers = ['Date', 'x', 'Cache-Control', 'x', 'Content-Type', 'text/html; charset=utf-8', 'Vary', 'accept']
+  const sent = { status: 200, bodyBytes: 10_000, headers }
+  const exchange = { zone: { name: 'bench.test' }, sent, caching: { status: 'DYNAMIC' } }
   const count = 1_000_000
   let used = 0
   for (let round = 0; round < 2; round++) {
