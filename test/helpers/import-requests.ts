@@ -6,7 +6,7 @@ export type Asked =
       readonly host?: string
       readonly method?: string
       readonly headers?: Readonly<Record<string, string>>
-      readonly named?: string
+      readonly named?: string | RegExp
     }
 
 /** The requests of one configuration. `host` is that of requests without one. */
