@@ -1,10 +1,13 @@
 interface Shape {
   readonly type?: unknown
+  readonly not?: object
   readonly default?: unknown
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
   readonly oneOf?: readonly Shape[]
   readonly required?: readonly string[]
+  /** The options that `false` stands for. */
+  readonly 'x-off'?: object
 }
 
 /**
@@ -35,5 +38,7 @@ function written(schema: Shape): Shape {
 }
 
 /** An option without a value, as in `access_log: null`, counts as absent. */
-const orNull = (shape: Shape): Shape =>
-  shape.type === 'object' || shape.type === 'string' ? { ...shape, type: [shape.type, 'null'] } : shape
+function orNull(shape: Shape): Shape {
+  if (shape['x-off']) return { ...shape, type: [shape.type, 'null', 'boolean'], not: { const: true } }
+  return shape.type === 'object' || shape.type === 'string' ? { ...shape, type: [shape.type, 'null'] } : shape
+}

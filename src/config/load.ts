@@ -85,7 +85,7 @@ export function readParts(text: string, file: string, environment: Environment, 
     if (value === null || value === undefined)
       reject([{ pointer: '', message: 'is empty; edged init writes a file to begin with' }])
     if (typeof value !== 'object' || Array.isArray(value)) reject([{ pointer: '', message: NO_SECTIONS }])
-    const given = value ?? {}
+    const given = withOff(value ?? {})
     const issues = withNewNames(wrongShape(given))
     // Malformed sections are treated as absent, so that the others are checked as well.
     if (issues.some(({ pointer }) => pointer === '')) reject(issues)
@@ -109,6 +109,16 @@ export function readParts(text: string, file: string, environment: Environment, 
     reject(issues)
     return { config: { ...whole, places: rulePlaces(whole, yaml, file) }, documents: resolved.pipelines }
   })
+}
+
+/** Returns the sections of a file with the options that `false` stands for, of each section that can be off. */
+function withOff(given: object): object {
+  const sections = ConfigFile.properties as Readonly<Record<string, { readonly 'x-off'?: object }>>
+  const off = Object.entries(given).flatMap(([name, value]): [string, object][] => {
+    const options = value === false ? sections[name]?.['x-off'] : undefined
+    return options ? [[name, { ...options }]] : []
+  })
+  return off.length === 0 ? given : { ...given, ...Object.fromEntries(off) }
 }
 
 /** Returns where the phases of the file and their rules are. */

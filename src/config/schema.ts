@@ -5,6 +5,7 @@ import { Agents } from './zones/agents.js'
 import { Cache } from './cache.js'
 import { Egress } from './egress.js'
 import { AccountRulesOfFile } from './zones/file-rules.js'
+import { History } from './history.js'
 import { Logpush } from './logpush.js'
 import { Machines } from './machines.js'
 import type { Pipeline } from './pipeline.js'
@@ -258,6 +259,7 @@ export const ConfigFile = Type.Object(
     ),
     agents: Agents,
     cache: Cache,
+    history: History,
     logpush: Logpush,
     egress: Egress,
     webhooks: Webhooks,
@@ -301,5 +303,6 @@ export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']
 export type AccessLogConfig = Config['access_log']
 export type CacheConfig = Config['cache']
+export type HistoryConfig = Config['history']
 export type ProxyConfig = Config['proxy']
 export type ZoneConfig = Config['zones'][number]

@@ -47,7 +47,17 @@ import { ZoneRegistry } from '../zones/registry.js'
 /** The options that requests depend on: plain data. */
 export type EdgeConfig = Pick<
   Config,
-  'access_log' | 'accounts' | 'agents' | 'cache' | 'proxy' | 'zones' | 'lists' | 'geo' | 'telemetry' | 'workers'
+  | 'access_log'
+  | 'accounts'
+  | 'agents'
+  | 'cache'
+  | 'geo'
+  | 'history'
+  | 'lists'
+  | 'proxy'
+  | 'telemetry'
+  | 'workers'
+  | 'zones'
 >
 
 /** Dependencies of the serving side, in the daemon's own process or in a proxy process. */

@@ -229,10 +229,11 @@ export class ClientResponse implements ResponseSink, Responding {
     this.connection.responding = undefined
     this.#exchange.body?.release()
     this.connection.body?.abandon()
-    const { metrics, zoneMetrics, tracer, clock, recorder, accessLog } = this.#context
+    const { metrics, zoneMetrics, tracer, clock, recorder, accessLog, observers } = this.#context
     this.#exchange.sent.bytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
     accessLog?.finished(this.#exchange, clock.monotonic())
+    for (const observer of observers) observer.finished(this.#exchange)
     const { startedMonotonic } = this.#exchange
     const { status, bodyBytes: bytes } = this.#exchange.sent
     const { zone } = this.#exchange

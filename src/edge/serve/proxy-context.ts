@@ -16,6 +16,7 @@ import type { TrustedFields } from '../../rules/fields/trusted.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
 import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import type { IssuedCertificates } from '../../tls/acme/issued.js'
+import type { FinishedObserver } from '../exchange/finished.js'
 import type { InternalGet } from '../client/internal-get.js'
 import type { McpSites } from '../agents/mcp/mcp-sites.js'
 import type { ProxyMetrics } from './metrics.js'
@@ -102,6 +103,8 @@ interface ResponseContext extends CommonContext {
   readonly tracer: Tracer | undefined
   /** Undefined if finished requests are not logged. */
   readonly accessLog: Pick<AccessLog, 'finished' | 'rejected'> | undefined
+  /** Called with each finished request, in this order. */
+  readonly observers: readonly FinishedObserver[]
   readonly metrics: ProxyMetrics
   readonly zoneMetrics: Pick<ZoneMetrics, 'finished'>
 }

@@ -47,6 +47,7 @@ import { internalGet, mayRead } from './internal.js'
 import { rejectRequest, serve } from './serve.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { WorkerSites } from '../exchange/worker-sites.js'
+import type { FinishedObserver } from '../exchange/finished.js'
 import type { Zones } from '../exchange/zones.js'
 
 /** Dependencies of the proxy. */
@@ -71,6 +72,8 @@ export interface ProxyParts {
   readonly tracer?: Tracer
   /** Receives finished requests, if present. */
   readonly accessLog?: AccessLog
+  /** Called with each finished request, in this order. */
+  readonly observers?: readonly FinishedObserver[]
   /** Responds instead of origins, if present. */
   readonly workers?: WorkerSites
   /** Stores responses of origins, if present. */
@@ -173,6 +176,7 @@ class ReverseProxy implements Proxy {
     {
       zones,
       stages = [],
+      observers = [],
       challenges,
       workers,
       cache,
@@ -221,6 +225,7 @@ class ReverseProxy implements Proxy {
       customPages: parts.customPages,
       recorder: emitter && new Recorder({ emitter, geo, clock, log }),
       accessLog,
+      observers,
       mcp:
         parts.pages &&
         new McpSites({
