@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange.js'
 
-/** What is told of each request that was served, whatever its response: an error page, a Worker's, one of the cache, 101. */
+/** Learns of each request that was served, whatever its response: an error page, a Worker's, one of the cache, 101. */
 export interface FinishedObserver {
   /** Called once, when all facts of the exchange are known, before its connection reads on. Must not throw, wait or keep the exchange. */
   finished(exchange: Exchange): void

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { strict } from '../core/schema.js'
+import { strict } from '../../core/schema.js'
 
 /** Section `telemetry`. */
 export const Telemetry = Type.Object(
