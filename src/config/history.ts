@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { strict } from '../../core/schema.js'
-import { Size } from '../units.js'
-import { Count } from '../values.js'
+import { strict } from '../core/schema.js'
+import { Size } from './units.js'
+import { Count } from './values.js'
 
 /** The section `history`. */
 export const History = Type.Object(
