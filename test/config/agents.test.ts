@@ -67,7 +67,8 @@ t.test('faults of access say what to write', async (t) => {
   t.match(access('{ who: { name: GPTBot }, do: pay, price: 0.01 USD }'), [/must be a currency and an amount/])
   t.match(access('{ who: { name: GPTBot }, do: pay, price: USD 0.000 }'), [/must be more than 0/])
   t.match(access('{ who: { name: GPTBot }, do: block, price: USD 1 }'), [/belongs to pay only/])
-  t.match(access('{ who: { name: GPTBot }, do: canonical }'), [/is not available in this version/])
+  t.strictSame(access('{ who: { name: GPTBot }, do: canonical }'), [])
+  t.match(access('{ who: { name: GPTBot }, do: canonical, free: [/a] }'), [/belongs to pay only/])
   t.match(access('{ who: {}, do: block }'), [/^access\.0\.who must have/])
 })
 

@@ -18,9 +18,6 @@ function entryIssues(entry: AccessOptions, catalogue: Catalogue, at: string): Is
     ...memberIssues(who, 'operator', `${at}/who`, (name) => operatorIssue(name, catalogue)),
     ...memberIssues(who, 'category', `${at}/who`, categoryIssue),
     ...memberIssues(who, 'verified', `${at}/who`, verifiedIssue),
-    ...(entry.do === 'canonical'
-      ? [{ pointer: `${at}/do`, message: 'canonical is not available in this version' }]
-      : []),
     ...(pays && price === undefined
       ? [{ pointer: `${at}/price`, message: 'is required: pay needs a price, as in USD 0.01' }]
       : []),

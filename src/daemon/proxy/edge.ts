@@ -18,6 +18,7 @@ import { IssuedCertificates } from '../../tls/acme/issued.js'
 import { Challenges } from '../../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../../edge/serve/server.js'
 import { Geo, readDatabases } from '../../edge/exchange/geo.js'
+import { CanonicalPages } from '../../edge/agents/canonical/canonical-pages.js'
 import { agentsStage } from '../../edge/agents/stage.js'
 import { observingStage } from '../../edge/agents/mcp/observed-page.js'
 import { PageIndex } from '../../edge/agents/mcp/page-index.js'
@@ -203,7 +204,11 @@ export class Edge {
       stages: [
         observingStage(this.#pages, monotonic),
         markdownStage({ memory: this.#markdownMemory, arrivals, metrics, log }),
-        agentsStage({ memory: this.#markdownMemory, catalogue: () => agents.catalogue }),
+        agentsStage({
+          memory: this.#markdownMemory,
+          catalogue: () => agents.catalogue,
+          pages: new CanonicalPages(monotonic),
+        }),
       ],
       agents,
       challenges: this.#challenges,

@@ -14,12 +14,12 @@ export const hasTag = (headers: RawHeaders, tag: string): boolean =>
 
 const CONDITIONS = new Set([...CONDITIONAL_FIELDS, 'accept-encoding'])
 
-/** Returns the fields of a request for a whole response of the origin that is read, without a coding. */
-export function forWhole(headers: readonly string[]): string[] {
+/** Returns the fields of a request for a whole response of the origin that is read, in one of some codings. */
+export function forWhole(headers: readonly string[], codings = 'identity'): string[] {
   const kept: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2)
     if (!CONDITIONS.has(headers[i]!.toLowerCase())) kept.push(headers[i]!, headers[i + 1]!)
-  return [...kept, 'accept-encoding', 'identity']
+  return [...kept, 'accept-encoding', codings]
 }
 
 /** Fields that describe the bytes of the origin's response. */

@@ -47,6 +47,11 @@ export function withoutFiles(value: string): string | undefined {
   return kept.length === 0 ? undefined : kept.join(', ')
 }
 
-/** Returns whether a Link field names the canonical address of the page. RFC 6596. */
-export const namesCanonical = (value: string): boolean =>
-  linksIn(value)?.some((link) => relationsOf(link).includes('canonical')) === true
+/** Returns the canonical address of the page that a Link field names, as written. RFC 6596. */
+export function canonicalIn(value: string): string | undefined {
+  const link = linksIn(value)?.find((one) => relationsOf(one).includes('canonical'))
+  return link === undefined ? undefined : /^<([^>]*)>/.exec(link)?.[1]?.trim()
+}
+
+/** Returns whether a Link field names the canonical address of the page. */
+export const namesCanonical = (value: string): boolean => canonicalIn(value) !== undefined

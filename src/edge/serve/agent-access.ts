@@ -1,9 +1,11 @@
-import type { AccessEntry } from '../../agents/access/access.js'
+import { accessOf, type AccessEntry } from '../../agents/access/access.js'
+import type { Agent } from '../../agents/identity.js'
 import { newUuid } from '../../core/ids.js'
 import { zone as zoneScope } from '../../core/scope.js'
 import { AgentVariant } from '../agents/agent-variant.js'
 import { ChargedResponse } from '../agents/charged-response.js'
 import type { Payment } from '../agents/payments.js'
+import { InternalClient } from '../client/internal-client.js'
 import { challengeResponse } from '../challenge/challenge-response.js'
 import { sendBody } from '../exchange/bytes-source.js'
 import type { Exchange } from '../exchange/exchange.js'
@@ -17,22 +19,81 @@ import { renderRuleResponse } from './rule-response.js'
 /** Requests that pay, until their response. */
 const payments = new WeakMap<Exchange, Payment>()
 
-/** Applies the first entry of `access` that fits the agent. Returns false if it has ended the request. */
-export function passAccess(exchange: Exchange, client: ClientResponse, context: AgentsContext): boolean {
-  const { agent, zone, rawTarget } = exchange
-  if (agent === undefined || zone.agentAccess === undefined) return true
+/**
+ * Applies the first entry of `access` that fits the agent. Returns whether the request continues now. It does not if the
+ * entry has ended it, or if `resume` continues it later.
+ */
+export function passAccess(
+  exchange: Exchange,
+  client: ClientResponse,
+  context: AgentsContext,
+  resume: () => void,
+): boolean {
+  const { agent, rawTarget } = exchange
+  if (agent === undefined) return true
   const path = rawTarget.split('?', 1)[0]!
   // A 403 there would mean that there are no rules.
   if (path === '/robots.txt') return true
-  const entry = zone.agentAccess.find((one) => one.fits(agent))
+  const entry = accessEntryOf(exchange, agent)
   if (entry === undefined) return true
   exchange.agentAction = entry.action
+  if (entry.action === 'canonical') return canonicalIsKnown(exchange, client, context, resume)
   if (entry.action === 'block') return end(exchange, client, { kind: 'page', status: 403, reason: 'access_denied' })
   if (entry.action === 'challenge') {
     const response = context.challengeOf && challengeResponse(context.challengeOf, exchange)
     return response === undefined || end(exchange, client, response)
   }
   return entry.action !== 'pay' || pays(exchange, entry, path, client, context)
+}
+
+/** Returns the entry of `access` for an agent. A rule can send crawlers for training to canonical pages. */
+function accessEntryOf({ zone, decisions }: Exchange, agent: Agent): AccessEntry | undefined {
+  const entry = zone.agentAccess?.find((one) => one.fits(agent))
+  if (entry !== undefined || agent.category !== 'ai_crawler') return entry
+  return decisions.settings.redirects_for_ai_training === true ? CANONICAL : undefined
+}
+
+const [CANONICAL] = accessOf([{ who: {}, do: 'canonical' }])
+
+/**
+ * Returns whether a response can be judged. One to HEAD does not name the canonical address, so the page is read first, and
+ * `resume` is called then.
+ */
+function canonicalIsKnown(
+  exchange: Exchange,
+  client: ClientResponse,
+  { internalGet }: Pick<AgentsContext, 'internalGet'>,
+  resume: () => void,
+): boolean {
+  if (exchange.method !== 'HEAD' || client.connection instanceof InternalClient) return true
+  void readFirst(
+    client,
+    internalGet({
+      exchange,
+      connection: client.connection,
+      target: exchange.rawTarget,
+      accept: 'text/html, */*;q=0.5',
+      maxBytes: 0,
+    }),
+    resume,
+  )
+  return false
+}
+
+/** Continues a request after another one that edged makes for it. */
+async function readFirst(
+  client: ClientResponse,
+  { response, cancel }: ReturnType<AgentsContext['internalGet']>,
+  resume: () => void,
+): Promise<void> {
+  client.cancel = cancel
+  try {
+    await response
+    client.cancel = undefined
+    if (!client.isOver) resume()
+  } catch (error) {
+    client.fail(error)
+  }
 }
 
 /** Paths that other software reads as another path cost what any page costs. */

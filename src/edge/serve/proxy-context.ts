@@ -60,6 +60,7 @@ export interface AgentsContext extends CommonContext {
   /** Challenges for agents. Undefined if there are none. */
   readonly challengeOf: Pick<Challenges, 'page' | 'clearance'> | undefined
   readonly payments: Payments
+  readonly internalGet: InternalGet
   /** Resolves when the receipt of a paid request is stored. */
   readonly saveCharge: (scope: Scope, record: LogRecord) => Promise<void>
 }
@@ -76,7 +77,6 @@ export interface RulesContext extends CommonContext {
 interface OriginContext extends CommonContext {
   /** MCP servers of sites. Undefined if there are none. */
   readonly mcp: Pick<McpSites, 'serve'> | undefined
-  readonly internalGet: InternalGet
   /** The version of edged. */
   readonly version: string
   /** Undefined if the zone's origin sends every response. */

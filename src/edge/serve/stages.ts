@@ -66,7 +66,7 @@ const STAGES: readonly ServeStage[] = [
   },
   {
     name: 'access',
-    down: ({ client, exchange, context }) => passAccess(exchange, client, context),
+    down: ({ client, exchange, context }, resume) => passAccess(exchange, client, context, resume),
     up: ({ exchange, context }, next) => accessSink(exchange, next, context),
   },
   {

@@ -8,6 +8,7 @@ import { MemoryBudget } from '../../../src/core/memory/memory-budget.js'
 import { openMetrics } from '../../../src/core/metrics/metrics.js'
 import { listenProxy } from '../../../src/edge/serve/server.js'
 import { BUILT_IN_CATALOGUE } from '../../../src/agents/catalogue/catalogue.js'
+import { CanonicalPages } from '../../../src/edge/agents/canonical/canonical-pages.js'
 import { agentsStage } from '../../../src/edge/agents/stage.js'
 import { ResponseCache } from '../../../src/edge/cache/cache.js'
 import { observingStage } from '../../../src/edge/agents/mcp/observed-page.js'
@@ -58,7 +59,11 @@ zones:
     stages: [
       observingStage(pages, () => systemClock.monotonic()),
       markdownStage({ memory: budget, metrics, log: silentLog }),
-      agentsStage({ memory: budget, catalogue: () => BUILT_IN_CATALOGUE }),
+      agentsStage({
+        memory: budget,
+        catalogue: () => BUILT_IN_CATALOGUE,
+        pages: new CanonicalPages(() => systemClock.monotonic()),
+      }),
     ],
     ...(cache !== 'off' && {
       cache: new ResponseCache(config.cache, { facts: { country: () => undefined }, clock: systemClock, metrics }),
