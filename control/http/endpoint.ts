@@ -72,7 +72,8 @@ export class FileResponse {
   }
 }
 
-type ParamNames<P extends string> = P extends `${infer Before}/*${infer Rest}`
+/** Names of the parameters of a path. */
+export type ParamNames<P extends string> = P extends `${infer Before}/*${infer Rest}`
   ? ParamNames<Before> | Rest
   : P extends `${string}:${infer Rest}`
     ? Rest extends `${infer Name}/${infer Tail}`
