@@ -28,12 +28,14 @@ export interface RowSpec<S, P extends string, B extends TSchema, Q extends TSche
   readonly result?: R
   /** As {@link EndpointSpec.further}. */
   further?(
+    this: void,
     services: S,
     call: Call<ParamNames<P>, Partial<Static<B>>>,
     given: GivenBody,
   ): readonly Issue[] | Promise<readonly Issue[]>
   /** Returns `result`, alone or in an ApiResponse, or a FileResponse. It throws to reject the request. */
   handle(
+    this: void,
     services: S,
     call: Call<ParamNames<P>, Static<B>, Static<Q>>,
   ): HandlerResult<Static<R>> | Promise<HandlerResult<Static<R>>>

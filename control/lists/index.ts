@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { assertNoIssues, type Issue } from '../../src/core/errors.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ListRepository } from './list-repository.js'
 import { items } from './items.js'
 import { ACCESS } from '../http/permissions.js'
@@ -8,102 +8,52 @@ import { ListChange, ListResult, NewList } from './schemas.js'
 import { whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
 
-const scopes = ['account'] as const
 const PATH = '/rules/lists'
 
-/** Named lists of an account for expressions and redirects, and their items. */
-export function lists(deps: ControlDeps): Endpoint[] {
-  const context = contextOf(deps)
-  const { repository } = context
-  return [
-    listLists(context),
-    createList(context),
-    readList(context),
-    replaceList(context),
-    removeList(context),
-    ...items(repository),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: ControlDeps) {
+const rows = area({ scopes: ['account'], access: ACCESS.lists, refusal: 'badList' }, (deps: ControlDeps) => {
   const repository = new ListRepository(deps)
   return { repository }
-}
+})
 
-function listLists({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.lists.read,
+/** Named lists of an account for expressions and redirects, and their items. */
+export const lists = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the lists of an account, those of the configuration first',
     result: Type.Array(ListResult),
-    handle: ({ scope }) => whole(repository.all(scope)),
-  })
-}
-
-function createList({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.lists.write,
+    handle: ({ repository }, { scope }) => whole(repository.all(scope)),
+  }),
+  rows.post(PATH, {
     summary: 'Create an empty list',
     body: NewList,
     result: ListResult,
-    refusal: 'badList',
-    further: ({ body }) => nameIssues(body),
-    async handle(call) {
+    further: (_, { body }) => nameIssues(body),
+    async handle({ repository }, call) {
       assertNoIssues(nameIssues(call.body))
       return await repository.create(call, call.body)
     },
-  })
-}
-
-function readList({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:list_id`,
-    scopes,
-    permissions: ACCESS.lists.read,
+  }),
+  rows.get(`${PATH}/:list_id`, {
     summary: 'Read a list',
     result: ListResult,
-    handle: ({ scope, params }) => repository.get(scope, params.list_id),
-  })
-}
-
-function replaceList({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: `${PATH}/:list_id`,
-    scopes,
-    permissions: ACCESS.lists.write,
+    handle: ({ repository }, { scope, params }) => repository.get(scope, params.list_id),
+  }),
+  rows.put(`${PATH}/:list_id`, {
     summary: 'Change the description of a list',
     body: ListChange,
     result: ListResult,
-    refusal: 'badList',
-    handle: async (call) => await repository.describe(call, call.params.list_id, call.body.description),
-  })
-}
-
-function removeList({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:list_id`,
-    scopes,
-    permissions: ACCESS.lists.write,
+    handle: async ({ repository }, call) => await repository.describe(call, call.params.list_id, call.body.description),
+  }),
+  rows.delete(`${PATH}/:list_id`, {
     summary: 'Delete a list with all of its items; refused while rules use it',
     result: Type.Object({ id: Type.String() }),
-    async handle(call) {
+    async handle({ repository }, call) {
       const id = call.params.list_id
       await repository.remove(call, id)
       return { id }
     },
-  })
-}
+  }),
+  ({ repository }) => items(repository),
+])
 
 /** Expressions name lists in lower case; redirect lists are named by parameters. */
 const nameIssues = ({ name = '', kind }: Partial<Static<typeof NewList>>): Issue[] =>

@@ -1,38 +1,25 @@
 import { Type } from 'typebox'
 import { LIST_OPERATIONS, type ListItem } from '../../src/core/model/list.js'
 import { LIST_TYPES } from '../../src/lists/index.js'
-import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ListRepository } from './list-repository.js'
 import { addItems, removeItems, replaceItems } from './item-changes.js'
 import { ItemQuery, ItemResult, NewItems, Operation, RemovedItems, Started } from './schemas.js'
 
-const scopes = ['account'] as const
 const PATH = '/rules/lists/:list_id/items'
 
-/** Items of lists. Changes are complete when the response is sent; the response is an operation nevertheless. */
-export function items(repository: ListRepository): Endpoint[] {
-  return [
-    listItems(repository),
-    createItem(repository),
-    replaceAllItems(repository),
-    removeSomeItems(repository),
-    readItem(repository),
-    readBulkOperation(repository),
-  ]
-}
+const rows = area<ListRepository>({ scopes: ['account'], access: ACCESS.lists, refusal: 'badList' })
 
-function listItems(repository: ListRepository): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.lists.read,
+/** Items of lists. Changes are complete when the response is sent; the response is an operation nevertheless. */
+export const items = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the items of a list',
     query: ItemQuery,
     result: Type.Array(ItemResult),
-    handle({ scope, params, query: { cursor, per_page, search } }) {
+    handle(repository, { scope, params, query: { cursor, per_page, search } }) {
       const { kind } = repository.get(scope, params.list_id)
       const found: ListItem[] = []
       for (const item of repository.items(scope, params.list_id, cursor === undefined ? '' : idOf(cursor))) {
@@ -46,66 +33,39 @@ function listItems(repository: ListRepository): Endpoint {
         result_info: { count: shown.length, per_page, cursors: after === undefined ? {} : { after } },
       })
     },
-  })
-}
-
-function createItem(repository: ListRepository): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.lists.write,
+  }),
+  rows.post(PATH, {
     summary: 'Add items to a list; one that is there already is replaced',
     body: NewItems,
     maxBytes: 10_000_000,
     result: Started,
-    refusal: 'badList',
-    handle: async (call) => ({ operation_id: await addItems(repository, call, call.params.list_id, call.body) }),
-  })
-}
-
-function replaceAllItems(repository: ListRepository): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.lists.write,
+    handle: async (repository, call) => ({
+      operation_id: await addItems(repository, call, call.params.list_id, call.body),
+    }),
+  }),
+  rows.put(PATH, {
     summary: 'Replace all items of a list',
     body: NewItems,
     maxBytes: 10_000_000,
     result: Started,
-    refusal: 'badList',
-    handle: async (call) => ({ operation_id: await replaceItems(repository, call, call.params.list_id, call.body) }),
-  })
-}
-
-function removeSomeItems(repository: ListRepository): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.lists.write,
+    handle: async (repository, call) => ({
+      operation_id: await replaceItems(repository, call, call.params.list_id, call.body),
+    }),
+  }),
+  rows.delete(PATH, {
     summary: 'Delete items of a list by their ids',
     body: RemovedItems,
     maxBytes: 10_000_000,
     result: Started,
-    refusal: 'badList',
-    async handle(call) {
+    async handle(repository, call) {
       const ids = call.body.items.map(({ id }) => id)
       return { operation_id: await removeItems(repository, call, call.params.list_id, ids) }
     },
-  })
-}
-
-function readItem(repository: ListRepository): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:item_id`,
-    scopes,
-    permissions: ACCESS.lists.read,
+  }),
+  rows.get(`${PATH}/:item_id`, {
     summary: 'Read an item of a list',
     result: ItemResult,
-    handle({ scope, params: { list_id, item_id } }) {
+    handle(repository, { scope, params: { list_id, item_id } }) {
       repository.get(scope, list_id)
       // Items are in the order of their ids, so only the first one can be it.
       for (const item of repository.items(scope, list_id, justBefore(item_id))) {
@@ -114,25 +74,18 @@ function readItem(repository: ListRepository): Endpoint {
       }
       throw new ApiError('itemNotFound', undefined, `could not find the item ${item_id} in the list`)
     },
-  })
-}
-
-function readBulkOperation(repository: ListRepository): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/rules/lists/bulk_operations/:operation_id',
-    scopes,
-    permissions: ACCESS.lists.read,
+  }),
+  rows.get('/rules/lists/bulk_operations/:operation_id', {
     summary: 'Read how a change to items went; the latest hundred of the account are kept',
     result: Operation,
-    handle({ scope, params: { operation_id } }) {
+    handle(repository, { scope, params: { operation_id } }) {
       const latest = repository.deps.store.get(LIST_OPERATIONS, scope, 'latest')?.value.operations
       const found = latest?.find(({ id }) => id === operation_id)
       if (!found) throw new ApiError('operationNotFound', undefined, `could not find the operation ${operation_id}`)
       return { id: found.id, status: 'completed' as const, completed: found.completed }
     },
-  })
-}
+  }),
+])
 
 const ID = /^[0-9a-f]{32}$/
 

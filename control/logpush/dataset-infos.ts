@@ -1,11 +1,9 @@
 import { Type } from 'typebox'
 import { DATASETS, OPERATORS, type Dataset } from '../../pipelines/records/index.js'
 import { ACCESS } from '../http/permissions.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { whole } from '../http/paging.js'
 import { known } from './datasets.js'
-
-const scopes = ['account', 'zone'] as const
 
 const Info = Type.Object({
   name: Type.String(),
@@ -23,32 +21,22 @@ const Info = Type.Object({
   ),
 })
 
+const rows = area({ scopes: ['account', 'zone'], access: ACCESS.logpush }, () => ({}))
+
 /** The facts about datasets that a form for a new job needs. */
-export function datasetInfos(): Endpoint[] {
-  return [
-    endpoint({
-      method: 'get',
-      path: '/edged/datasets',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'List the names of the datasets of an account or zone',
-      result: Type.Array(Type.String()),
-      handle: ({ scope: { type } }) =>
-        whole(
-          [...DATASETS.values()].filter(({ scopes: of }) => of.some((one) => one === type)).map(({ name }) => name),
-        ),
-    }),
-    endpoint({
-      method: 'get',
-      path: '/edged/datasets/:dataset_id',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Get the fields of a dataset with their types and operators of filters',
-      result: Info,
-      handle: ({ params }) => described(known(params.dataset_id)),
-    }),
-  ]
-}
+export const datasetInfos = rows.endpoints([
+  rows.get('/edged/datasets', {
+    summary: 'List the names of the datasets of an account or zone',
+    result: Type.Array(Type.String()),
+    handle: (_, { scope: { type } }) =>
+      whole([...DATASETS.values()].filter(({ scopes: of }) => of.some((one) => one === type)).map(({ name }) => name)),
+  }),
+  rows.get('/edged/datasets/:dataset_id', {
+    summary: 'Get the fields of a dataset with their types and operators of filters',
+    result: Info,
+    handle: (_, { params }) => described(known(params.dataset_id)),
+  }),
+])
 
 function described({ name, fields, places, defaults, deprecated = [], unfilterable = [] }: Dataset) {
   return {

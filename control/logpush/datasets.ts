@@ -1,52 +1,43 @@
 import { Type } from 'typebox'
 import { mapOf } from '../../src/core/schema.js'
 import { DATASETS, type Dataset, type FieldType } from '../../pipelines/records/index.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import type { JobRepository } from './job-repository.js'
 import { JobResult } from './schemas.js'
 
-const scopes = ['account', 'zone'] as const
 const PATH = '/logpush/datasets/:dataset_id'
 const Fields = mapOf(Type.String(), { description: 'What the values of each field are, by its name.' })
 
-/** The datasets: their fields, and the jobs that push them. */
-export function datasets(repository: JobRepository): Endpoint[] {
-  return [
-    fields('fields', 'List the fields of a dataset', ({ names }) => names),
-    fields('fields/default', 'List the fields that a job without field_names pushes', ({ defaults }) => defaults),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/jobs`,
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'List the log push jobs of a dataset',
-      result: Type.Array(JobResult),
-      handle({ scope, params }) {
-        const { name } = known(params.dataset_id)
-        const found = repository.list(scope).filter(({ dataset }) => dataset === name)
-        return whole(found.map((job) => repository.toResponse(scope, job)))
-      },
-    }),
-  ]
-}
+const rows = area<JobRepository>({ scopes: ['account', 'zone'], access: ACCESS.logpush })
 
-/** Tells some of the fields of a dataset. */
-const fields = (path: string, summary: string, namesOf: (dataset: Dataset) => readonly string[]): Endpoint =>
-  endpoint({
-    method: 'get',
-    path: `${PATH}/${path}`,
-    scopes,
-    permissions: ACCESS.logpush.read,
+/** Returns some of the fields of a dataset. */
+const fields = (path: string, summary: string, namesOf: (dataset: Dataset) => readonly string[]) =>
+  rows.get(`${PATH}/${path}`, {
     summary,
     result: Fields,
-    handle({ params }) {
+    handle(_, { params }) {
       const dataset = known(params.dataset_id)
       return described(dataset, namesOf(dataset))
     },
   })
+
+/** The datasets: their fields, and the jobs that push them. */
+export const datasets = rows.endpoints([
+  fields('fields', 'List the fields of a dataset', ({ names }) => names),
+  fields('fields/default', 'List the fields that a job without field_names pushes', ({ defaults }) => defaults),
+  rows.get(`${PATH}/jobs`, {
+    summary: 'List the log push jobs of a dataset',
+    result: Type.Array(JobResult),
+    handle(repository, { scope, params }) {
+      const { name } = known(params.dataset_id)
+      const found = repository.list(scope).filter(({ dataset }) => dataset === name)
+      return whole(found.map((job) => repository.toResponse(scope, job)))
+    },
+  }),
+])
 
 /** The dataset of a path. Throws `datasetNotFound`. */
 export function known(name: string): Dataset {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Type, type Static } from 'typebox'
 import { strict } from '../../src/core/schema.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -10,7 +10,6 @@ import type { LogpushDeps } from './services.js'
 import type { LiveSession } from './live-session.js'
 import { sessionPath } from './live-sessions.js'
 
-const scopes = ['zone'] as const
 const PATH = '/logpush/edge/jobs'
 
 const LiveInput = Type.Object(
@@ -42,40 +41,31 @@ const LiveResult = Type.Object({
   session_id: Type.String(),
 })
 
+const rows = area<LogpushDeps>({ scopes: ['zone'], access: ACCESS.logpush, refusal: 'badLogpush' })
+
 /** Live records of a zone: each message of the WebSocket has records, a line each, times in RFC 3339. */
-export function edgeJobs({ logpush }: LogpushDeps): Endpoint[] {
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'List the live sessions of a zone',
-      result: Type.Array(LiveResult),
-      handle: ({ scope, request }) =>
-        whole(
-          logpush()
-            .live.list(scope)
-            .map(([session, job]) => sessionResponse(session, job, request)),
-        ),
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Open a live session: for an hour, or until nobody has listened for five minutes',
-      body: LiveInput,
-      result: LiveResult,
-      refusal: 'badLogpush',
-      handle({ scope, body, request, requestId }) {
-        const session = logpush().live.open(scope, body, requestId)
-        if (!session) throw new ApiError('tooManySessions')
-        return sessionResponse(session, body, request)
-      },
-    }),
-  ]
-}
+export const edgeJobs = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the live sessions of a zone',
+    result: Type.Array(LiveResult),
+    handle: ({ logpush }, { scope, request }) =>
+      whole(
+        logpush()
+          .live.list(scope)
+          .map(([session, job]) => sessionResponse(session, job, request)),
+      ),
+  }),
+  rows.post(PATH, {
+    summary: 'Open a live session: for an hour, or until nobody has listened for five minutes',
+    body: LiveInput,
+    result: LiveResult,
+    handle({ logpush }, { scope, body, request, requestId }) {
+      const session = logpush().live.open(scope, body, requestId)
+      if (!session) throw new ApiError('tooManySessions')
+      return sessionResponse(session, body, request)
+    },
+  }),
+])
 
 const sessionResponse = (
   { id }: LiveSession,

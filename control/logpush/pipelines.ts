@@ -2,7 +2,8 @@ import { Type, type Static } from 'typebox'
 import type { Watched } from '../../pipelines/logpush/monitor.js'
 import { mayUse } from '../http/auth/access.js'
 import { ACCESS } from '../http/permissions.js'
-import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { type Call } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import type { LogpushDeps } from './services.js'
 
@@ -35,22 +36,19 @@ const Running = Type.Object({
   batches_in_flight: count('Batches being sent.'),
 })
 
+const rows = area<LogpushDeps>({ scopes: ['account', 'zone'], access: ACCESS.logpush })
+
 /** Pipelines and jobs that run, with their counts. */
-export function pipelines({ logpush }: LogpushDeps): Endpoint[] {
-  return [
-    endpoint({
-      method: 'get',
-      path: '/edged/pipelines',
-      scopes: ['account', 'zone'],
-      permissions: ACCESS.logpush.read,
-      summary:
-        'List the running pipelines and jobs with their state; on an account, callers with access to all accounts also ' +
-        'see pipelines with sources outside',
-      result: Type.Array(Running),
-      handle: (call) => whole((logpush().running?.() ?? []).filter((each) => isVisible(each, call)).map(shown)),
-    }),
-  ]
-}
+export const pipelines = rows.endpoints([
+  rows.get('/edged/pipelines', {
+    summary:
+      'List the running pipelines and jobs with their state; on an account, callers with access to all accounts also ' +
+      'see pipelines with sources outside',
+    result: Type.Array(Running),
+    handle: ({ logpush }, call) =>
+      whole((logpush().running?.() ?? []).filter((each) => isVisible(each, call)).map(shown)),
+  }),
+])
 
 /** Returns whether a caller that may read the logs of a scope sees a pipeline there. One without owner is the operator's. */
 export const isVisible = ({ scope: owner }: Watched, { scope, caller }: Pick<Call, 'scope' | 'caller'>): boolean =>

@@ -11,12 +11,12 @@ import { LOG_RETENTION } from '../../src/core/model/logpush-job.js'
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { ACCESS } from '../http/permissions.js'
-import { endpoint, FileResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { FileResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { audited, type Actor } from '../resources/audit.js'
 import type { LogpushDeps } from './services.js'
 
-const scopes = ['zone'] as const
 const NDJSON = 'application/x-ndjson'
 /** Requests that read the spool concurrently. */
 const MAX_CONCURRENT = 8
@@ -105,73 +105,55 @@ function rayId(text: string): string {
   return text.slice(0, 16).toLowerCase()
 }
 
-/** Endpoints of retained records, and of the flag that retains them. */
-export function pull(deps: LogpushDeps): Endpoint[] {
+const rows = area({ scopes: ['zone'], access: ACCESS.logpush }, (deps: LogpushDeps) => {
   const { clock } = deps
   const retained = new RetainedRecords(deps)
-  return [
-    endpoint({
-      method: 'get',
-      path: '/logs/received',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Return the retained http_requests of a time, one JSON object a line',
-      query: ReceivedQuery,
-      file: NDJSON,
-      refusal: 'badLogpush',
-      async handle({ scope, query }) {
-        const range = rangeOf(query, clock.now())
-        const job = compiled(query, query.sample)
-        return await retained.respond(scope, (spool) =>
-          recordsBetween(spool, job, { ...range, count: query.count ?? Infinity }),
-        )
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/logs/received/fields',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'List the fields of retained records with their types',
-      file: 'application/json',
-      handle: () => new FileResponse('application/json', JSON.stringify(DATASETS.get(PULLED)?.fields ?? {})),
-    }),
-    endpoint({
-      method: 'get',
-      path: '/logs/rayids/:ray_id',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Return the retained http_requests with a ray id, one JSON object a line',
-      query: RayQuery,
-      file: NDJSON,
-      refusal: 'badLogpush',
-      async handle({ scope, query, params }) {
-        const value = rayId(params.ray_id)
-        const job = compiled(query)
-        return await retained.respond(scope, (spool) => recordsWith(spool, job, { field: 'RayID', value }))
-      },
-    }),
-    endpoint({
-      method: 'get',
-      path: '/logs/control/retention/flag',
-      scopes,
-      permissions: ACCESS.logpush.read,
-      summary: 'Return whether records of the zone are retained',
-      result: Flag,
-      handle: ({ scope }) => ({ flag: retained.isOn(scope) }),
-    }),
-    endpoint({
-      method: 'post',
-      path: '/logs/control/retention/flag',
-      scopes,
-      permissions: ACCESS.logpush.write,
-      summary: 'Retain the http_requests of the zone for seven days, or delete the retained ones',
-      body: Flag,
-      result: Flag,
-      handle: async (call) => await retained.set(call, call.body),
-    }),
-  ]
-}
+  return { clock, retained }
+})
+
+/** Endpoints of retained records, and of the flag that retains them. */
+export const pull = rows.endpoints([
+  rows.get('/logs/received', {
+    summary: 'Return the retained http_requests of a time, one JSON object a line',
+    query: ReceivedQuery,
+    refusal: 'badLogpush',
+    file: NDJSON,
+    async handle({ clock, retained }, { scope, query }) {
+      const range = rangeOf(query, clock.now())
+      const job = compiled(query, query.sample)
+      return await retained.respond(scope, (spool) =>
+        recordsBetween(spool, job, { ...range, count: query.count ?? Infinity }),
+      )
+    },
+  }),
+  rows.get('/logs/received/fields', {
+    summary: 'List the fields of retained records with their types',
+    file: 'application/json',
+    handle: () => new FileResponse('application/json', JSON.stringify(DATASETS.get(PULLED)?.fields ?? {})),
+  }),
+  rows.get('/logs/rayids/:ray_id', {
+    summary: 'Return the retained http_requests with a ray id, one JSON object a line',
+    query: RayQuery,
+    refusal: 'badLogpush',
+    file: NDJSON,
+    async handle({ retained }, { scope, query, params }) {
+      const value = rayId(params.ray_id)
+      const job = compiled(query)
+      return await retained.respond(scope, (spool) => recordsWith(spool, job, { field: 'RayID', value }))
+    },
+  }),
+  rows.get('/logs/control/retention/flag', {
+    summary: 'Return whether records of the zone are retained',
+    result: Flag,
+    handle: ({ retained }, { scope }) => ({ flag: retained.isOn(scope) }),
+  }),
+  rows.post('/logs/control/retention/flag', {
+    summary: 'Retain the http_requests of the zone for seven days, or delete the retained ones',
+    body: Flag,
+    result: Flag,
+    handle: async ({ retained }, call) => await retained.set(call, call.body),
+  }),
+])
 
 function compiled(
   { fields, timestamps = 'unixnano' }: { readonly fields?: string; readonly timestamps?: string },

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import { IngestRequests } from '../http/ingest-requests.js'
@@ -25,39 +26,37 @@ const Result = Type.Object({
   more_rejected: Type.Optional(Type.Integer({ minimum: 1, description: 'Further ones.' })),
 })
 
-/** Takes in the records that jobs push. */
-export function records({ logpush }: LogpushDeps): Endpoint[] {
+const rows = area({ scopes: ['account', 'zone'], access: ACCESS.logpush }, ({ logpush }: LogpushDeps) => {
   const requests = new IngestRequests('logpushBusy', LIMITS)
-  return [
-    endpoint({
-      method: 'post',
-      path: '/edged/records/:dataset',
-      scopes: ['account', 'zone'],
-      permissions: ACCESS.logpush.write,
-      summary: 'Take records of a dataset, one JSON object a line or in one array, gzip allowed',
-      raw: {
-        types: ['application/x-ndjson', 'application/json'],
-        schema: Type.Unknown({ description: 'Members that are not fields of the dataset are left out.' }),
-      },
-      status: 202,
-      result: Result,
-      async handle({ scope, accountId, params, request }) {
-        const dataset = known(params.dataset)
-        if (!dataset.scopes.some((type) => type === scope.type))
-          throw new ApiError('datasetNotFound', undefined, `${dataset.name} is not a dataset of ${scope.type}s`)
-        return await requests.run(accountId, async (pause) => {
-          const { spools, settledFor, observeIngest } = logpush()
-          await settledFor(scope, dataset.name)
-          const spool = await spools.open(dataset.name, scope)
-          const ingested = await ingest(request, spool, dataset, { pause })
-          const { accepted, rejected, more_rejected = 0 } = ingested
-          observeIngest?.(dataset.name, { accepted, rejected: rejected.length + more_rejected })
-          const result = { ...ingested, rejected: [...rejected] }
-          if (spool.cursors.length > 0) return result
-          const message = `no enabled job takes ${dataset.name} of this ${scope.type}; the records were checked, but not stored`
-          return new ApiResponse(result, { status: 202, messages: [{ code: NO_JOB, message }] })
-        })
-      },
-    }),
-  ]
-}
+  return { logpush, requests }
+})
+
+/** Takes in the records that jobs push. */
+export const records = rows.endpoints([
+  rows.post('/edged/records/:dataset', {
+    summary: 'Take records of a dataset, one JSON object a line or in one array, gzip allowed',
+    raw: {
+      types: ['application/x-ndjson', 'application/json'],
+      schema: Type.Unknown({ description: 'Members that are not fields of the dataset are left out.' }),
+    },
+    status: 202,
+    result: Result,
+    async handle({ logpush, requests }, { scope, accountId, params, request }) {
+      const dataset = known(params.dataset)
+      if (!dataset.scopes.some((type) => type === scope.type))
+        throw new ApiError('datasetNotFound', undefined, `${dataset.name} is not a dataset of ${scope.type}s`)
+      return await requests.run(accountId, async (pause) => {
+        const { spools, settledFor, observeIngest } = logpush()
+        await settledFor(scope, dataset.name)
+        const spool = await spools.open(dataset.name, scope)
+        const ingested = await ingest(request, spool, dataset, { pause })
+        const { accepted, rejected, more_rejected = 0 } = ingested
+        observeIngest?.(dataset.name, { accepted, rejected: rejected.length + more_rejected })
+        const result = { ...ingested, rejected: [...rejected] }
+        if (spool.cursors.length > 0) return result
+        const message = `no enabled job takes ${dataset.name} of this ${scope.type}; the records were checked, but not stored`
+        return new ApiResponse(result, { status: 202, messages: [{ code: NO_JOB, message }] })
+      })
+    },
+  }),
+])

@@ -4,7 +4,7 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ENTRY_KIND, phaseNamed, type Phase } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
@@ -13,111 +13,80 @@ import { levelOf, type Decided, type RulesetRepository, type Writer } from './ru
 import { versionList } from './versions.js'
 import { changedFixed } from './rulesets.js'
 
-const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/phases/:ruleset_phase/entrypoint'
 
-/** Entry points of phases: read, and put, which creates a missing one. */
-export function entryPoints(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
-  const context = contextOf(repository, check)
-  return [readEntrypoint(context), replaceEntrypoint(context), listVersions(context), readVersion(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(repository: RulesetRepository, check: RulesCheck) {
-  const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
-    const found = repository.entryPoint(scope, phaseOf(name).name)
-    if (found) return found
-    const where = `in the ${name} phase at the ${levelOf(scope)} level`
-    throw new ApiError('noEntryPoint', undefined, `could not find entrypoint ruleset ${where}`)
-  }
-
-  /** A new name is ignored, not rejected: clients put an entry point without knowing its name. */
-  const put = async (actor: Writer, phase: Phase, body: RulesetChange): Promise<Decided> => {
-    const level = levelOf(actor.scope)
-    if (!phase.levels.includes(level))
-      throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
-    const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
-    repository.assertNotOfFile(actor.scope, fixed)
-    const stored = repository.entryPoint(actor.scope, phase.name)
-    const old = stored?.value.ruleset
-    const changed = changedFixed(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
-    const rules = await check.rules(actor, fixed, body.rules, changed)
-    const { name, description } = body
-    const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
-    if (!stored || !old) {
-      const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, repository.making())
-      const hints = await repository.hints(actor.scope, made)
-      return { ...(await repository.created(actor, made)), hints }
+const rows = area(
+  { scopes: ['account', 'zone'], access: ACCESS.rulesets, refusal: 'badRuleset' },
+  (repository: RulesetRepository, check: RulesCheck) => {
+    const existing = (scope: Scope, name: string): Stored<StoredRuleset> => {
+      const found = repository.entryPoint(scope, phaseOf(name).name)
+      if (found) return found
+      const where = `in the ${name} phase at the ${levelOf(scope)} level`
+      throw new ApiError('noEntryPoint', undefined, `could not find entrypoint ruleset ${where}`)
     }
-    const next = replaceRuleset(old, given, repository.making())
-    const hints = rules ? await repository.hints(actor.scope, next) : []
-    return { ...(await repository.changed(actor, stored, next)), hints }
-  }
-  return { existing, repository, check, put }
-}
+    /** A new name is ignored, not rejected: clients put an entry point without knowing its name. */
+    const put = async (actor: Writer, phase: Phase, body: RulesetChange): Promise<Decided> => {
+      const level = levelOf(actor.scope)
+      if (!phase.levels.includes(level))
+        throw new ApiError('badRuleset', undefined, `${phase.name} has no rulesets of ${level}s`)
+      const fixed = { kind: ENTRY_KIND[level], phase: phase.name }
+      repository.assertNotOfFile(actor.scope, fixed)
+      const stored = repository.entryPoint(actor.scope, phase.name)
+      const old = stored?.value.ruleset
+      const changed = changedFixed(old ?? fixed, body, old ? ['id', 'kind', 'phase'] : ['kind', 'phase'])
+      const rules = await check.rules(actor, fixed, body.rules, changed)
+      const { name, description } = body
+      const given = { ...(description !== undefined && { description }), ...(rules && { rules }) }
+      if (!stored || !old) {
+        const made: Ruleset = createRuleset({ ...fixed, ...given, name: name ?? 'default' }, repository.making())
+        const hints = await repository.hints(actor.scope, made)
+        return { ...(await repository.created(actor, made)), hints }
+      }
+      const next = replaceRuleset(old, given, repository.making())
+      const hints = rules ? await repository.hints(actor.scope, next) : []
+      return { ...(await repository.changed(actor, stored, next)), hints }
+    }
+    return { existing, repository, check, put }
+  },
+)
 
-function readEntrypoint({ existing, repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.rulesets.read,
+/** Entry points of phases: read, and put, which creates a missing one. */
+export const entryPoints = rows.endpoints([
+  rows.get(PATH, {
     summary: 'Read the entry point of a phase',
     result: RulesetResult,
-    handle: ({ scope, params }) => repository.shown(scope, existing(scope, params.ruleset_phase).value.ruleset),
-  })
-}
-
-function replaceEntrypoint({ repository, check, put }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.rulesets.write,
+    handle: ({ existing, repository }, { scope, params }) =>
+      repository.shown(scope, existing(scope, params.ruleset_phase).value.ruleset),
+  }),
+  rows.put(PATH, {
     summary: 'Replace the entry point of a phase, or create it',
     query: DryRun,
     conditional: true,
     body: RulesetChange,
     maxBytes: 5_000_000,
     result: WrittenRuleset,
-    refusal: 'badRuleset',
-    async further(call) {
+    async further({ check }, call) {
       const fixed = { kind: ENTRY_KIND[levelOf(call.scope)], phase: phaseOf(call.params.ruleset_phase).name }
       return [
         ...changedFixed(fixed, call.body, ['kind', 'phase']),
         ...(await check.issues(call, fixed, call.body.rules)),
       ]
     },
-    handle: async (call) =>
+    handle: async ({ repository, put }, call) =>
       await repository.write(call, call.query.dry_run, () => put(call, phaseOf(call.params.ruleset_phase), call.body)),
-  })
-}
-
-function listVersions({ existing }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/versions`,
-    scopes,
-    permissions: ACCESS.rulesets.read,
+  }),
+  rows.get(`${PATH}/versions`, {
     summary: 'List the versions of the entry point of a phase',
     result: Type.Array(RulesetSummary),
-    handle: ({ scope, params }) => versionList(existing(scope, params.ruleset_phase)),
-  })
-}
-
-function readVersion({ repository, existing }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/versions/:ruleset_version`,
-    scopes,
-    permissions: ACCESS.rulesets.read,
+    handle: ({ existing }, { scope, params }) => versionList(existing(scope, params.ruleset_phase)),
+  }),
+  rows.get(`${PATH}/versions/:ruleset_version`, {
     summary: 'Read a version of the entry point of a phase',
     result: RulesetResult,
-    handle: ({ scope, params }) => repository.version(existing(scope, params.ruleset_phase), params.ruleset_version),
-  })
-}
+    handle: ({ repository, existing }, { scope, params }) =>
+      repository.version(existing(scope, params.ruleset_phase), params.ruleset_version),
+  }),
+])
 
 function phaseOf(name: string): Phase {
   const phase = phaseNamed(name)

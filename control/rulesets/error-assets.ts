@@ -5,7 +5,8 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Stored } from '../../src/core/store.js'
 import { ACCESS } from '../http/permissions.js'
-import { ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { audited, type Actor } from '../resources/audit.js'
@@ -14,9 +15,6 @@ import type { StoredPages } from './stored-pages.js'
 
 const PATH = '/custom_pages/assets'
 const ASSET = `${PATH}/:asset_name` as const
-const scopes = ['account', 'zone'] as const
-const read = { scopes, permissions: ACCESS.customPages.read } as const
-const write = { scopes, permissions: ACCESS.customPages.write, refusal: 'badPage' } as const
 
 const description = Type.String({ maxLength: 1024, description: 'A short description.' })
 export const PageUrl = Type.String({
@@ -58,10 +56,71 @@ const AssetResponse = Type.Object({
 
 const shown = ({ content: _content, type: _type, ...asset }: ErrorAsset): Static<typeof AssetResponse> => asset
 
+const rows = area<StoredPages>({ scopes: ['account', 'zone'], access: ACCESS.customPages, refusal: 'badPage' })
+
 /** Pages that `serve_error` rules of the same account or zone send by their name. */
-export function errorAssets(pages: StoredPages): Endpoint[] {
-  return [listAssets(pages), createAsset(pages), readAsset(pages), changeAsset(pages), removeAsset(pages)]
-}
+export const errorAssets = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the pages that serve_error rules can send',
+    query: Type.Object(paging({ max: 100 })),
+    result: Type.Array(AssetResponse),
+    handle: ({ deps }, { scope, query }) =>
+      page(
+        deps.store.list(ERROR_ASSETS, scope).map(({ value }) => value),
+        query,
+        shown,
+      ),
+  }),
+  rows.post(PATH, {
+    summary: 'Fetch a page and store it for serve_error rules',
+    body: NewAsset,
+    result: AssetResponse,
+    async handle(pages, call) {
+      const { scope, body } = call
+      const taken = () => pages.deps.store.get(ERROR_ASSETS, scope, body.name) !== undefined
+      if (taken()) throw new ApiError('pageExists', '/name')
+      const fetched = await pages.fetch(body.url)
+      return await pages.edits.run(scope.id, async () => {
+        if (taken()) throw new ApiError('pageExists', '/name')
+        const asset = { description: '', ...body, ...fetched, last_updated: pages.now() }
+        return await put(pages, call, asset)
+      })
+    },
+  }),
+  rows.get(ASSET, {
+    summary: 'Read what is known of a stored page',
+    result: AssetResponse,
+    handle: (pages, { scope, params }) => shown(stored(pages, scope, params.asset_name).value),
+  }),
+  rows.put(ASSET, {
+    summary: 'Change a stored page; with a URL it is fetched again, also with the same one',
+    body: AssetChange,
+    result: AssetResponse,
+    async handle(pages, call) {
+      const { scope, params, body } = call
+      const { name } = stored(pages, scope, params.asset_name).value
+      if (body.name !== undefined && body.name !== name)
+        assertNoIssues([{ pointer: '/name', message: `cannot be changed; it is ${name}` }])
+      const fetched = body.url === undefined ? {} : { ...(await pages.fetch(body.url)), last_updated: pages.now() }
+      return await pages.edits.run(scope.id, async () => {
+        const before = stored(pages, scope, params.asset_name)
+        return await put(pages, call, { ...before.value, ...body, ...fetched }, before)
+      })
+    },
+  }),
+  rows.delete(ASSET, {
+    summary: 'Delete a stored page; rules that name it send the page of the proxy',
+    status: 204,
+    async handle(pages, call) {
+      const { scope, params } = call
+      const { store, clock } = pages.deps
+      await pages.edits.run(scope.id, async () => {
+        const { id, value: before, version } = stored(pages, scope, params.asset_name)
+        await store.batch(...audited(clock, call, { kind: ERROR_ASSETS, scope, id, before, ifVersion: version }))
+      })
+    },
+  }),
+])
 
 function stored({ deps }: StoredPages, scope: Scope, name: string): Stored<ErrorAsset> {
   const found = deps.store.get(ERROR_ASSETS, scope, name)
@@ -91,95 +150,4 @@ async function put(
   )
   const isFetched = asset.last_updated !== before?.value.last_updated
   return new ApiResponse(shown(asset), { messages: isFetched ? relativeAddresses(asset) : [] })
-}
-
-function listAssets({ deps }: StoredPages): Endpoint {
-  return endpoint({
-    ...read,
-    method: 'get',
-    path: PATH,
-    summary: 'List the pages that serve_error rules can send',
-    query: Type.Object(paging({ max: 100 })),
-    result: Type.Array(AssetResponse),
-    handle: ({ scope, query }) =>
-      page(
-        deps.store.list(ERROR_ASSETS, scope).map(({ value }) => value),
-        query,
-        shown,
-      ),
-  })
-}
-
-function createAsset(pages: StoredPages): Endpoint {
-  return endpoint({
-    ...write,
-    method: 'post',
-    path: PATH,
-    summary: 'Fetch a page and store it for serve_error rules',
-    body: NewAsset,
-    result: AssetResponse,
-    async handle(call) {
-      const { scope, body } = call
-      const taken = () => pages.deps.store.get(ERROR_ASSETS, scope, body.name) !== undefined
-      if (taken()) throw new ApiError('pageExists', '/name')
-      const fetched = await pages.fetch(body.url)
-      return await pages.edits.run(scope.id, async () => {
-        if (taken()) throw new ApiError('pageExists', '/name')
-        const asset = { description: '', ...body, ...fetched, last_updated: pages.now() }
-        return await put(pages, call, asset)
-      })
-    },
-  })
-}
-
-function readAsset(pages: StoredPages): Endpoint {
-  return endpoint({
-    ...read,
-    method: 'get',
-    path: ASSET,
-    summary: 'Read what is known of a stored page',
-    result: AssetResponse,
-    handle: ({ scope, params }) => shown(stored(pages, scope, params.asset_name).value),
-  })
-}
-
-function changeAsset(pages: StoredPages): Endpoint {
-  return endpoint({
-    ...write,
-    method: 'put',
-    path: ASSET,
-    summary: 'Change a stored page; with a URL it is fetched again, also with the same one',
-    body: AssetChange,
-    result: AssetResponse,
-    async handle(call) {
-      const { scope, params, body } = call
-      const { name } = stored(pages, scope, params.asset_name).value
-      if (body.name !== undefined && body.name !== name)
-        assertNoIssues([{ pointer: '/name', message: `cannot be changed; it is ${name}` }])
-      const fetched = body.url === undefined ? {} : { ...(await pages.fetch(body.url)), last_updated: pages.now() }
-      return await pages.edits.run(scope.id, async () => {
-        const before = stored(pages, scope, params.asset_name)
-        return await put(pages, call, { ...before.value, ...body, ...fetched }, before)
-      })
-    },
-  })
-}
-
-function removeAsset(pages: StoredPages): Endpoint {
-  return endpoint({
-    scopes,
-    permissions: ACCESS.customPages.write,
-    method: 'delete',
-    path: ASSET,
-    summary: 'Delete a stored page; rules that name it send the page of the proxy',
-    status: 204,
-    async handle(call) {
-      const { scope, params } = call
-      const { store, clock } = pages.deps
-      await pages.edits.run(scope.id, async () => {
-        const { id, value: before, version } = stored(pages, scope, params.asset_name)
-        await store.batch(...audited(clock, call, { kind: ERROR_ASSETS, scope, id, before, ifVersion: version }))
-      })
-    },
-  })
 }

@@ -10,7 +10,8 @@ import { assertNoIssues } from '../../src/core/errors.js'
 import { strict } from '../../src/core/schema.js'
 import { UNKNOWN_TIME } from '../http/context.js'
 import { ACCESS } from '../http/permissions.js'
-import { ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { audited } from '../resources/audit.js'
@@ -20,7 +21,6 @@ import type { StoredPages } from './stored-pages.js'
 
 const PATH = '/custom_pages'
 const PAGE = `${PATH}/:identifier` as const
-const scopes = ['account', 'zone'] as const
 
 const Change = Type.Object(
   {
@@ -55,46 +55,29 @@ function known(id: string): ErrorPageId {
   return id as ErrorPageId
 }
 
-/** Pages that replace pages of the proxy. The page of a zone takes precedence over the page of its account. */
-export function errorPages(pages: StoredPages): Endpoint[] {
-  const { store } = pages.deps
-  const read = { scopes, permissions: ACCESS.customPages.read } as const
-  return [
-    endpoint({
-      ...read,
-      method: 'get',
-      path: PATH,
-      summary: 'List the pages of the proxy that can be replaced',
-      result: Type.Array(PageResponse),
-      handle: ({ scope }) => whole(IDS.map((id) => shown(id, store.get(ERROR_PAGES, scope, id)?.value))),
-    }),
-    endpoint({
-      ...read,
-      method: 'get',
-      path: PAGE,
-      summary: 'Read which page replaces a page of the proxy',
-      result: PageResponse,
-      handle: ({ scope, params }) => {
-        const id = known(params.identifier)
-        return shown(id, store.get(ERROR_PAGES, scope, id)?.value)
-      },
-    }),
-    replacePage(pages),
-  ]
-}
+const rows = area<StoredPages>({ scopes: ['account', 'zone'], access: ACCESS.customPages, refusal: 'badPage' })
 
-function replacePage(pages: StoredPages): Endpoint {
-  const { store, clock } = pages.deps
-  return endpoint({
-    method: 'put',
-    path: PAGE,
-    scopes,
-    permissions: ACCESS.customPages.write,
+/** Pages that replace pages of the proxy. The page of a zone takes precedence over the page of its account. */
+export const errorPages = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the pages of the proxy that can be replaced',
+    result: Type.Array(PageResponse),
+    handle: ({ deps }, { scope }) => whole(IDS.map((id) => shown(id, deps.store.get(ERROR_PAGES, scope, id)?.value))),
+  }),
+  rows.get(PAGE, {
+    summary: 'Read which page replaces a page of the proxy',
+    result: PageResponse,
+    handle({ deps }, { scope, params }) {
+      const id = known(params.identifier)
+      return shown(id, deps.store.get(ERROR_PAGES, scope, id)?.value)
+    },
+  }),
+  rows.put(PAGE, {
     summary: 'Replace a page of the proxy by one that is fetched from a URL, or restore it',
     body: Change,
     result: PageResponse,
-    refusal: 'badPage',
-    async handle(call) {
+    async handle(pages, call) {
+      const { store, clock } = pages.deps
       const { scope, params } = call
       const id = known(params.identifier)
       const { state, url: given } = call.body
@@ -122,5 +105,5 @@ function replacePage(pages: StoredPages): Endpoint {
       const messages = [...withoutEffect(inert && page ? ['/state'] : []), ...(page ? relativeAddresses(page) : [])]
       return new ApiResponse(shown(id, after), { messages })
     },
-  })
-}
+  }),
+])

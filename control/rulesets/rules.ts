@@ -4,46 +4,33 @@ import { issuesOf } from '../../src/core/schema.js'
 import { addRule, changeRule, patched, removeRule, ruleIn } from '../../src/rules/rulesets/edit.js'
 import { PlacedRule, Position, RulePatch } from '../../src/rules/rulesets/rule-input.js'
 import { buildTables } from '../../src/rules/rulesets/validate.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
 import { DryRun, WrittenRuleset } from './schemas.js'
 import { assertCurrent, type RulesetRepository } from './ruleset-repository.js'
 
-const scopes = ['account', 'zone'] as const
 const PATH = '/rulesets/:ruleset_id/rules'
+
+const rows = area(
+  { scopes: ['account', 'zone'], access: ACCESS.rulesets, refusal: 'badRuleset' },
+  (repository: RulesetRepository, check: RulesCheck) => ({ repository, check }),
+)
 
 /**
  * Endpoints for single rules: add, change, move, delete. Each endpoint creates a ruleset version and returns the whole
  * ruleset.
  */
-export function rules(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
-  const context = contextOf(repository, check)
-  return [createRule(context), changeRulesetRule(context), removeRulesetRule(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(repository: RulesetRepository, check: RulesCheck) {
-  return { repository, check }
-}
-
-function createRule({ repository, check }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.rulesets.write,
+export const rules = rows.endpoints([
+  rows.post(PATH, {
     summary: 'Add a rule to a ruleset, at its end or at a position',
     query: DryRun,
     conditional: true,
     body: PlacedRule,
     maxBytes: 1_000_000,
     result: WrittenRuleset,
-    refusal: 'badRuleset',
-    handle: async (call) =>
+    handle: async ({ repository, check }, call) =>
       await repository.write(call, call.query.dry_run, async () => {
         await buildTables(call.body, repository.pause)
         const stored = repository.get(call.scope, call.params.ruleset_id)
@@ -59,23 +46,15 @@ function createRule({ repository, check }: Context): Endpoint {
           hints: repository.ruleHints(call.scope, next, added?.id),
         }
       }),
-  })
-}
-
-function changeRulesetRule({ repository, check }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: `${PATH}/:rule_id`,
-    scopes,
-    permissions: ACCESS.rulesets.write,
+  }),
+  rows.patch(`${PATH}/:rule_id`, {
     summary: 'Change or move a rule of a ruleset; members that are not sent stay',
     query: DryRun,
     conditional: true,
     body: RulePatch,
     maxBytes: 1_000_000,
     result: WrittenRuleset,
-    refusal: 'badRuleset',
-    handle: async (call) =>
+    handle: async ({ repository, check }, call) =>
       await repository.write(call, call.query.dry_run, async () => {
         const { scope, params, body } = call
         await buildTables(body, repository.pause)
@@ -93,20 +72,13 @@ function changeRulesetRule({ repository, check }: Context): Endpoint {
         assertCurrent(call, old)
         return { ...UNCHANGED, result: old, hints }
       }),
-  })
-}
-
-function removeRulesetRule({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:rule_id`,
-    scopes,
-    permissions: ACCESS.rulesets.write,
+  }),
+  rows.delete(`${PATH}/:rule_id`, {
     summary: 'Delete a rule of a ruleset',
     query: DryRun,
     conditional: true,
     result: WrittenRuleset,
-    handle: async (call) =>
+    handle: async ({ repository }, call) =>
       await repository.write(call, call.query.dry_run, async () => {
         const stored = repository.get(call.scope, call.params.ruleset_id)
         const old = stored.value.ruleset
@@ -114,8 +86,8 @@ function removeRulesetRule({ repository }: Context): Endpoint {
         const { id } = known(old, call.params.rule_id)
         return await repository.changed(call, stored, removeRule(old, id, repository.making()))
       }),
-  })
-}
+  }),
+])
 
 /** A write that changes nothing creates no version and no audit entry. */
 const UNCHANGED = { writes: [], audit: [] } as const

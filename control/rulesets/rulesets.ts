@@ -3,7 +3,8 @@ import type { Issue } from '../../src/core/errors.js'
 import type { Ruleset } from '../../src/core/model/ruleset.js'
 import { ENTRY_KIND, kindsOf, phaseNamed, type Level } from '../../src/rules/phases.js'
 import { createRuleset, replaceRuleset } from '../../src/rules/rulesets/edit.js'
-import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { RulesCheck } from './rule-validation.js'
@@ -19,37 +20,18 @@ import {
 } from './schemas.js'
 import { levelOf, type RulesetRepository } from './ruleset-repository.js'
 
-const scopes = ['account', 'zone'] as const
+const rows = area(
+  { scopes: ['account', 'zone'], access: ACCESS.rulesets, refusal: 'badRuleset' },
+  (repository: RulesetRepository, check: RulesCheck) => ({ repository, check }),
+)
 
 /** Endpoints for whole rulesets: list, create, read, replace, delete. */
-export function wholes(repository: RulesetRepository, check: RulesCheck): Endpoint[] {
-  const context = contextOf(repository, check)
-  return [
-    listRulesets(context),
-    postRuleset(context),
-    readRuleset(context),
-    putRuleset(context),
-    removeRuleset(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(repository: RulesetRepository, check: RulesCheck) {
-  return { repository, check }
-}
-
-function listRulesets({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/rulesets',
-    scopes,
-    permissions: ACCESS.rulesets.read,
+export const wholes = rows.endpoints([
+  rows.get('/rulesets', {
     summary: 'List the rulesets of an account or zone',
     query: ListQuery,
     result: Type.Array(RulesetSummary),
-    handle({ scope, query: { cursor, per_page } }) {
+    handle({ repository }, { scope, query: { cursor, per_page } }) {
       const all = repository.list(scope)
       const start = cursor === undefined ? 0 : behind(all, idOf(cursor))
       const shown = all.slice(start, start + per_page)
@@ -60,27 +42,19 @@ function listRulesets({ repository }: Context): Endpoint {
         { result_info: { count: shown.length, per_page, ...(after && { cursor: after, cursors: { after } }) } },
       )
     },
-  })
-}
-
-function postRuleset({ repository, check }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: '/rulesets',
-    scopes,
-    permissions: ACCESS.rulesets.write,
+  }),
+  rows.post('/rulesets', {
     summary: 'Create a ruleset',
     query: DryRun,
     conditional: true,
     body: NewRuleset,
     maxBytes: 5_000_000,
     result: WrittenRuleset,
-    refusal: 'badRuleset',
-    further: async (call) => [
+    further: async ({ check }, call) => [
       ...placementIssues(call.body, levelOf(call.scope)),
       ...(await check.issues(call, call.body, call.body.rules)),
     ],
-    handle: async (call) =>
+    handle: async ({ repository, check }, call) =>
       await repository.write(call, call.query.dry_run, async () => {
         const { scope, body } = call
         const level = levelOf(scope)
@@ -93,39 +67,25 @@ function postRuleset({ repository, check }: Context): Endpoint {
         const hints = await repository.hints(scope, made)
         return { ...(await repository.created(call, made)), hints }
       }),
-  })
-}
-
-function readRuleset({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/rulesets/:ruleset_id',
-    scopes,
-    permissions: ACCESS.rulesets.read,
+  }),
+  rows.get('/rulesets/:ruleset_id', {
     summary: 'Read a ruleset with its rules',
     result: RulesetResult,
-    handle: ({ scope, params }) => repository.shown(scope, repository.get(scope, params.ruleset_id).value.ruleset),
-  })
-}
-
-function putRuleset({ repository, check }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: '/rulesets/:ruleset_id',
-    scopes,
-    permissions: ACCESS.rulesets.write,
+    handle: ({ repository }, { scope, params }) =>
+      repository.shown(scope, repository.get(scope, params.ruleset_id).value.ruleset),
+  }),
+  rows.put('/rulesets/:ruleset_id', {
     summary: 'Replace the description and the rules of a ruleset; what is not sent stays',
     query: DryRun,
     conditional: true,
     body: RulesetChange,
     maxBytes: 5_000_000,
     result: WrittenRuleset,
-    refusal: 'badRuleset',
-    async further(call) {
+    async further({ repository, check }, call) {
       const old = repository.get(call.scope, call.params.ruleset_id).value.ruleset
       return [...changedFixed(old, call.body, FIXED), ...(await check.issues(call, old, call.body.rules))]
     },
-    handle: async (call) =>
+    handle: async ({ repository, check }, call) =>
       await repository.write(call, call.query.dry_run, async () => {
         const { scope, params, body } = call
         const stored = repository.get(scope, params.ruleset_id)
@@ -138,27 +98,20 @@ function putRuleset({ repository, check }: Context): Endpoint {
         const hints = rules ? await repository.hints(scope, next) : []
         return { ...(await repository.changed(call, stored, next)), hints }
       }),
-  })
-}
-
-function removeRuleset({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: '/rulesets/:ruleset_id',
-    scopes,
-    permissions: ACCESS.rulesets.write,
+  }),
+  rows.delete('/rulesets/:ruleset_id', {
     summary: 'Delete a ruleset with all of its versions; refused while execute rules run it',
     query: DryRun,
     conditional: true,
     status: 204,
-    handle: async (call) =>
+    handle: async ({ repository }, call) =>
       await repository.write(
         call,
         call.query.dry_run,
         async () => await repository.removed(call, repository.get(call.scope, call.params.ruleset_id)),
       ),
-  })
-}
+  }),
+])
 
 const FIXED = ['id', 'name', 'kind', 'phase'] as const
 

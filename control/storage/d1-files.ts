@@ -7,14 +7,8 @@ import { account, type Scope } from '../../src/core/scope.js'
 import { kind, type Store } from '../../src/core/store.js'
 import { strict } from '../../src/core/schema.js'
 import type { SqlMeta } from '../../src/workers/runtime/databases.js'
-import {
-  ACCOUNT_ONLY as scopes,
-  ApiResponse,
-  endpoint,
-  FileResponse,
-  type Call,
-  type Endpoint,
-} from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, FileResponse, type Call } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import { PREFIX } from '../http/prefix.js'
@@ -70,50 +64,41 @@ export interface SqlFileDeps extends QueryDeps {
 
 type FileCall = Pick<Call, 'params' | 'request'>
 
+const result = Type.Object({})
+
+const rows = area<SqlFileDeps>({ scopes, access: ACCESS.d1, refusal: 'badDatabase' })
+
 /** Exports and imports of databases, by files whose URLs are secrets. */
-export function d1Files(deps: SqlFileDeps): Endpoint[] {
-  const row = { scopes, refusal: 'badDatabase' } as const
-  const result = Type.Object({})
-  // The URL is the secret.
-  const file = { ...row, path: FILES, permissions: [], open: true } as const
-  return [
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${DATABASE}/export`,
-      permissions: ACCESS.d1.read,
-      summary: 'Write a database as SQL to a file; its URL is valid for an hour',
-      body: Export,
-      result,
-      handle: async (call) => await exportDatabase(deps, call),
-    }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: `${DATABASE}/import`,
-      permissions: ACCESS.d1.write,
-      summary: 'Run an SQL file in one transaction: init returns the URL to upload it to, ingest runs it',
-      body: Import,
-      result,
-      handle: async (call) => await importFile(deps, call),
-    }),
-    endpoint({
-      ...file,
-      method: 'put',
-      summary: 'Upload the SQL file of an import',
-      raw: { types: ['application/sql', '*/*'] },
-      result,
-      handle: async (call) => await upload(deps, call),
-    }),
-    endpoint({
-      ...file,
-      method: 'get',
-      summary: 'Read the SQL file of an export',
-      file: 'application/sql',
-      handle: async (call) => await download(deps, call),
-    }),
-  ]
-}
+export const d1Files = rows.endpoints([
+  rows.post(`${DATABASE}/export`, {
+    permissions: ACCESS.d1.read,
+    summary: 'Write a database as SQL to a file; its URL is valid for an hour',
+    body: Export,
+    result,
+    handle: async (deps, call) => await exportDatabase(deps, call),
+  }),
+  rows.post(`${DATABASE}/import`, {
+    summary: 'Run an SQL file in one transaction: init returns the URL to upload it to, ingest runs it',
+    body: Import,
+    result,
+    handle: async (deps, call) => await importFile(deps, call),
+  }),
+  rows.put(FILES, {
+    permissions: [],
+    open: true,
+    summary: 'Upload the SQL file of an import',
+    raw: { types: ['application/sql', '*/*'] },
+    result,
+    handle: async (deps, call) => await upload(deps, call),
+  }),
+  rows.get(FILES, {
+    permissions: [],
+    open: true,
+    summary: 'Read the SQL file of an export',
+    file: 'application/sql',
+    handle: async (deps, call) => await download(deps, call),
+  }),
+])
 
 async function exportDatabase(
   deps: SqlFileDeps,

@@ -4,7 +4,8 @@ import { strict } from '../../src/core/schema.js'
 import { SqlError, type ArrayRows, type Databases, type ObjectRows } from '../../src/workers/runtime/databases.js'
 import { DataAway } from '../../src/workers/runtime/data-homes.js'
 import { DatabasesBusy, QueryStopped } from '../../src/workers/runtime/query-line.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, type Call } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 
@@ -42,33 +43,27 @@ export function opened({ databases, assertDatabase }: QueryDeps, scope: Scope, i
   return found
 }
 
+const rows = area<QueryDeps>({ scopes, access: ACCESS.d1, refusal: 'badDatabase' })
+
 /** Queries of databases. */
-export function d1Queries(deps: QueryDeps): Endpoint[] {
-  const row = {
-    method: 'post',
-    scopes,
-    permissions: ACCESS.d1.write,
-    refusal: 'badDatabase',
+export const d1Queries = rows.endpoints([
+  rows.post(`${DATABASE}/query`, {
     body: Queries,
     maxBytes: MAX_BODY_BYTES,
     jsonAs: ['text/plain'],
     result: Type.Array(Result),
-  } as const
-  return [
-    endpoint({
-      ...row,
-      path: `${DATABASE}/query`,
-      summary: 'Run SQL in one transaction; rows are objects',
-      handle: async (call) => await run<ObjectRows>(deps, call, 'ARRAY_OF_OBJECTS'),
-    }),
-    endpoint({
-      ...row,
-      path: `${DATABASE}/raw`,
-      summary: 'Run SQL in one transaction; rows are arrays behind the names of the columns',
-      handle: async (call) => await run<ArrayRows>(deps, call, 'ROWS_AND_COLUMNS'),
-    }),
-  ]
-}
+    summary: 'Run SQL in one transaction; rows are objects',
+    handle: async (deps, call) => await run<ObjectRows>(deps, call, 'ARRAY_OF_OBJECTS'),
+  }),
+  rows.post(`${DATABASE}/raw`, {
+    body: Queries,
+    maxBytes: MAX_BODY_BYTES,
+    jsonAs: ['text/plain'],
+    result: Type.Array(Result),
+    summary: 'Run SQL in one transaction; rows are arrays behind the names of the columns',
+    handle: async (deps, call) => await run<ArrayRows>(deps, call, 'ROWS_AND_COLUMNS'),
+  }),
+])
 
 async function run<R>(
   deps: QueryDeps,

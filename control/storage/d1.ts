@@ -7,14 +7,13 @@ import type { Scope } from '../../src/core/scope.js'
 import type { Databases } from '../../src/workers/runtime/databases.js'
 import { d1Files } from './d1-files.js'
 import { d1Queries } from './d1-query.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 
 const PATH = '/d1/database'
-const scopes = ['account'] as const
 
 const Replication = Type.Object({ mode: Type.Enum(['auto', 'disabled']) }, strict)
 const name = Type.String({
@@ -47,124 +46,80 @@ const Database = Type.Object({
   read_replication: Type.Object({ mode: Type.String() }),
 })
 
+const rows = area(
+  { scopes: ['account'], access: ACCESS.d1, refusal: 'badDatabase' },
+  (deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined }) => {
+    const databases = new NamedRepository<StoredDatabase>(deps, {
+      kind: D1_DATABASES,
+      names: D1_NAMES,
+      idOf: ({ uuid }) => uuid,
+      nameOf: (database) => database.name,
+      max: 50_000,
+      notFound: 'databaseNotFound',
+      taken: 'databaseExists',
+      tooMany: 'tooManyDatabases',
+    })
+    const { store, clock, blobs } = deps
+    const assertDatabase = (scope: Scope, id: string): void => void databases.get(scope, id)
+    return { deps, store, clock, blobs, assertDatabase, databases }
+  },
+)
+
 /** Databases. Workers see the same ones. */
-export function d1(
-  deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined },
-): Endpoint[] {
-  const context = contextOf(deps)
-  const { store, clock, blobs, assertDatabase, databases, row } = context
-  return [
-    ...d1Queries({ databases: deps.databases, assertDatabase }),
-    ...d1Files({ store, clock, blobs, databases: deps.databases, assertDatabase }),
-    listDatabases(context),
-    createDatabase(context),
-    readDatabase(context),
-    ...(['put', 'patch'] as const).map((method) =>
-      endpoint({
-        ...row,
-        method,
-        path: `${PATH}/:database_id`,
-        permissions: ACCESS.d1.write,
-        summary: 'Change how a database is replicated',
-        body: method === 'put' ? DatabaseChange : DatabaseEdit,
-        result: Database,
-        async handle(call) {
-          const { read_replication } = call.body as Static<typeof DatabaseEdit>
-          return shown(
-            await databases.change(call, call.params.database_id, (old) => ({
-              ...old,
-              ...(read_replication && { read_replication: read_replication.mode }),
-            })),
-          )
-        },
-      }),
-    ),
-    removeDatabase(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(
-  deps: ControlDeps & { readonly blobs: () => Blobs; readonly databases: () => Databases | undefined },
-) {
-  const databases = new NamedRepository<StoredDatabase>(deps, {
-    kind: D1_DATABASES,
-    names: D1_NAMES,
-    idOf: ({ uuid }) => uuid,
-    nameOf: (database) => database.name,
-    max: 50_000,
-    notFound: 'databaseNotFound',
-    taken: 'databaseExists',
-    tooMany: 'tooManyDatabases',
-  })
-  const row = { scopes, refusal: 'badDatabase' } as const
-  const { store, clock, blobs } = deps
-  const assertDatabase = (scope: Scope, id: string): void => void databases.get(scope, id)
-  return { deps, store, clock, blobs, assertDatabase, databases, row }
-}
-
-function listDatabases({ databases, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: PATH,
-    permissions: ACCESS.d1.read,
+export const d1 = rows.endpoints([
+  ({ deps, assertDatabase }) => d1Queries({ databases: deps.databases, assertDatabase }),
+  ({ deps, store, clock, blobs, assertDatabase }) =>
+    d1Files({ store, clock, blobs, databases: deps.databases, assertDatabase }),
+  rows.get(PATH, {
     summary: 'List the databases of an account',
     query: Type.Object({ ...paging({ max: 10_000, usual: 1000 }), name: Type.Optional(Type.String()) }),
     result: Type.Array(Database),
-    handle({ scope, query }) {
+    handle({ databases }, { scope, query }) {
       const wanted = databases.all(scope).filter((one) => one.name.includes(query.name ?? ''))
       return page(wanted, query, shown)
     },
-  })
-}
-
-function createDatabase({ deps, databases, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: PATH,
-    permissions: ACCESS.d1.write,
+  }),
+  rows.post(PATH, {
     summary: 'Create a database',
     body: NewDatabase,
     result: Database,
-    async handle(call) {
+    async handle({ deps, databases }, call) {
       const { read_replication, ...body } = call.body
       const created_at = new Date(deps.clock.now()).toISOString()
       const mode = read_replication?.mode ?? 'disabled'
       return shown(await databases.create(call, { uuid: newUuid(), created_at, read_replication: mode, ...body }))
     },
-  })
-}
-
-function readDatabase({ databases, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: `${PATH}/:database_id`,
-    permissions: ACCESS.d1.read,
+  }),
+  rows.get(`${PATH}/:database_id`, {
     summary: 'Read a database',
     result: Database,
-    handle: ({ scope, params }) => shown(databases.get(scope, params.database_id)),
-  })
-}
-
-function removeDatabase({ databases, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'delete',
-    path: `${PATH}/:database_id`,
-    permissions: ACCESS.d1.write,
+    handle: ({ databases }, { scope, params }) => shown(databases.get(scope, params.database_id)),
+  }),
+  ...(['put', 'patch'] as const).map((method) =>
+    rows[method](`${PATH}/:database_id`, {
+      summary: 'Change how a database is replicated',
+      body: method === 'put' ? DatabaseChange : DatabaseEdit,
+      result: Database,
+      async handle({ databases }, call) {
+        const { read_replication } = call.body as Static<typeof DatabaseEdit>
+        return shown(
+          await databases.change(call, call.params.database_id, (old) => ({
+            ...old,
+            ...(read_replication && { read_replication: read_replication.mode }),
+          })),
+        )
+      },
+    }),
+  ),
+  rows.delete(`${PATH}/:database_id`, {
     summary: 'Delete a database',
     result: Type.Null(),
-    async handle(call) {
+    async handle({ databases }, call) {
       await databases.remove(call, call.params.database_id)
       return null
     },
-  })
-}
+  }),
+])
 
 const shown = ({
   uuid,

@@ -4,7 +4,8 @@ import { HYPERDRIVE_NAMES, HYPERDRIVES, type StoredHyperdrive } from '../../src/
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
-import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import type { Actor } from '../resources/audit.js'
@@ -123,65 +124,52 @@ function operations({ vault, ...deps }: HyperdriveDeps) {
 
 type HyperdriveDeps = ControlDeps & { readonly vault: () => Vault }
 
-const row = { scopes: ACCOUNT_ONLY, refusal: 'badHyperdrive' } as const
-const read = { ...row, permissions: ACCESS.hyperdrive.read } as const
-const write = { ...row, permissions: ACCESS.hyperdrive.write, jsonAs: ['text/plain'] } as const
+const rows = area(
+  { scopes: ACCOUNT_ONLY, access: ACCESS.hyperdrive, refusal: 'badHyperdrive' },
+  (deps: HyperdriveDeps) => {
+    const { configs, create, change, replace } = operations(deps)
+    return { configs, create, replace, change }
+  },
+)
 
 /** Databases that Workers connect to through a binding. Passwords are encrypted, and never returned. */
-export function hyperdrive(deps: HyperdriveDeps): Endpoint[] {
-  const { configs, create, change, replace } = operations(deps)
-  return [
-    endpoint({
-      ...read,
-      method: 'get',
-      path: PATH,
-      summary: 'List the databases that Workers connect to',
-      query: Type.Object(paging({ max: 1000 })),
-      result: Type.Array(ConfigResponse),
-      handle: ({ scope, query }) => page(configs.all(scope), query, shown),
-    }),
-    endpoint({
-      ...write,
-      method: 'post',
-      path: PATH,
-      summary: 'Create a connection to a database',
-      body: NewConfig,
-      result: ConfigResponse,
-      handle: async (call) => await create(call, call.body),
-    }),
-    endpoint({
-      ...read,
-      method: 'get',
-      path: CONFIG,
-      summary: 'Read a connection to a database, without its password',
-      result: ConfigResponse,
-      handle: ({ scope, params }) => shown(configs.get(scope, params.hyperdrive_id)),
-    }),
-    endpoint({
-      ...write,
-      method: 'put',
-      path: CONFIG,
-      summary: 'Replace a connection to a database',
-      body: NewConfig,
-      result: ConfigResponse,
-      handle: async (call) => await replace(call, call.params.hyperdrive_id, call.body),
-    }),
-    endpoint({
-      ...write,
-      method: 'patch',
-      path: CONFIG,
-      summary: 'Change a connection to a database; what is left out stays',
-      body: ConfigEdit,
-      result: ConfigResponse,
-      handle: async (call) => await change(call, call.params.hyperdrive_id, call.body),
-    }),
-    endpoint({
-      ...write,
-      method: 'delete',
-      path: CONFIG,
-      summary: 'Delete a connection to a database',
-      bare: true,
-      handle: async (call) => await configs.remove(call, call.params.hyperdrive_id),
-    }),
-  ]
-}
+export const hyperdrive = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the databases that Workers connect to',
+    query: Type.Object(paging({ max: 1000 })),
+    result: Type.Array(ConfigResponse),
+    handle: ({ configs }, { scope, query }) => page(configs.all(scope), query, shown),
+  }),
+  rows.post(PATH, {
+    jsonAs: ['text/plain'],
+    summary: 'Create a connection to a database',
+    body: NewConfig,
+    result: ConfigResponse,
+    handle: async ({ create }, call) => await create(call, call.body),
+  }),
+  rows.get(CONFIG, {
+    summary: 'Read a connection to a database, without its password',
+    result: ConfigResponse,
+    handle: ({ configs }, { scope, params }) => shown(configs.get(scope, params.hyperdrive_id)),
+  }),
+  rows.put(CONFIG, {
+    jsonAs: ['text/plain'],
+    summary: 'Replace a connection to a database',
+    body: NewConfig,
+    result: ConfigResponse,
+    handle: async ({ replace }, call) => await replace(call, call.params.hyperdrive_id, call.body),
+  }),
+  rows.patch(CONFIG, {
+    jsonAs: ['text/plain'],
+    summary: 'Change a connection to a database; what is left out stays',
+    body: ConfigEdit,
+    result: ConfigResponse,
+    handle: async ({ change }, call) => await change(call, call.params.hyperdrive_id, call.body),
+  }),
+  rows.delete(CONFIG, {
+    jsonAs: ['text/plain'],
+    summary: 'Delete a connection to a database',
+    bare: true,
+    handle: async ({ configs }, call) => await configs.remove(call, call.params.hyperdrive_id),
+  }),
+])

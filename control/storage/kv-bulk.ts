@@ -4,15 +4,13 @@ import { EventLoopYield, type Pause } from '../../src/core/schedule/event-loop-y
 import { parseScanned, scanJson } from '../../src/core/json/json-slices.js'
 import { strict } from '../../src/core/schema.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { JsonText, LongText } from '../http/json-text.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { keyIssues, put, reject, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
-
-const scopes = ['account'] as const
 
 const NewValues = Type.Array(
   Type.Object(
@@ -42,54 +40,23 @@ const Done = Type.Object({ successful_key_count: Type.Integer(), unsuccessful_ke
 /** More bytes in one request would fill the memory. */
 const MAX_READ_BYTES = 25 * 1024 * 1024
 
+const rows = area(
+  { scopes: ['account'], access: ACCESS.kv, refusal: 'badValue' },
+  ({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) => ({
+    clock,
+    namespaces,
+    values,
+  }),
+)
+
 /** Many keys of a namespace in one request. */
-export function kvBulk(
-  deps: Pick<ControlDeps, 'clock'>,
-  namespaces: NamespaceRepository,
-  values: KeyValues,
-): Endpoint[] {
-  const context = contextOf(deps, namespaces, values)
-  const { row } = context
-  return [
-    writeBulk(context),
-    ...[['delete', `${NAMESPACE}/bulk`] as const, ['post', `${NAMESPACE}/bulk/delete`] as const].map(([method, path]) =>
-      endpoint({
-        ...row,
-        method,
-        path,
-        permissions: ACCESS.kv.write,
-        summary: 'Delete many keys',
-        body: Keys,
-        maxBytes: 10_000_000,
-        async handle({ scope, params: { namespace_id }, body }) {
-          namespaces.get(scope, namespace_id)
-          await values.remove(scope, namespace_id, body)
-          return { successful_key_count: body.length, unsuccessful_keys: [] }
-        },
-      }),
-    ),
-    readBulk(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) {
-  const row = { scopes, result: Done, refusal: 'badValue' } as const
-  return { clock, namespaces, values, row }
-}
-
-function writeBulk({ clock, namespaces, values, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'put',
-    path: `${NAMESPACE}/bulk`,
-    permissions: ACCESS.kv.write,
+export const kvBulk = rows.endpoints([
+  rows.put(`${NAMESPACE}/bulk`, {
+    result: Done,
     summary: 'Store many values, all or none',
     body: NewValues,
     maxBytes: 10_000_000,
-    async handle({ scope, params: { namespace_id }, body }) {
+    async handle({ clock, namespaces, values }, { scope, params: { namespace_id }, body }) {
       namespaces.get(scope, namespace_id)
       const now = clock.now()
       reject(
@@ -109,20 +76,30 @@ function writeBulk({ clock, namespaces, values, row }: Context): Endpoint {
       await put(values, scope, namespace_id, all)
       return { successful_key_count: body.length, unsuccessful_keys: [] }
     },
-  })
-}
-
-function readBulk({ namespaces, values, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${NAMESPACE}/bulk/get`,
+  }),
+  ...[['delete', `${NAMESPACE}/bulk`] as const, ['post', `${NAMESPACE}/bulk/delete`] as const].map(([method, path]) =>
+    rows[method](path, {
+      result: Done,
+      summary: 'Delete many keys',
+      body: Keys,
+      maxBytes: 10_000_000,
+      async handle({ namespaces, values }, { scope, params: { namespace_id }, body }) {
+        namespaces.get(scope, namespace_id)
+        await values.remove(scope, namespace_id, body)
+        return { successful_key_count: body.length, unsuccessful_keys: [] }
+      },
+    }),
+  ),
+  rows.post(`${NAMESPACE}/bulk/get`, {
     permissions: ACCESS.kv.read,
     summary: 'Read up to a hundred values; null for a key that does not exist',
     body: Wanted,
     maxBytes: 10_000_000,
     result: Type.Object({ values: Type.Object({}) }),
-    async handle({ scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } }) {
+    async handle(
+      { namespaces, values },
+      { scope, params: { namespace_id }, body: { keys, type = 'text', withMetadata = false } },
+    ) {
       namespaces.get(scope, namespace_id)
       // Keys may have any name, such as one that a plain object has already.
       const read = new Map<string, unknown>()
@@ -147,8 +124,8 @@ function readBulk({ namespaces, values, row }: Context): Endpoint {
       }
       return { values: Object.fromEntries(read) }
     },
-  })
-}
+  }),
+])
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 

@@ -3,7 +3,7 @@ import { newId } from '../../src/core/ids.js'
 import { KV_NAMESPACES, KV_TITLES, type StoredNamespace } from '../../src/core/model/storage.js'
 import { strict } from '../../src/core/schema.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { NamedRepository } from '../resources/named-repository.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -11,7 +11,6 @@ import type { ControlDeps } from '../http/context.js'
 
 const NAMESPACES = '/storage/kv/namespaces'
 export const NAMESPACE = `${NAMESPACES}/:namespace_id` as const
-const scopes = ['account'] as const
 
 const title = Type.String({ minLength: 1, maxLength: 512 })
 const NewNamespace = Type.Object({ title, jurisdiction: Type.Optional(Type.Enum(['eu', 'fedramp', 'us'])) }, strict)
@@ -36,32 +35,14 @@ export const namespaceRepository = (deps: Pick<ControlDeps, 'store' | 'clock'>) 
   })
 export type NamespaceRepository = ReturnType<typeof namespaceRepository>
 
+const rows = area(
+  { scopes: ['account'], access: ACCESS.kv, refusal: 'badNamespace' },
+  (namespaces: NamespaceRepository, values: KeyValues) => ({ namespaces, values }),
+)
+
 /** Namespaces of keys and values. */
-export function kvNamespaces(namespaces: NamespaceRepository, values: KeyValues): Endpoint[] {
-  const context = contextOf(namespaces, values)
-  return [
-    listNamespaces(context),
-    createNamespace(context),
-    readNamespace(context),
-    replaceNamespace(context),
-    removeNamespace(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(namespaces: NamespaceRepository, values: KeyValues) {
-  const row = { scopes, refusal: 'badNamespace' } as const
-  return { namespaces, row, values }
-}
-
-function listNamespaces({ namespaces, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: NAMESPACES,
-    permissions: ACCESS.kv.read,
+export const kvNamespaces = rows.endpoints([
+  rows.get(NAMESPACES, {
     summary: 'List the namespaces of an account',
     query: Type.Object({
       ...paging({ max: 1000 }),
@@ -69,67 +50,39 @@ function listNamespaces({ namespaces, row }: Context): Endpoint {
       direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
     }),
     result: Type.Array(Namespace),
-    handle({ scope, query }) {
+    handle({ namespaces }, { scope, query }) {
       const sorted = namespaces.all(scope).toSorted((a, b) => (a[query.order] < b[query.order] ? -1 : 1))
       return page(query.direction === 'asc' ? sorted : sorted.toReversed(), query, shown)
     },
-  })
-}
-
-function createNamespace({ namespaces, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: NAMESPACES,
-    permissions: ACCESS.kv.write,
+  }),
+  rows.post(NAMESPACES, {
     summary: 'Create a namespace',
     body: NewNamespace,
     result: Namespace,
-    handle: async (call) => shown(await namespaces.create(call, { id: newId(), ...call.body })),
-  })
-}
-
-function readNamespace({ namespaces, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: NAMESPACE,
-    permissions: ACCESS.kv.read,
+    handle: async ({ namespaces }, call) => shown(await namespaces.create(call, { id: newId(), ...call.body })),
+  }),
+  rows.get(NAMESPACE, {
     summary: 'Read a namespace',
     result: Namespace,
-    handle: ({ scope, params }) => shown(namespaces.get(scope, params.namespace_id)),
-  })
-}
-
-function replaceNamespace({ namespaces, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'put',
-    path: NAMESPACE,
-    permissions: ACCESS.kv.write,
+    handle: ({ namespaces }, { scope, params }) => shown(namespaces.get(scope, params.namespace_id)),
+  }),
+  rows.put(NAMESPACE, {
     summary: 'Change the title of a namespace',
     body: Type.Object({ title }, strict),
     result: Namespace,
-    handle: async (call) =>
+    handle: async ({ namespaces }, call) =>
       shown(await namespaces.change(call, call.params.namespace_id, (old) => ({ ...old, title: call.body.title }))),
-  })
-}
-
-function removeNamespace({ namespaces, values, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'delete',
-    path: NAMESPACE,
-    permissions: ACCESS.kv.write,
+  }),
+  rows.delete(NAMESPACE, {
     summary: 'Delete a namespace with all of its keys',
     result: Type.Object({}),
-    async handle(call) {
+    async handle({ namespaces, values }, call) {
       const id = call.params.namespace_id
       await namespaces.remove(call, id, () => values.removal(call.scope, id))
       return {}
     },
-  })
-}
+  }),
+])
 
 const shown = ({ id, title, jurisdiction }: StoredNamespace): Static<typeof Namespace> => ({
   id,

@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import type { KeyValues } from '../../src/workers/storage/key-values.js'
-import { FileResponse, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { FileResponse, ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/permissions.js'
@@ -10,7 +11,6 @@ import { sentValue } from './kv-body.js'
 import { found, keyIssues, put, reject, stay, termIssues } from './kv-check.js'
 import { NAMESPACE, type NamespaceRepository } from './kv-namespaces.js'
 
-const scopes = ['account'] as const
 const VALUE = `${NAMESPACE}/values/:key_name` as const
 
 const ListedKey = Type.Object({
@@ -19,29 +19,18 @@ const ListedKey = Type.Object({
   metadata: Type.Optional(Type.Unknown()),
 })
 
+const rows = area(
+  { scopes: ['account'], access: ACCESS.kv, refusal: 'badValue' },
+  ({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) => ({
+    namespaces,
+    values,
+    clock,
+  }),
+)
+
 /** Keys of a namespace, one by one. */
-export function kvValues(
-  deps: Pick<ControlDeps, 'clock'>,
-  namespaces: NamespaceRepository,
-  values: KeyValues,
-): Endpoint[] {
-  const context = contextOf(deps, namespaces, values)
-  return [listKeys(context), readValue(context), readMetadata(context), replaceValue(context), removeValue(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ clock }: Pick<ControlDeps, 'clock'>, namespaces: NamespaceRepository, values: KeyValues) {
-  return { namespaces, values, clock }
-}
-
-function listKeys({ namespaces, values }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${NAMESPACE}/keys`,
-    scopes,
-    permissions: ACCESS.kv.read,
+export const kvValues = rows.endpoints([
+  rows.get(`${NAMESPACE}/keys`, {
     summary: 'List the keys of a namespace',
     query: Type.Object({
       prefix: Type.Optional(Type.String({ maxLength: 512 })),
@@ -49,54 +38,33 @@ function listKeys({ namespaces, values }: Context): Endpoint {
       cursor: Type.Optional(Type.String({ maxLength: 1024, description: 'Of the page before, from its result_info.' })),
     }),
     result: Type.Array(ListedKey),
-    handle({ scope, params, query: { prefix, limit, cursor } }) {
+    handle({ namespaces, values }, { scope, params, query: { prefix, limit, cursor } }) {
       namespaces.get(scope, params.namespace_id)
       const after = cursor === undefined || cursor === '' ? undefined : Buffer.from(cursor, 'base64url').toString()
       const { keys, more } = values.list(scope, params.namespace_id, { prefix, after, limit })
       const next = more ? Buffer.from(keys.at(-1)?.name ?? '').toString('base64url') : ''
       return new ApiResponse(keys, { result_info: { count: keys.length, per_page: limit, cursor: next } })
     },
-  })
-}
-
-function readValue({ namespaces, values }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: VALUE,
-    scopes,
-    permissions: ACCESS.kv.read,
+  }),
+  rows.get(VALUE, {
     summary: 'Read the value of a key; the header expiration has the time at which it expires',
     file: 'application/octet-stream',
-    async handle({ scope, params: { namespace_id, key_name } }) {
+    async handle({ namespaces, values }, { scope, params: { namespace_id, key_name } }) {
       namespaces.get(scope, namespace_id)
       const value = found(values, scope, namespace_id, key_name)
       const { expiration } = value
       const headers = expiration === undefined ? undefined : { expiration: String(expiration) }
       return new FileResponse('application/octet-stream', await values.bytes(value), headers)
     },
-  })
-}
-
-function readMetadata({ namespaces, values }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${NAMESPACE}/metadata/:key_name`,
-    scopes,
-    permissions: ACCESS.kv.read,
+  }),
+  rows.get(`${NAMESPACE}/metadata/:key_name`, {
     summary: 'Read the metadata of a key',
-    handle({ scope, params: { namespace_id, key_name } }) {
+    handle({ namespaces, values }, { scope, params: { namespace_id, key_name } }) {
       namespaces.get(scope, namespace_id)
       return found(values, scope, namespace_id, key_name).metadata ?? null
     },
-  })
-}
-
-function replaceValue({ clock, namespaces, values }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: VALUE,
-    scopes,
-    permissions: ACCESS.kv.write,
+  }),
+  rows.put(VALUE, {
     summary: 'Store the value of a key: the body, or the field value of a form beside a field metadata of JSON',
     query: Type.Object({
       expiration: Type.Optional(Type.Integer({ minimum: 0, description: 'Unix time in seconds.' })),
@@ -104,8 +72,7 @@ function replaceValue({ clock, namespaces, values }: Context): Endpoint {
     }),
     raw: { types: ['application/octet-stream', 'multipart/form-data', '*/*'], optional: true },
     result: Type.Object({}),
-    refusal: 'badValue',
-    async handle({ scope, params: { namespace_id, key_name: key }, query, request }) {
+    async handle({ clock, namespaces, values }, { scope, params: { namespace_id, key_name: key }, query, request }) {
       namespaces.get(scope, namespace_id)
       reject(keyIssues(key, '/key_name'))
       reject(termIssues(query, clock.now(), ''))
@@ -116,24 +83,17 @@ function replaceValue({ clock, namespaces, values }: Context): Endpoint {
       await put(values, scope, namespace_id, [{ key, bytes, ...stay({ ...query, metadata }, now) }])
       return {}
     },
-  })
-}
-
-function removeValue({ namespaces, values }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: VALUE,
-    scopes,
-    permissions: ACCESS.kv.write,
+  }),
+  rows.delete(VALUE, {
     summary: 'Delete a key; one that is not there is deleted already',
     result: Type.Object({}),
-    async handle({ scope, params: { namespace_id, key_name } }) {
+    async handle({ namespaces, values }, { scope, params: { namespace_id, key_name } }) {
       namespaces.get(scope, namespace_id)
       await values.remove(scope, namespace_id, [key_name])
       return {}
     },
-  })
-}
+  }),
+])
 
 function fromJson(text: string): unknown {
   let value: unknown

@@ -5,7 +5,8 @@ import { WORKER_SCRIPTS } from '../../src/core/model/worker.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { QUEUE_LIMITS } from '../../src/workers/storage/queues.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import { whole } from '../http/paging.js'
@@ -51,84 +52,61 @@ const ConsumerInput = Type.Object(
 )
 const Consumer = Type.Object({ consumer_id: Type.String(), type: Type.String(), queue_name: Type.String() })
 
-/** The consumer of a queue: a Worker, or clients that pull. */
-export function queueConsumers(deps: ControlDeps, queues: QueueRepository): Endpoint[] {
-  const context = contextOf(deps, queues)
-  return [
-    listConsumers(context),
-    createConsumer(context),
-    readConsumer(context),
-    replaceConsumer(context),
-    removeConsumer(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ store, clock }: ControlDeps, queues: QueueRepository) {
-  const stored = (scope: Scope, queueId: string, id: string) => {
-    const found = store.get(QUEUE_CONSUMERS, scope, queueId)
-    if (found?.value.id !== id) throw new ApiError('consumerNotFound')
-    return found
-  }
-  const consumerOf = (scope: Scope, body: Static<typeof ConsumerInput>, old?: StoredConsumer): StoredConsumer => {
-    const { type, script_name: script, dead_letter_queue, settings = {} } = body
-    if (type === 'worker' && (script === undefined || !store.get(WORKER_SCRIPTS, scope, script)))
-      throw new ApiError('badQueue', '/script_name', 'must be the name of a Worker of the account')
-    if (dead_letter_queue !== undefined && !queues.named(scope, dead_letter_queue))
-      throw new ApiError(
-        'badQueue',
-        '/dead_letter_queue',
-        `the queue ${JSON.stringify(dead_letter_queue)} does not exist`,
-      )
-    const { max_concurrency: concurrency, ...rest } = settings
-    return {
-      id: old?.id ?? newId(),
-      created_on: old?.created_on ?? new Date(clock.now()).toISOString(),
-      type,
-      ...(type === 'worker' && script !== undefined && { script }),
-      ...(dead_letter_queue !== undefined && dead_letter_queue !== '' && { dead_letter_queue }),
-      batch_size: 10,
-      max_retries: 3,
-      retry_delay: 0,
-      max_wait_time_ms: 5000,
-      visibility_timeout_ms: 30_000,
-      ...rest,
-      ...(typeof concurrency === 'number' && { max_concurrency: concurrency }),
+const rows = area(
+  { scopes, access: ACCESS.queues, refusal: 'badQueue' },
+  ({ store, clock }: ControlDeps, queues: QueueRepository) => {
+    const stored = (scope: Scope, queueId: string, id: string) => {
+      const found = store.get(QUEUE_CONSUMERS, scope, queueId)
+      if (found?.value.id !== id) throw new ApiError('consumerNotFound')
+      return found
     }
-  }
-  const row = { scopes, refusal: 'badQueue' } as const
-  return { store, queues, row, clock, consumerOf, stored }
-}
+    const consumerOf = (scope: Scope, body: Static<typeof ConsumerInput>, old?: StoredConsumer): StoredConsumer => {
+      const { type, script_name: script, dead_letter_queue, settings = {} } = body
+      if (type === 'worker' && (script === undefined || !store.get(WORKER_SCRIPTS, scope, script)))
+        throw new ApiError('badQueue', '/script_name', 'must be the name of a Worker of the account')
+      if (dead_letter_queue !== undefined && !queues.named(scope, dead_letter_queue))
+        throw new ApiError(
+          'badQueue',
+          '/dead_letter_queue',
+          `the queue ${JSON.stringify(dead_letter_queue)} does not exist`,
+        )
+      const { max_concurrency: concurrency, ...rest } = settings
+      return {
+        id: old?.id ?? newId(),
+        created_on: old?.created_on ?? new Date(clock.now()).toISOString(),
+        type,
+        ...(type === 'worker' && script !== undefined && { script }),
+        ...(dead_letter_queue !== undefined && dead_letter_queue !== '' && { dead_letter_queue }),
+        batch_size: 10,
+        max_retries: 3,
+        retry_delay: 0,
+        max_wait_time_ms: 5000,
+        visibility_timeout_ms: 30_000,
+        ...rest,
+        ...(typeof concurrency === 'number' && { max_concurrency: concurrency }),
+      }
+    }
+    return { store, queues, clock, consumerOf, stored }
+  },
+)
 
-function listConsumers({ store, queues, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: PATH,
-    permissions: ACCESS.queues.read,
+/** The consumer of a queue: a Worker, or clients that pull. */
+export const queueConsumers = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the consumers of a queue: at most one',
     result: Type.Array(Consumer),
-    handle({ scope, params }) {
+    handle({ store, queues }, { scope, params }) {
       const queue = queues.get(scope, params.queue_id)
       const found = store.get(QUEUE_CONSUMERS, scope, queue.id)
       return whole(found ? [consumerResponse(found.value, queue)] : [])
     },
-  })
-}
-
-function createConsumer({ store, clock, queues, consumerOf, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: PATH,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(PATH, {
     summary: 'Create the consumer of a queue',
     body: ConsumerInput,
     jsonAs: ['text/plain'],
     result: Consumer,
-    async handle(call) {
+    async handle({ store, clock, queues, consumerOf }, call) {
       const { scope, params, body } = call
       const queue = queues.get(scope, params.queue_id)
       if (store.get(QUEUE_CONSUMERS, scope, queue.id)) throw new ApiError('consumerExists')
@@ -136,35 +114,21 @@ function createConsumer({ store, clock, queues, consumerOf, row }: Context): End
       await store.batch(...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id: queue.id, after }))
       return consumerResponse(after, queue)
     },
-  })
-}
-
-function readConsumer({ queues, stored, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: ONE,
-    permissions: ACCESS.queues.read,
+  }),
+  rows.get(ONE, {
     summary: 'Read the consumer of a queue',
     result: Consumer,
-    handle({ scope, params }) {
+    handle({ queues, stored }, { scope, params }) {
       const queue = queues.get(scope, params.queue_id)
       return consumerResponse(stored(scope, queue.id, params.consumer_id).value, queue)
     },
-  })
-}
-
-function replaceConsumer({ store, clock, queues, stored, consumerOf, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'put',
-    path: ONE,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.put(ONE, {
     summary: 'Replace the settings of a consumer',
     body: ConsumerInput,
     jsonAs: ['text/plain'],
     result: Consumer,
-    async handle(call) {
+    async handle({ store, clock, queues, stored, consumerOf }, call) {
       const { scope, params, body } = call
       const queue = queues.get(scope, params.queue_id)
       const { value: before, version: ifVersion } = stored(scope, queue.id, params.consumer_id)
@@ -174,22 +138,15 @@ function replaceConsumer({ store, clock, queues, stored, consumerOf, row }: Cont
       )
       return consumerResponse(after, queue)
     },
-  })
-}
-
-function removeConsumer({ store, clock, queues, stored, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'delete',
-    path: ONE,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.delete(ONE, {
     summary: 'Delete the consumer of a queue; messages stay',
     bare: true,
-    async handle(call) {
+    async handle({ store, clock, queues, stored }, call) {
       const { scope, params } = call
       const { id } = queues.get(scope, params.queue_id)
       const { value: before, version: ifVersion } = stored(scope, id, params.consumer_id)
       await store.batch(...audited(clock, call, { kind: QUEUE_CONSUMERS, scope, id, before, ifVersion }))
     },
-  })
-}
+  }),
+])

@@ -9,7 +9,8 @@ import {
   type NewMessage,
   type Queues,
 } from '../../src/workers/storage/queues.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
@@ -46,66 +47,46 @@ const Pulled = Type.Object({
   metadata: Type.Object({}),
 })
 
+const Sent = Type.Object({ metadata: Type.Object({ metrics: Metrics }) })
+
+const rows = area(
+  { scopes, access: ACCESS.queues, refusal: 'badQueue' },
+  ({ store }: ControlDeps, repository: QueueRepository, queues: Queues) => {
+    const metrics = (scope: Scope, { id }: StoredQueue): Static<typeof Metrics> => {
+      const { count, bytes, oldest } = queues.metrics(scope, id)
+      return { backlog_count: count, backlog_bytes: bytes, oldest_message_timestamp_ms: oldest }
+    }
+    const send = async (scope: Scope, queue: StoredQueue, messages: readonly NewMessage[]) => {
+      await queues.send(scope, queue, messages).catch((error: unknown) => {
+        throw error instanceof TooManyMessages ? new ApiError('tooManyMessages') : error
+      })
+      return { metadata: { metrics: metrics(scope, queue) } }
+    }
+    return { repository, send, store, queues, metrics }
+  },
+)
+
 /** Messages of a queue for clients without a Worker. */
-export function queueMessages(deps: ControlDeps, repository: QueueRepository, queues: Queues): Endpoint[] {
-  const context = contextOf(deps, repository, queues)
-  return [
-    sendMessage(context),
-    sendMessages(context),
-    pullMessages(context),
-    acknowledgeMessages(context),
-    peekMessages(context),
-    purgeMessages(context),
-    readMetrics(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ store }: ControlDeps, repository: QueueRepository, queues: Queues) {
-  const metrics = (scope: Scope, { id }: StoredQueue): Static<typeof Metrics> => {
-    const { count, bytes, oldest } = queues.metrics(scope, id)
-    return { backlog_count: count, backlog_bytes: bytes, oldest_message_timestamp_ms: oldest }
-  }
-  const send = async (scope: Scope, queue: StoredQueue, messages: readonly NewMessage[]) => {
-    await queues.send(scope, queue, messages).catch((error: unknown) => {
-      throw error instanceof TooManyMessages ? new ApiError('tooManyMessages') : error
-    })
-    return { metadata: { metrics: metrics(scope, queue) } }
-  }
-  const row = { scopes, refusal: 'badQueue', jsonAs: ['text/plain'], maxBytes: MAX_BODY_BYTES } as const
-  const Sent = Type.Object({ metadata: Type.Object({ metrics: Metrics }) })
-  return { repository, send, row, Sent, store, queues, metrics }
-}
-
-function sendMessage({ repository, send, row, Sent }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: MESSAGES,
-    permissions: ACCESS.queues.write,
+export const queueMessages = rows.endpoints([
+  rows.post(MESSAGES, {
+    jsonAs: ['text/plain'],
+    maxBytes: MAX_BODY_BYTES,
     summary: 'Send a message',
     body: Message,
     result: Sent,
-    handle: async ({ scope, params, body }) =>
+    handle: async ({ repository, send }, { scope, params, body }) =>
       await send(scope, repository.get(scope, params.queue_id), [newMessage(body, '')]),
-  })
-}
-
-function sendMessages({ repository, send, row, Sent }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${MESSAGES}/batch`,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(`${MESSAGES}/batch`, {
+    jsonAs: ['text/plain'],
+    maxBytes: MAX_BODY_BYTES,
     summary: 'Send messages, all or none',
     body: Type.Object(
       { messages: Type.Array(Message, { minItems: 1, maxItems: QUEUE_LIMITS.batch }), delay_seconds },
       strict,
     ),
     result: Sent,
-    async handle({ scope, params, body }) {
+    async handle({ repository, send }, { scope, params, body }) {
       const queue = repository.get(scope, params.queue_id)
       const messages = body.messages.map((one, at) =>
         newMessage(
@@ -117,15 +98,10 @@ function sendMessages({ repository, send, row, Sent }: Context): Endpoint {
         throw new ApiError('badQueue', '/messages', `has more than ${QUEUE_LIMITS.batchBytes} bytes`)
       return await send(scope, queue, messages)
     },
-  })
-}
-
-function pullMessages({ store, repository, queues, metrics, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${MESSAGES}/pull`,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(`${MESSAGES}/pull`, {
+    jsonAs: ['text/plain'],
+    maxBytes: MAX_BODY_BYTES,
     summary: 'Lease messages; what is not acknowledged in time is delivered again',
     body: Type.Object(
       {
@@ -141,7 +117,7 @@ function pullMessages({ store, repository, queues, metrics, row }: Context): End
       metadata: Type.Object({ metrics: Metrics }),
       messages: Type.Array(Pulled),
     }),
-    async handle({ scope, params, body }) {
+    async handle({ store, repository, queues, metrics }, { scope, params, body }) {
       const queue = repository.get(scope, params.queue_id)
       const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
       if (consumer?.type !== 'http_pull')
@@ -156,15 +132,10 @@ function pullMessages({ store, repository, queues, metrics, row }: Context): End
         messages: messages.map((message) => ({ ...pulled(message), lease_id: message.lease })),
       }
     },
-  })
-}
-
-function acknowledgeMessages({ repository, queues, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${MESSAGES}/ack`,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(`${MESSAGES}/ack`, {
+    jsonAs: ['text/plain'],
+    maxBytes: MAX_BODY_BYTES,
     summary: 'Acknowledge leased messages, or have them delivered again',
     body: Type.Object(
       {
@@ -176,7 +147,7 @@ function acknowledgeMessages({ repository, queues, row }: Context): Endpoint {
       strict,
     ),
     result: Type.Object({ ackCount: Type.Integer(), retryCount: Type.Integer(), warnings: Type.Object({}) }),
-    async handle({ scope, params, body: { acks = [], retries = [] } }) {
+    async handle({ repository, queues }, { scope, params, body: { acks = [], retries = [] } }) {
       const { id } = repository.get(scope, params.queue_id)
       const { acked, retried } = await queues.settle(scope, id, {
         acks: acks.map(({ lease_id: lease }) => lease),
@@ -184,37 +155,28 @@ function acknowledgeMessages({ repository, queues, row }: Context): Endpoint {
       })
       return { ackCount: acked, retryCount: retried, warnings: {} }
     },
-  })
-}
-
-function peekMessages({ repository, queues, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${MESSAGES}/peek`,
+  }),
+  rows.post(`${MESSAGES}/peek`, {
+    jsonAs: ['text/plain'],
+    maxBytes: MAX_BODY_BYTES,
     permissions: ACCESS.queues.read,
     summary: 'Read the oldest messages without leasing them',
     body: Type.Object({ batch_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })) }, strict),
     bodyOptional: true,
     result: Type.Object({ messages: Type.Array(Pulled) }),
-    async handle({ scope, params, body }) {
+    async handle({ repository, queues }, { scope, params, body }) {
       const { id } = repository.get(scope, params.queue_id)
       const found = await queues.peek(scope, id, body.batch_size ?? 10)
       return { messages: found.map((message) => ({ ...pulled(message), ref: message.id })) }
     },
-  })
-}
-
-function purgeMessages({ repository, queues, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${MESSAGES}/purge`,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(`${MESSAGES}/purge`, {
+    jsonAs: ['text/plain'],
+    maxBytes: MAX_BODY_BYTES,
     summary: 'Delete messages by the refs of `peek`',
     body: Type.Object({ refs: Type.Array(Type.Object({ ref: Type.String() }, strict), { maxItems: 100 }) }, strict),
     result: Type.Object({ errors: Type.Array(Type.Object({})), warnings: Type.Object({}) }),
-    async handle({ scope, params, body }) {
+    async handle({ repository, queues }, { scope, params, body }) {
       const { id } = repository.get(scope, params.queue_id)
       await queues.purge(
         scope,
@@ -223,20 +185,13 @@ function purgeMessages({ repository, queues, row }: Context): Endpoint {
       )
       return { errors: [], warnings: {} }
     },
-  })
-}
-
-function readMetrics({ repository, metrics }: Context): Endpoint {
-  return endpoint({
-    scopes,
-    method: 'get',
-    path: `${QUEUE}/metrics`,
-    permissions: ACCESS.queues.read,
+  }),
+  rows.get(`${QUEUE}/metrics`, {
     summary: 'Read how many messages wait in a queue',
     result: Metrics,
-    handle: ({ scope, params }) => metrics(scope, repository.get(scope, params.queue_id)),
-  })
-}
+    handle: ({ repository, metrics }, { scope, params }) => metrics(scope, repository.get(scope, params.queue_id)),
+  }),
+])
 
 function newMessage(
   { body, content_type: format = 'json', delay_seconds: delaySeconds }: Static<typeof Message>,

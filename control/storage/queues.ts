@@ -12,7 +12,8 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { QUEUE_LIMITS, type Queues } from '../../src/workers/storage/queues.js'
-import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import { NamedRepository } from '../resources/named-repository.js'
@@ -72,80 +73,40 @@ export const queueRepository = (deps: ControlDeps): QueueRepository =>
     tooMany: 'tooManyQueues',
   })
 
-/** Queues. Messages and consumers have endpoints of their own. */
-export function queueEndpoints(deps: ControlDeps, repository: QueueRepository, queues: Queues): Endpoint[] {
-  const context = contextOf(deps, repository, queues)
-  const { shown, row, now } = context
-  return [
-    listQueues(context),
-    createQueue(context),
-    readQueue(context),
-    ...(['put', 'patch'] as const).map((method) =>
-      endpoint({
-        ...row,
-        method,
-        path: QUEUE,
-        permissions: ACCESS.queues.write,
-        summary: 'Change the name or the settings of a queue; what is left out stays',
-        body: QueueChange,
-        jsonAs: ['text/plain'],
-        result: Queue,
-        async handle(call) {
-          const { queue_name: name, settings } = call.body
-          const queue = await repository.change(call, call.params.queue_id, (old) => ({
-            ...old,
-            ...settings,
-            ...(name !== undefined && { name }),
-            modified_on: now(),
-          }))
-          return shown(call.scope, queue)
-        },
-      }),
-    ),
-    removeQueue(context),
-    purgeQueue(context),
-    readPurge(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ store, clock }: ControlDeps, repository: QueueRepository, queues: Queues) {
-  const shown = (scope: Scope, queue: StoredQueue): Static<typeof Queue> => {
-    const producers = producersOf(store, scope, queue.name)
-    const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
-    const { delivery_delay, delivery_paused, message_retention_period } = queue
-    return {
-      queue_id: queue.id,
-      queue_name: queue.name,
-      created_on: queue.created_on,
-      modified_on: queue.modified_on,
-      settings: { delivery_delay, delivery_paused, message_retention_period },
-      producers: producers.map((script) => ({ type: 'worker', script })),
-      producers_total_count: producers.length,
-      consumers: consumer ? [consumerResponse(consumer, queue)] : [],
-      consumers_total_count: consumer ? 1 : 0,
+const rows = area(
+  { scopes: ACCOUNT_ONLY, access: ACCESS.queues, refusal: 'badQueue' },
+  ({ store, clock }: ControlDeps, repository: QueueRepository, queues: Queues) => {
+    const shown = (scope: Scope, queue: StoredQueue): Static<typeof Queue> => {
+      const producers = producersOf(store, scope, queue.name)
+      const consumer = store.get(QUEUE_CONSUMERS, scope, queue.id)?.value
+      const { delivery_delay, delivery_paused, message_retention_period } = queue
+      return {
+        queue_id: queue.id,
+        queue_name: queue.name,
+        created_on: queue.created_on,
+        modified_on: queue.modified_on,
+        settings: { delivery_delay, delivery_paused, message_retention_period },
+        producers: producers.map((script) => ({ type: 'worker', script })),
+        producers_total_count: producers.length,
+        consumers: consumer ? [consumerResponse(consumer, queue)] : [],
+        consumers_total_count: consumer ? 1 : 0,
+      }
     }
-  }
-  const row = { scopes: ACCOUNT_ONLY, refusal: 'badQueue' } as const
-  const now = () => new Date(clock.now()).toISOString()
-  return { repository, shown, row, now, queues }
-}
+    const now = () => new Date(clock.now()).toISOString()
+    return { repository, shown, now, queues }
+  },
+)
 
-function listQueues({ repository, shown, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: PATH,
-    permissions: ACCESS.queues.read,
+/** Queues. Messages and consumers have endpoints of their own. */
+export const queueEndpoints = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the queues of an account',
     query: Type.Object({
       ...paging({ max: 1000, usual: 100 }),
       name: Type.Optional(Type.Array(Type.String(), { description: 'Only queues with these names.' })),
     }),
     result: Type.Array(Queue),
-    handle({ scope, query }) {
+    handle({ repository, shown }, { scope, query }) {
       const found = repository.all(scope).filter(({ name }) => query.name?.includes(name) ?? true)
       return page(
         found.sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -153,20 +114,13 @@ function listQueues({ repository, shown, row }: Context): Endpoint {
         (queue) => shown(scope, queue),
       )
     },
-  })
-}
-
-function createQueue({ repository, shown, row, now }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: PATH,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(PATH, {
     summary: 'Create a queue',
     body: NewQueue,
     jsonAs: ['text/plain'],
     result: Queue,
-    async handle(call) {
+    async handle({ repository, shown, now }, call) {
       const { queue_name: name, settings, ...more } = call.body
       const queue = await repository.create(call, {
         id: newId(),
@@ -181,30 +135,34 @@ function createQueue({ repository, shown, row, now }: Context): Endpoint {
       })
       return shown(call.scope, queue)
     },
-  })
-}
-
-function readQueue({ repository, shown, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: QUEUE,
-    permissions: ACCESS.queues.read,
+  }),
+  rows.get(QUEUE, {
     summary: 'Read a queue',
     result: Queue,
-    handle: ({ scope, params }) => shown(scope, repository.get(scope, params.queue_id)),
-  })
-}
-
-function removeQueue({ repository, queues, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'delete',
-    path: QUEUE,
-    permissions: ACCESS.queues.write,
+    handle: ({ repository, shown }, { scope, params }) => shown(scope, repository.get(scope, params.queue_id)),
+  }),
+  ...(['put', 'patch'] as const).map((method) =>
+    rows[method](QUEUE, {
+      summary: 'Change the name or the settings of a queue; what is left out stays',
+      body: QueueChange,
+      jsonAs: ['text/plain'],
+      result: Queue,
+      async handle({ repository, shown, now }, call) {
+        const { queue_name: name, settings } = call.body
+        const queue = await repository.change(call, call.params.queue_id, (old) => ({
+          ...old,
+          ...settings,
+          ...(name !== undefined && { name }),
+          modified_on: now(),
+        }))
+        return shown(call.scope, queue)
+      },
+    }),
+  ),
+  rows.delete(QUEUE, {
     summary: 'Delete a queue with its messages and its consumer',
     bare: true,
-    async handle(call) {
+    async handle({ repository, queues }, call) {
       const { scope, params } = call
       const id = params.queue_id
       await repository.remove(call, id, () => [
@@ -212,43 +170,29 @@ function removeQueue({ repository, queues, row }: Context): Endpoint {
         { kind: QUEUE_CONSUMERS, scope, id, value: undefined },
       ])
     },
-  })
-}
-
-function purgeQueue({ repository, queues, shown, row, now }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${QUEUE}/purge`,
-    permissions: ACCESS.queues.write,
+  }),
+  rows.post(`${QUEUE}/purge`, {
     summary: 'Delete all messages of a queue',
     body: Type.Object({ delete_messages_permanently: Type.Optional(Type.Boolean()) }, strict),
     jsonAs: ['text/plain'],
     result: Queue,
-    async handle(call) {
+    async handle({ repository, queues, shown, now }, call) {
       const id = call.params.queue_id
       if (call.body.delete_messages_permanently !== true) return shown(call.scope, repository.get(call.scope, id))
       const queue = await repository.change(call, id, (old) => ({ ...old, purged_at: now() }))
       await queues.purge(call.scope, id)
       return shown(call.scope, queue)
     },
-  })
-}
-
-function readPurge({ repository, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: `${QUEUE}/purge`,
-    permissions: ACCESS.queues.read,
+  }),
+  rows.get(`${QUEUE}/purge`, {
     summary: 'Read when a queue was purged last',
     result: Type.Object({ completed: Type.String(), started_at: Type.String() }),
-    handle({ scope, params }) {
+    handle({ repository }, { scope, params }) {
       const { purged_at: at = '' } = repository.get(scope, params.queue_id)
       return { completed: at === '' ? 'false' : 'true', started_at: at }
     },
-  })
-}
+  }),
+])
 
 /** A consumer as the API shows it. */
 export function consumerResponse(consumer: StoredConsumer, queue: StoredQueue) {

@@ -12,14 +12,8 @@ import {
 } from '../../src/workers/storage/object-conditions.js'
 import { ObjectError } from '../../src/workers/storage/object-error.js'
 import type { ObjectPlace, Objects } from '../../src/workers/storage/objects.js'
-import {
-  ACCOUNT_ONLY as scopes,
-  ApiResponse,
-  endpoint,
-  FileResponse,
-  type Call,
-  type Endpoint,
-} from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, FileResponse, type Call } from '../http/endpoint.js'
 import { ApiError, type ErrorKind } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
@@ -60,22 +54,7 @@ const Uploaded = Type.Object({
   version: Type.String(),
 })
 
-/** The objects of a bucket. Workers see the same ones. */
-export function r2Objects(deps: ControlDeps, objects: Objects): Endpoint[] {
-  const context = contextOf(deps, objects)
-  return [
-    listObjects(context),
-    removeObjects(context),
-    readObject(context),
-    writeObject(context),
-    removeObject(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ store }: ControlDeps, objects: Objects) {
+const rows = area({ scopes, access: ACCESS.r2 }, ({ store }: ControlDeps, objects: Objects) => {
   const bucketOf = ({ scope, request, params }: Call<'bucket_name'>): string => {
     const id = bucketId(jurisdictionOf(request), params.bucket_name)
     if (!store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketNotFound')
@@ -87,14 +66,11 @@ function contextOf({ store }: ControlDeps, objects: Objects) {
     key: call.params.object_key,
   })
   return { objects, bucketOf, placeOf }
-}
+})
 
-function listObjects({ objects, bucketOf }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: OBJECTS,
-    scopes,
-    permissions: ACCESS.r2.read,
+/** The objects of a bucket. Workers see the same ones. */
+export const r2Objects = rows.endpoints([
+  rows.get(OBJECTS, {
     summary: 'List the objects of a bucket',
     query: Type.Object({
       prefix: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -106,7 +82,7 @@ function listObjects({ objects, bucketOf }: Context): Endpoint {
       per_page: Type.Integer({ minimum: 1, maximum: 1000, default: 1000 }),
     }),
     result: Type.Array(ListedObject),
-    handle(call) {
+    handle({ objects, bucketOf }, call) {
       const { prefix, delimiter, start_after, cursor, per_page: limit } = call.query
       const after = cursor === undefined || cursor === '' ? start_after : Buffer.from(cursor, 'base64url').toString()
       const listed = objects.list(call.scope, bucketOf(call), { prefix, delimiter, after, limit })
@@ -124,36 +100,22 @@ function listObjects({ objects, bucketOf }: Context): Endpoint {
         },
       )
     },
-  })
-}
-
-function removeObjects({ objects, bucketOf }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: OBJECTS,
-    scopes,
-    permissions: ACCESS.r2.write,
+  }),
+  rows.delete(OBJECTS, {
     summary: 'Delete objects by their keys',
     body: Type.Array(Type.String({ maxLength: 1024 }), { maxItems: MAX_DELETE }),
     bodyOptional: false,
     maxBytes: 2 * 2 ** 20,
     result: Type.Array(Type.Object({ key: Type.String() })),
-    async handle(call) {
+    async handle({ objects, bucketOf }, call) {
       await objects.remove(call.scope, bucketOf(call), call.body)
       return call.body.map((key) => ({ key }))
     },
-  })
-}
-
-function readObject({ objects, placeOf }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: OBJECT,
-    scopes,
-    permissions: ACCESS.r2.read,
+  }),
+  rows.get(OBJECT, {
     summary: 'Read an object',
     file: 'application/octet-stream',
-    handle(call) {
+    handle({ objects, placeOf }, call) {
       const place = placeOf(call)
       const object = objects.find(place)
       if (!object) throw new ApiError('objectNotFound')
@@ -178,19 +140,12 @@ function readObject({ objects, placeOf }: Context): Endpoint {
       }
       return new FileResponse(type, Readable.from(objects.read(object, range)), { ...headersOf(object), ...part }, 206)
     },
-  })
-}
-
-function writeObject({ objects, placeOf }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: OBJECT,
-    scopes,
-    permissions: ACCESS.r2.write,
+  }),
+  rows.put(OBJECT, {
     summary: 'Store an object: the body, with its header fields',
     raw: { types: ['application/octet-stream', '*/*'], optional: true },
     result: Uploaded,
-    async handle(call) {
+    async handle({ objects, placeOf }, call) {
       const place = placeOf(call)
       const { request } = call
       const storageClass = headerOf(request, 'cf-r2-storage-class')
@@ -206,24 +161,17 @@ function writeObject({ objects, placeOf }: Context): Endpoint {
       const condition = conditionOf(request.headers)
       return uploaded(place.key, await objects.put(place, body, { ...options, condition }).catch(toApiError))
     },
-  })
-}
-
-function removeObject({ objects, placeOf }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: OBJECT,
-    scopes,
-    permissions: ACCESS.r2.write,
+  }),
+  rows.delete(OBJECT, {
     summary: 'Delete an object; one that does not exist counts as deleted',
     result: Type.Object({ key: Type.String() }),
-    async handle(call) {
+    async handle({ objects, placeOf }, call) {
       const { scope, bucket, key } = placeOf(call)
       await objects.remove(scope, bucket, [key])
       return { key }
     },
-  })
-}
+  }),
+])
 
 const KINDS: Readonly<Record<string, ErrorKind>> = {
   noBucket: 'bucketNotFound',

@@ -6,14 +6,14 @@ import type { Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import type { Objects } from '../../src/workers/storage/objects.js'
 import { audited, auditOf } from '../resources/audit.js'
-import { endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 
 const PATH = '/r2/buckets'
-const scopes = ['account'] as const
 const MAX_BUCKETS = 10_000
 
 const LOCATIONS = ['apac', 'eeur', 'enam', 'weur', 'wnam', 'oc'] as const
@@ -49,42 +49,27 @@ const Query = Type.Object({
   direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
 })
 
+const rows = area(
+  { scopes: ['account'], access: ACCESS.r2, refusal: 'badBucket' },
+  ({ store, clock }: ControlDeps, objects: Objects) => {
+    const room = new QuotaReservation()
+    const stored = (scope: Scope, request: IncomingMessage, name: string) => {
+      const id = bucketId(jurisdictionOf(request), name)
+      const found = store.get(R2_BUCKETS, scope, id)
+      if (!found) throw new ApiError('bucketNotFound')
+      return found
+    }
+    return { store, clock, room, stored, objects }
+  },
+)
+
 /** Buckets. */
-export function r2(deps: ControlDeps, objects: Objects): Endpoint[] {
-  const context = contextOf(deps, objects)
-  return [
-    listBuckets(context),
-    createBucket(context),
-    readBucket(context),
-    changeBucket(context),
-    removeBucket(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ store, clock }: ControlDeps, objects: Objects) {
-  const room = new QuotaReservation()
-  const stored = (scope: Scope, request: IncomingMessage, name: string) => {
-    const id = bucketId(jurisdictionOf(request), name)
-    const found = store.get(R2_BUCKETS, scope, id)
-    if (!found) throw new ApiError('bucketNotFound')
-    return found
-  }
-  return { store, clock, room, stored, objects }
-}
-
-function listBuckets({ store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.r2.read,
+export const r2 = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the buckets of a jurisdiction (header cf-r2-jurisdiction)',
     query: Query,
     result: Type.Object({ buckets: Type.Array(Bucket) }),
-    handle({ scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
+    handle({ store }, { scope, request, query: { name_contains = '', start_after, cursor, per_page, direction } }) {
       const jurisdiction = jurisdictionOf(request)
       const after = cursor === undefined ? start_after : Buffer.from(cursor, 'base64url').toString()
       const inOrder = store.list(R2_BUCKETS, scope).filter(({ value }) => value.jurisdiction === jurisdiction)
@@ -102,21 +87,13 @@ function listBuckets({ store }: Context): Endpoint {
     top: Type.Object({
       result_info: Type.Object({ cursor: Type.Optional(Type.String()), per_page: Type.Integer() }),
     }),
-  })
-}
-
-function createBucket({ store, clock, room }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.r2.write,
+  }),
+  rows.post(PATH, {
     summary: 'Create a bucket',
     body: NewBucket,
     jsonAs: ['text/plain'],
     result: Bucket,
-    refusal: 'badBucket',
-    async handle(call) {
+    async handle({ store, clock, room }, call) {
       const { scope, body, request } = call
       const value: StoredBucket = {
         name: body.name,
@@ -136,30 +113,16 @@ function createBucket({ store, clock, room }: Context): Endpoint {
       })
       return value
     },
-  })
-}
-
-function readBucket({ stored }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:bucket_name`,
-    scopes,
-    permissions: ACCESS.r2.read,
+  }),
+  rows.get(`${PATH}/:bucket_name`, {
     summary: 'Read a bucket',
     result: Bucket,
-    handle: ({ scope, params, request }) => stored(scope, request, params.bucket_name).value,
-  })
-}
-
-function changeBucket({ store, clock, stored }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: `${PATH}/:bucket_name`,
-    scopes,
-    permissions: ACCESS.r2.write,
+    handle: ({ stored }, { scope, params, request }) => stored(scope, request, params.bucket_name).value,
+  }),
+  rows.patch(`${PATH}/:bucket_name`, {
     summary: 'Change the storage class of a bucket (header cf-r2-storage-class)',
     result: Bucket,
-    async handle(call) {
+    async handle({ store, clock, stored }, call) {
       const { scope, params, request } = call
       const storage_class = headerOf(request, 'cf-r2-storage-class') ?? ''
       if (!(CLASSES as readonly string[]).includes(storage_class))
@@ -179,26 +142,19 @@ function changeBucket({ store, clock, stored }: Context): Endpoint {
       if (!after) throw new ApiError('bucketNotFound')
       return after.value
     },
-  })
-}
-
-function removeBucket({ store, clock, objects, stored }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:bucket_name`,
-    scopes,
-    permissions: ACCESS.r2.write,
+  }),
+  rows.delete(`${PATH}/:bucket_name`, {
     summary: 'Delete a bucket',
     result: Type.Object({}),
-    async handle(call) {
+    async handle({ store, clock, objects, stored }, call) {
       const { scope, params, request } = call
       const { id, value: before, version } = stored(scope, request, params.bucket_name)
       if (objects.list(scope, id, { limit: 1 }).objects.length > 0) throw new ApiError('bucketNotEmpty')
       await store.batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, before, ifVersion: version }))
       return {}
     },
-  })
-}
+  }),
+])
 
 /** Returns a header field that is sent at most once. */
 export const headerOf = (request: IncomingMessage, name: string): string | undefined => {

@@ -12,7 +12,8 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Write } from '../../src/core/store.js'
 import { ApiError } from '../http/errors.js'
-import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import { NamedRepository } from '../resources/named-repository.js'
@@ -64,79 +65,61 @@ export const secretStores = (deps: ControlDeps): SecretStores =>
     tooMany: 'tooManySecretStores',
   })
 
+const rows = area(
+  { scopes: ACCOUNT_ONLY, access: ACCESS.secretsStore, refusal: 'badSecretStore' },
+  ({ store, clock }: ControlDeps, stores: SecretStores) => ({ stores, clock, store }),
+)
+
 /** Stores of secrets. The secrets have endpoints of their own. */
-export function secretsStores({ store, clock }: ControlDeps, stores: SecretStores): Endpoint[] {
-  const row = { scopes: ACCOUNT_ONLY, refusal: 'badSecretStore' } as const
-  return [
-    endpoint({
-      ...row,
-      method: 'get',
-      path: PATH,
-      permissions: ACCESS.secretsStore.read,
-      summary: 'List the stores of secrets of an account',
-      query: Type.Object({
-        ...paging({ max: 1000 }),
-        order: Type.Optional(Type.Enum(['name', 'created', 'modified'])),
-        direction,
-      }),
-      result: Type.Array(StoreResponse),
-      handle: ({ scope, query }) =>
-        page(ordered(stores.all(scope), query.order ?? 'created', query.direction), query, shown(scope)),
+export const secretsStores = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the stores of secrets of an account',
+    query: Type.Object({
+      ...paging({ max: 1000 }),
+      order: Type.Optional(Type.Enum(['name', 'created', 'modified'])),
+      direction,
     }),
-    endpoint({
-      ...row,
-      method: 'post',
-      path: PATH,
-      permissions: ACCESS.secretsStore.write,
-      summary: 'Create a store of secrets',
-      body: Type.Object({ name }, strict),
-      jsonAs: ['text/plain'],
-      result: StoreResponse,
-      async handle(call) {
-        const now = new Date(clock.now()).toISOString()
-        return shown(call.scope)(
-          await stores.create(call, { id: newId(), name: call.body.name, created: now, modified: now }),
-        )
-      },
+    result: Type.Array(StoreResponse),
+    handle: ({ stores }, { scope, query }) =>
+      page(ordered(stores.all(scope), query.order ?? 'created', query.direction), query, shown(scope)),
+  }),
+  rows.post(PATH, {
+    summary: 'Create a store of secrets',
+    body: Type.Object({ name }, strict),
+    jsonAs: ['text/plain'],
+    result: StoreResponse,
+    async handle({ clock, stores }, call) {
+      const now = new Date(clock.now()).toISOString()
+      return shown(call.scope)(
+        await stores.create(call, { id: newId(), name: call.body.name, created: now, modified: now }),
+      )
+    },
+  }),
+  rows.get(`${PATH}/:store_id`, {
+    summary: 'Read a store of secrets',
+    result: StoreResponse,
+    handle: ({ stores }, { scope, params }) => shown(scope)(stores.get(scope, params.store_id)),
+  }),
+  rows.delete(`${PATH}/:store_id`, {
+    summary: 'Delete a store of secrets',
+    query: Type.Object({
+      force: Type.Boolean({ default: false, description: 'With its secrets. Else the store must be empty.' }),
     }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: `${PATH}/:store_id`,
-      permissions: ACCESS.secretsStore.read,
-      summary: 'Read a store of secrets',
-      result: StoreResponse,
-      handle: ({ scope, params }) => shown(scope)(stores.get(scope, params.store_id)),
-    }),
-    endpoint({
-      ...row,
-      method: 'delete',
-      path: `${PATH}/:store_id`,
-      permissions: ACCESS.secretsStore.write,
-      summary: 'Delete a store of secrets',
-      query: Type.Object({
-        force: Type.Boolean({ default: false, description: 'With its secrets. Else the store must be empty.' }),
-      }),
-      result: StoreResponse,
-      async handle(call) {
-        const { scope, params, query } = call
-        const secrets = store.list(STORE_SECRETS, scope).filter(({ value }) => value.store_id === params.store_id)
-        if (secrets.length > 0 && !query.force) throw new ApiError('secretStoreNotEmpty')
-        const removals = secrets.flatMap(({ id, value }): Write[] => [
-          { kind: STORE_SECRETS, scope, id, value: undefined },
-          { kind: STORE_SECRET_NAMES, scope, id: secretName(value.store_id, value.name), value: undefined },
-        ])
-        return shown(scope)(await stores.remove(call, params.store_id, () => removals))
-      },
-    }),
-    endpoint({
-      ...row,
-      method: 'get',
-      path: '/secrets_store/quota',
-      permissions: ACCESS.secretsStore.read,
-      summary: 'Read how many secrets an account has',
-      result: Type.Object({ secrets: Type.Object({ quota: Type.Integer(), usage: Type.Integer() }) }),
-      handle: ({ scope }) => ({ secrets: { quota: MAX_SECRETS, usage: store.count(STORE_SECRETS, scope) } }),
-    }),
-  ]
-}
+    result: StoreResponse,
+    async handle({ store, stores }, call) {
+      const { scope, params, query } = call
+      const secrets = store.list(STORE_SECRETS, scope).filter(({ value }) => value.store_id === params.store_id)
+      if (secrets.length > 0 && !query.force) throw new ApiError('secretStoreNotEmpty')
+      const removals = secrets.flatMap(({ id, value }): Write[] => [
+        { kind: STORE_SECRETS, scope, id, value: undefined },
+        { kind: STORE_SECRET_NAMES, scope, id: secretName(value.store_id, value.name), value: undefined },
+      ])
+      return shown(scope)(await stores.remove(call, params.store_id, () => removals))
+    },
+  }),
+  rows.get('/secrets_store/quota', {
+    summary: 'Read how many secrets an account has',
+    result: Type.Object({ secrets: Type.Object({ quota: Type.Integer(), usage: Type.Integer() }) }),
+    handle: ({ store }, { scope }) => ({ secrets: { quota: MAX_SECRETS, usage: store.count(STORE_SECRETS, scope) } }),
+  }),
+])

@@ -5,7 +5,8 @@ import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
 import { ApiError } from '../http/errors.js'
-import { ACCOUNT_ONLY, ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area, type ServicesOf } from '../http/area.js'
+import { ACCOUNT_ONLY, ApiResponse } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { page, paging } from '../http/paging.js'
 import { NamedRepository } from '../resources/named-repository.js'
@@ -51,55 +52,131 @@ const shown = ({ value: _value, scopes: all, ...secret }: StoredSecret): Static<
   status: 'active',
 })
 
-/** Secrets of stores. Their values are encrypted, and never returned. */
-export function storeSecrets(deps: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores): Endpoint[] {
-  const context = contextOf(deps, stores)
-  return [
-    listSecrets(context),
-    createSecrets(context),
-    readSecret(context),
-    changeSecret(context),
-    removeSecret(context),
-    duplicateSecret(context),
-  ]
-}
+type Services = ServicesOf<typeof rows>
+const rows = area(
+  { scopes: ACCOUNT_ONLY, access: ACCESS.secretsStore, refusal: 'badStoreSecret' },
+  ({ vault, ...deps }: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores) => {
+    const secrets = new NamedRepository<StoredSecret>(deps, {
+      kind: STORE_SECRETS,
+      names: STORE_SECRET_NAMES,
+      idOf: ({ id }) => id,
+      nameOf: ({ store_id, name: own }) => secretName(store_id, own),
+      max: MAX_SECRETS,
+      notFound: 'storeSecretNotFound',
+      taken: 'storeSecretExists',
+      tooMany: 'tooManyStoreSecrets',
+    })
+    const now = () => new Date(deps.clock.now()).toISOString()
+    return {
+      stores,
+      secrets,
+      now,
+      seal: (scope: Scope, id: string, text: string) => ({ sealed: vault().seal(text, aad(scope, id)) }),
+      open: (scope: Scope, secret: StoredSecret) => vault().open(secret.value.sealed, aad(scope, secret.id)),
+      of: (scope: Scope, storeId: string, id: string): StoredSecret => {
+        stores.get(scope, storeId)
+        const secret = secrets.get(scope, id)
+        if (secret.store_id !== storeId) throw new ApiError('storeSecretNotFound')
+        return secret
+      },
+    }
+  },
+)
 
-type Context = ReturnType<typeof contextOf>
+/** Secrets of stores. Their values are encrypted, and never returned. */
+export const storeSecrets = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the secrets of a store, without their values',
+    query: Type.Object({
+      ...paging({ max: 1000 }),
+      order: Type.Optional(Type.Enum(['name', 'comment', 'created', 'modified', 'status'])),
+      direction,
+      search: Type.Optional(Type.String({ description: 'A part of the name.' })),
+      scopes: Type.Optional(Type.String({ description: 'Scopes separated by commas: secrets with one of them.' })),
+    }),
+    result: Type.Array(SecretResponse),
+    handle({ stores, secrets }, { scope, params, query }) {
+      stores.get(scope, params.store_id)
+      const wanted = query.scopes?.split(',')
+      const found = secrets
+        .all(scope)
+        .filter(
+          (one) =>
+            one.store_id === params.store_id &&
+            one.name.includes(query.search ?? '') &&
+            (wanted === undefined || one.scopes.some((each) => wanted.includes(each))),
+        )
+        .map(shown)
+      return page(ordered(found, query.order ?? 'created', query.direction), query, (one) => one)
+    },
+  }),
+  rows.post(PATH, {
+    summary: `Create up to ${MAX_NEW} secrets in a store`,
+    body: NewSecrets,
+    jsonAs: ['text/plain'],
+    result: Type.Array(SecretResponse),
+    async handle({ stores, secrets, seal, now }, call) {
+      const { scope, params, body } = call
+      stores.get(scope, params.store_id)
+      const names = new Set(body.map((one) => one.name))
+      const taken = body.some((one) => secrets.named(scope, secretName(params.store_id, one.name)))
+      if (taken || names.size < body.length) throw new ApiError('storeSecretExists')
+      // Before the first one is stored: a list is stored whole or not.
+      if (secrets.all(scope).length + body.length > MAX_SECRETS) throw new ApiError('tooManyStoreSecrets')
+      const made: StoredSecret[] = []
+      for (const one of body) made.push(await create({ secrets, seal, now }, call, params.store_id, one))
+      return new ApiResponse(made.map(shown))
+    },
+  }),
+  rows.get(SECRET, {
+    summary: 'Read a secret, without its value',
+    result: SecretResponse,
+    handle: ({ of }, { scope, params }) => shown(of(scope, params.store_id, params.secret_id)),
+  }),
+  rows.patch(SECRET, {
+    summary: 'Change a secret; what is left out stays. Workers get a new value without a new version',
+    body: SecretChange,
+    jsonAs: ['text/plain'],
+    result: SecretResponse,
+    async handle({ of, secrets, seal, now }, call) {
+      const { scope, params, body } = call
+      of(scope, params.store_id, params.secret_id)
+      const { value: text, ...change } = body
+      const changed = await secrets.change(call, params.secret_id, (old) => ({
+        ...old,
+        ...change,
+        ...(text !== undefined && { value: seal(scope, old.id, text) }),
+        modified: now(),
+      }))
+      return shown(changed)
+    },
+  }),
+  rows.delete(SECRET, {
+    summary: 'Delete a secret. Workers that use it get an error when they read it',
+    result: SecretResponse,
+    async handle({ of, secrets }, call) {
+      const { scope, params } = call
+      of(scope, params.store_id, params.secret_id)
+      return shown(await secrets.remove(call, params.secret_id))
+    },
+  }),
+  rows.post(`${SECRET}/duplicate`, {
+    summary: 'Create a secret with the value of another one',
+    body: Type.Object({ name, scopes, comment }, strict),
+    jsonAs: ['text/plain'],
+    result: SecretResponse,
+    async handle({ of, open, secrets, seal, now }, call) {
+      const { scope, params, body } = call
+      const text = open(scope, of(scope, params.store_id, params.secret_id))
+      return shown(await create({ secrets, seal, now }, call, params.store_id, { ...body, value: text }))
+    },
+  }),
+])
 
 const aad = (scope: Scope, id: string): string => secretOf(STORE_SECRETS, scope, id)
 
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ vault, ...deps }: ControlDeps & { readonly vault: () => Vault }, stores: SecretStores) {
-  const secrets = new NamedRepository<StoredSecret>(deps, {
-    kind: STORE_SECRETS,
-    names: STORE_SECRET_NAMES,
-    idOf: ({ id }) => id,
-    nameOf: ({ store_id, name: own }) => secretName(store_id, own),
-    max: MAX_SECRETS,
-    notFound: 'storeSecretNotFound',
-    taken: 'storeSecretExists',
-    tooMany: 'tooManyStoreSecrets',
-  })
-  const now = () => new Date(deps.clock.now()).toISOString()
-  return {
-    stores,
-    secrets,
-    now,
-    seal: (scope: Scope, id: string, text: string) => ({ sealed: vault().seal(text, aad(scope, id)) }),
-    open: (scope: Scope, secret: StoredSecret) => vault().open(secret.value.sealed, aad(scope, secret.id)),
-    /** Returns a secret of this store. */
-    of: (scope: Scope, storeId: string, id: string): StoredSecret => {
-      stores.get(scope, storeId)
-      const secret = secrets.get(scope, id)
-      if (secret.store_id !== storeId) throw new ApiError('storeSecretNotFound')
-      return secret
-    },
-    row: { scopes: ACCOUNT_ONLY, refusal: 'badStoreSecret' } as const,
-  }
-}
-
 async function create(
-  { secrets, seal, now }: Context,
+  { secrets, seal, now }: Pick<Services, 'secrets' | 'seal' | 'now'>,
   actor: Actor,
   storeId: string,
   given: Static<typeof NewSecrets>[number],
@@ -116,135 +193,5 @@ async function create(
     modified: at,
     ...more,
     value: sealed,
-  })
-}
-
-function listSecrets({ stores, secrets, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: PATH,
-    permissions: ACCESS.secretsStore.read,
-    summary: 'List the secrets of a store, without their values',
-    query: Type.Object({
-      ...paging({ max: 1000 }),
-      order: Type.Optional(Type.Enum(['name', 'comment', 'created', 'modified', 'status'])),
-      direction,
-      search: Type.Optional(Type.String({ description: 'A part of the name.' })),
-      scopes: Type.Optional(Type.String({ description: 'Scopes separated by commas: secrets with one of them.' })),
-    }),
-    result: Type.Array(SecretResponse),
-    handle({ scope, params, query }) {
-      stores.get(scope, params.store_id)
-      const wanted = query.scopes?.split(',')
-      const found = secrets
-        .all(scope)
-        .filter(
-          (one) =>
-            one.store_id === params.store_id &&
-            one.name.includes(query.search ?? '') &&
-            (wanted === undefined || one.scopes.some((each) => wanted.includes(each))),
-        )
-        .map(shown)
-      return page(ordered(found, query.order ?? 'created', query.direction), query, (one) => one)
-    },
-  })
-}
-
-function createSecrets(context: Context): Endpoint {
-  const { stores, secrets, row } = context
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: PATH,
-    permissions: ACCESS.secretsStore.write,
-    summary: `Create up to ${MAX_NEW} secrets in a store`,
-    body: NewSecrets,
-    jsonAs: ['text/plain'],
-    result: Type.Array(SecretResponse),
-    async handle(call) {
-      const { scope, params, body } = call
-      stores.get(scope, params.store_id)
-      const names = new Set(body.map((one) => one.name))
-      const taken = body.some((one) => secrets.named(scope, secretName(params.store_id, one.name)))
-      if (taken || names.size < body.length) throw new ApiError('storeSecretExists')
-      // Before the first one is stored: a list is stored whole or not.
-      if (secrets.all(scope).length + body.length > MAX_SECRETS) throw new ApiError('tooManyStoreSecrets')
-      const made: StoredSecret[] = []
-      for (const one of body) made.push(await create(context, call, params.store_id, one))
-      return new ApiResponse(made.map(shown))
-    },
-  })
-}
-
-function readSecret({ of, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: SECRET,
-    permissions: ACCESS.secretsStore.read,
-    summary: 'Read a secret, without its value',
-    result: SecretResponse,
-    handle: ({ scope, params }) => shown(of(scope, params.store_id, params.secret_id)),
-  })
-}
-
-function changeSecret({ of, secrets, seal, now, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'patch',
-    path: SECRET,
-    permissions: ACCESS.secretsStore.write,
-    summary: 'Change a secret; what is left out stays. Workers get a new value without a new version',
-    body: SecretChange,
-    jsonAs: ['text/plain'],
-    result: SecretResponse,
-    async handle(call) {
-      const { scope, params, body } = call
-      of(scope, params.store_id, params.secret_id)
-      const { value: text, ...change } = body
-      const changed = await secrets.change(call, params.secret_id, (old) => ({
-        ...old,
-        ...change,
-        ...(text !== undefined && { value: seal(scope, old.id, text) }),
-        modified: now(),
-      }))
-      return shown(changed)
-    },
-  })
-}
-
-function removeSecret({ of, secrets, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'delete',
-    path: SECRET,
-    permissions: ACCESS.secretsStore.write,
-    summary: 'Delete a secret. Workers that use it get an error when they read it',
-    result: SecretResponse,
-    async handle(call) {
-      const { scope, params } = call
-      of(scope, params.store_id, params.secret_id)
-      return shown(await secrets.remove(call, params.secret_id))
-    },
-  })
-}
-
-function duplicateSecret(context: Context): Endpoint {
-  const { of, open, row } = context
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${SECRET}/duplicate`,
-    permissions: ACCESS.secretsStore.write,
-    summary: 'Create a secret with the value of another one',
-    body: Type.Object({ name, scopes, comment }, strict),
-    jsonAs: ['text/plain'],
-    result: SecretResponse,
-    async handle(call) {
-      const { scope, params, body } = call
-      const text = open(scope, of(scope, params.store_id, params.secret_id))
-      return shown(await create(context, call, params.store_id, { ...body, value: text }))
-    },
   })
 }

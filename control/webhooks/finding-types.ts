@@ -2,14 +2,14 @@ import { Type, type Static } from 'typebox'
 import { FindingCategory, FINDINGS, SEVERITIES, type StoredFinding } from '../../src/core/model/finding.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { ControlDeps } from '../http/context.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import { POSTURE } from './services.js'
 
 const PATH = `${POSTURE}/finding_types`
-const read = { method: 'get', scopes, permissions: ACCESS.webhooks.read } as const
 
 const FindingType = Type.Object({
   id: Type.String(),
@@ -45,8 +45,7 @@ const typeOf = ({
   category,
 })
 
-/** The types of the findings that an account has, as their latest finding describes them: policies name them. */
-export function findingTypes({ store }: Pick<ControlDeps, 'store'>): Endpoint[] {
+const rows = area({ scopes, access: ACCESS.webhooks }, ({ store }: Pick<ControlDeps, 'store'>) => {
   const types = (scope: Scope): ReadonlyMap<string, FindingType> => {
     const latest = new Map<string, StoredFinding>()
     for (const { value } of store.list(FINDINGS, scope)) {
@@ -60,48 +59,45 @@ export function findingTypes({ store }: Pick<ControlDeps, 'store'>): Endpoint[] 
     if (!found) throw new ApiError('findingTypeNotFound')
     return found
   }
-  return [
-    endpoint({
-      ...read,
-      path: PATH,
-      summary: 'List the types of the findings of an account',
-      query: Type.Object({
-        ...paging({ max: 100 }),
-        search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name.' })),
-        vendors: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 100 })),
-      }),
-      result: Type.Array(FindingType),
-      handle({ scope, query }) {
-        const { search = '', vendors } = query
-        const part = search.toLowerCase()
-        const chosen = [...types(scope).values()].filter(
-          ({ name, vendor }) => name.toLowerCase().includes(part) && (vendors?.includes(vendor) ?? true),
-        )
-        chosen.sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
-        return page(chosen, query, (one) => one)
-      },
+  return { types, typed }
+})
+
+/** The types of the findings that an account has, as their latest finding describes them: policies name them. */
+export const findingTypes = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the types of the findings of an account',
+    query: Type.Object({
+      ...paging({ max: 100 }),
+      search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name.' })),
+      vendors: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 100 })),
     }),
-    endpoint({
-      ...read,
-      path: `${PATH}/:finding_type_id`,
-      summary: 'Read a type of findings',
-      result: FindingType,
-      handle: ({ scope, params }) => typed(scope, params.finding_type_id),
+    result: Type.Array(FindingType),
+    handle({ types }, { scope, query }) {
+      const { search = '', vendors } = query
+      const part = search.toLowerCase()
+      const chosen = [...types(scope).values()].filter(
+        ({ name, vendor }) => name.toLowerCase().includes(part) && (vendors?.includes(vendor) ?? true),
+      )
+      chosen.sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
+      return page(chosen, query, (one) => one)
+    },
+  }),
+  rows.get(`${PATH}/:finding_type_id`, {
+    summary: 'Read a type of findings',
+    result: FindingType,
+    handle: ({ typed }, { scope, params }) => typed(scope, params.finding_type_id),
+  }),
+  rows.get(`${PATH}/:finding_type_id/remediation_types`, {
+    summary: 'List the remediations of a type of findings: always empty, because nothing here changes assets',
+    query: Type.Object({
+      ...paging({ max: 100 }),
+      cursor: Type.Optional(Type.String({ maxLength: 256 })),
+      integration_id: Type.Optional(Type.String({ maxLength: 256 })),
     }),
-    endpoint({
-      ...read,
-      path: `${PATH}/:finding_type_id/remediation_types`,
-      summary: 'List the remediations of a type of findings: always empty, because nothing here changes assets',
-      query: Type.Object({
-        ...paging({ max: 100 }),
-        cursor: Type.Optional(Type.String({ maxLength: 256 })),
-        integration_id: Type.Optional(Type.String({ maxLength: 256 })),
-      }),
-      result: Type.Array(RemediationType),
-      handle({ scope, params, query }) {
-        typed(scope, params.finding_type_id)
-        return page<never, Static<typeof RemediationType>>([], query, (one) => one)
-      },
-    }),
-  ]
-}
+    result: Type.Array(RemediationType),
+    handle({ typed }, { scope, params, query }) {
+      typed(scope, params.finding_type_id)
+      return page<never, Static<typeof RemediationType>>([], query, (one) => one)
+    },
+  }),
+])

@@ -6,7 +6,8 @@ import type { Kind, Stored } from '../../src/core/store.js'
 import { FindingIndex } from '../../src/webhooks/finding-index.js'
 import { audit, type Actor } from '../resources/audit.js'
 import type { KeyedEdits } from '../resources/keyed-edits.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -24,117 +25,130 @@ import {
 
 const PATH = `${POSTURE}/findings`
 
-/** Endpoints of findings and their instances. `edits`: shared by everything that changes them. */
-export function findings(deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits): Endpoint[] {
-  const context = contextOf(deps, repository, edits)
-  const { archive, ignore } = context
-  return [
-    listFindings(context),
-    readFinding(context),
-    listInstances(context),
-    readInstance(context),
-    ...([true, false] as const).map((mark) =>
-      endpoint({
-        method: 'post',
-        path: `${PATH}/:finding_id/instances/${mark ? 'archive' : 'unarchive'}`,
-        scopes,
-        permissions: ACCESS.webhooks.write,
-        summary: mark
-          ? 'Archive instances of a finding; returns the first one'
-          : 'Unarchive instances of a finding; returns the first one',
-        body: ChosenInstances,
-        maxBytes: 1_000_000,
-        result: InstanceResult,
-        handle: async (call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
-      }),
-    ),
-    ...([true, false] as const).map((mark) =>
-      endpoint({
-        method: 'post',
-        path: `${PATH}/${mark ? 'ignore' : 'unignore'}`,
-        scopes,
-        permissions: ACCESS.webhooks.write,
-        summary: `${mark ? 'Ignore' : 'Stop ignoring'} findings; returns the first one`,
-        body: ChosenFindings,
-        maxBytes: 1_000_000,
-        result: FindingResult,
-        handle: async (call) => await ignore(call, call.body.checks, mark),
-      }),
-    ),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits) {
-  const { store, posture } = deps
-  const index = new FindingIndex(store)
-
-  const summed = (scope: Scope, finding: StoredFinding): Summed => ({ finding, stats: index.stats(scope, finding.id) })
-
-  const stored = (scope: Scope, id: string) => {
-    const found = store.get(FINDINGS, scope, id)
-    if (!found) throw new ApiError('findingNotFound')
-    return found
-  }
-
-  const instance = (scope: Scope, findingId: string, id: string, pointer?: string) => {
-    const found = store.get(INSTANCES, scope, id)
-    if (found?.value.finding_id !== findingId) throw new ApiError('instanceNotFound', pointer)
-    return found
-  }
-
-  const instanceResponse = (scope: Scope, one: StoredInstance): Static<typeof InstanceResult> => {
-    const { id, affliction_date, is_archived, asset, dlp_contexts = [] } = one
-    const webhooks = posture()
-      .deliveries.latest(scope, id)
-      .map(({ delivery, state }: Job) => ({
-        webhook_id: delivery.webhook_id,
-        webhook_label: repository.label(scope, delivery.webhook_id),
-        latest_job: {
-          id: delivery.id,
-          created_at: delivery.created_at,
-          stale: Date.parse(delivery.created_at) < timeOf(affliction_date),
-          status: state.status,
-        },
-      }))
-    return {
-      id,
-      affliction_date,
-      is_archived,
-      asset: { fields: [], ...asset },
-      dlp_contexts,
-      remediations: [],
-      webhooks,
+const rows = area(
+  { scopes, access: ACCESS.webhooks },
+  (deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits) => {
+    const { store, posture } = deps
+    const index = new FindingIndex(store)
+    const summed = (scope: Scope, finding: StoredFinding): Summed => ({
+      finding,
+      stats: index.stats(scope, finding.id),
+    })
+    const stored = (scope: Scope, id: string) => {
+      const found = store.get(FINDINGS, scope, id)
+      if (!found) throw new ApiError('findingNotFound')
+      return found
     }
-  }
+    const instance = (scope: Scope, findingId: string, id: string, pointer?: string) => {
+      const found = store.get(INSTANCES, scope, id)
+      if (found?.value.finding_id !== findingId) throw new ApiError('instanceNotFound', pointer)
+      return found
+    }
+    const instanceResponse = (scope: Scope, one: StoredInstance): Static<typeof InstanceResult> => {
+      const { id, affliction_date, is_archived, asset, dlp_contexts = [] } = one
+      const webhooks = posture()
+        .deliveries.latest(scope, id)
+        .map(({ delivery, state }: Job) => ({
+          webhook_id: delivery.webhook_id,
+          webhook_label: repository.label(scope, delivery.webhook_id),
+          latest_job: {
+            id: delivery.id,
+            created_at: delivery.created_at,
+            stale: Date.parse(delivery.created_at) < timeOf(affliction_date),
+            status: state.status,
+          },
+        }))
+      return {
+        id,
+        affliction_date,
+        is_archived,
+        asset: { fields: [], ...asset },
+        dlp_contexts,
+        remediations: [],
+        webhooks,
+      }
+    }
+    /** Archives or unarchives instances. Returns the first one, as clients of the public API expect. */
+    const archive = async (call: Actor, findingId: string, ids: readonly string[], is_archived: boolean) => {
+      const { scope } = call
+      stored(scope, findingId)
+      const chosen = [...new Set(ids)]
+      await edits.run(scope.id, async () => {
+        const found = chosen.map((id, at) => instance(scope, findingId, id, `/check_instances/${at}`))
+        const changed = found.filter(({ value }) => value.is_archived !== is_archived)
+        await change(deps, call, INSTANCES, changed, { is_archived })
+      })
+      return instanceResponse(scope, instance(scope, findingId, chosen[0] ?? '').value)
+    }
+    const ignore = async (call: Actor, ids: readonly string[], ignored: boolean) => {
+      const { scope } = call
+      const chosen = [...new Set(ids)]
+      await edits.run(scope.id, async () => {
+        const found = chosen.map((id, at) => store.get(FINDINGS, scope, id) ?? missing(`/checks/${at}`))
+        const changed = found.filter(({ value }) => (value.ignored ?? false) !== ignored)
+        await change(deps, call, FINDINGS, changed, { ignored })
+      })
+      return findingResponse(summed(scope, stored(scope, chosen[0] ?? '').value))
+    }
+    return { store, summed, stored, index, instanceResponse, instance, archive, ignore }
+  },
+)
 
-  /** Archives or unarchives instances. Returns the first one, as clients of the public API expect. */
-  const archive = async (call: Actor, findingId: string, ids: readonly string[], is_archived: boolean) => {
-    const { scope } = call
-    stored(scope, findingId)
-    const chosen = [...new Set(ids)]
-    await edits.run(scope.id, async () => {
-      const found = chosen.map((id, at) => instance(scope, findingId, id, `/check_instances/${at}`))
-      const changed = found.filter(({ value }) => value.is_archived !== is_archived)
-      await change(deps, call, INSTANCES, changed, { is_archived })
-    })
-    return instanceResponse(scope, instance(scope, findingId, chosen[0] ?? '').value)
-  }
-
-  const ignore = async (call: Actor, ids: readonly string[], ignored: boolean) => {
-    const { scope } = call
-    const chosen = [...new Set(ids)]
-    await edits.run(scope.id, async () => {
-      const found = chosen.map((id, at) => store.get(FINDINGS, scope, id) ?? missing(`/checks/${at}`))
-      const changed = found.filter(({ value }) => (value.ignored ?? false) !== ignored)
-      await change(deps, call, FINDINGS, changed, { ignored })
-    })
-    return findingResponse(summed(scope, stored(scope, chosen[0] ?? '').value))
-  }
-  return { store, summed, stored, index, instanceResponse, instance, archive, ignore }
-}
+/** Endpoints of findings and their instances. `edits`: shared by everything that changes them. */
+export const findings = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List, search and sort the findings of an account',
+    query: FindingQuery,
+    result: Type.Array(FindingResult),
+    handle({ store, summed }, { scope, query }) {
+      const all = store.list(FINDINGS, scope).map(({ value }) => summed(scope, value))
+      return page(chosenFindings(all, query), query, findingResponse)
+    },
+  }),
+  rows.get(`${PATH}/:finding_id`, {
+    summary: 'Read a finding',
+    result: FindingResult,
+    handle: ({ summed, stored }, { scope, params }) =>
+      findingResponse(summed(scope, stored(scope, params.finding_id).value)),
+  }),
+  rows.get(`${PATH}/:finding_id/instances`, {
+    summary: 'List, search and sort the instances of a finding',
+    query: InstanceQuery,
+    result: Type.Array(InstanceResult),
+    handle({ index, stored, instanceResponse }, { scope, params, query }) {
+      const { id } = stored(scope, params.finding_id)
+      return page(chosenInstances(index.instances(scope, id), query), query, (one) => instanceResponse(scope, one))
+    },
+  }),
+  rows.get(`${PATH}/:finding_id/instances/:instance_id`, {
+    summary: 'Read an instance of a finding',
+    result: InstanceResult,
+    handle({ stored, instance, instanceResponse }, { scope, params: { finding_id, instance_id } }) {
+      stored(scope, finding_id)
+      return instanceResponse(scope, instance(scope, finding_id, instance_id).value)
+    },
+  }),
+  ...([true, false] as const).map((mark) =>
+    rows.post(`${PATH}/:finding_id/instances/${mark ? 'archive' : 'unarchive'}`, {
+      summary: mark
+        ? 'Archive instances of a finding; returns the first one'
+        : 'Unarchive instances of a finding; returns the first one',
+      body: ChosenInstances,
+      maxBytes: 1_000_000,
+      result: InstanceResult,
+      handle: async ({ archive }, call) => await archive(call, call.params.finding_id, call.body.check_instances, mark),
+    }),
+  ),
+  ...([true, false] as const).map((mark) =>
+    rows.post(`${PATH}/${mark ? 'ignore' : 'unignore'}`, {
+      summary: `${mark ? 'Ignore' : 'Stop ignoring'} findings; returns the first one`,
+      body: ChosenFindings,
+      maxBytes: 1_000_000,
+      result: FindingResult,
+      handle: async ({ ignore }, call) => await ignore(call, call.body.checks, mark),
+    }),
+  ),
+])
 
 /** Stores records with changed members. */
 async function change<T extends object>(
@@ -156,65 +170,6 @@ async function change<T extends object>(
     changed.map(({ id, version, after }) => ({ kind, scope, id, value: after, ifVersion: version })),
     changed.map(({ id, before, after }) => audit(clock, call, { kind, scope, id, before, after })),
   )
-}
-
-function listFindings({ store, summed }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.read,
-    summary: 'List, search and sort the findings of an account',
-    query: FindingQuery,
-    result: Type.Array(FindingResult),
-    handle({ scope, query }) {
-      const all = store.list(FINDINGS, scope).map(({ value }) => summed(scope, value))
-      return page(chosenFindings(all, query), query, findingResponse)
-    },
-  })
-}
-
-function readFinding({ summed, stored }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:finding_id`,
-    scopes,
-    permissions: ACCESS.webhooks.read,
-    summary: 'Read a finding',
-    result: FindingResult,
-    handle: ({ scope, params }) => findingResponse(summed(scope, stored(scope, params.finding_id).value)),
-  })
-}
-
-function listInstances({ index, stored, instanceResponse }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:finding_id/instances`,
-    scopes,
-    permissions: ACCESS.webhooks.read,
-    summary: 'List, search and sort the instances of a finding',
-    query: InstanceQuery,
-    result: Type.Array(InstanceResult),
-    handle({ scope, params, query }) {
-      const { id } = stored(scope, params.finding_id)
-      return page(chosenInstances(index.instances(scope, id), query), query, (one) => instanceResponse(scope, one))
-    },
-  })
-}
-
-function readInstance({ stored, instance, instanceResponse }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:finding_id/instances/:instance_id`,
-    scopes,
-    permissions: ACCESS.webhooks.read,
-    summary: 'Read an instance of a finding',
-    result: InstanceResult,
-    handle({ scope, params: { finding_id, instance_id } }) {
-      stored(scope, finding_id)
-      return instanceResponse(scope, instance(scope, finding_id, instance_id).value)
-    },
-  })
 }
 
 const missing = (pointer: string): never => {

@@ -7,7 +7,8 @@ import { issuesOf } from '../../src/core/schema.js'
 import { ApiError } from '../http/errors.js'
 import { IngestRequests } from '../http/ingest-requests.js'
 import { bodyLines } from '../http/line-body.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse } from '../http/endpoint.js'
 import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/permissions.js'
 import type { PostureDeps } from './services.js'
@@ -40,57 +41,55 @@ class BadLine extends Error {
   override readonly name = 'BadLine'
 }
 
-/** Endpoint that ingests findings. */
-export function ingest(deps: PostureDeps, batches: FindingBatches): Endpoint[] {
+const rows = area({ scopes, access: ACCESS.webhooks }, (deps: PostureDeps, batches: FindingBatches) => {
   const requests = new IngestRequests('findingsBusy', LIMITS)
-  return [
-    endpoint({
-      method: 'post',
-      path: '/edged/findings',
-      scopes,
-      permissions: ACCESS.webhooks.write,
-      summary:
-        'Ingest posture findings with their instances. Everything accepted is durable; known ids are updated, so that a ' +
-        'request that failed midway can be repeated. Policies send new instances',
-      status: 202,
-      raw: {
-        types: ['application/x-ndjson', 'application/json'],
-        schema: Type.Union([FindingInput, FindingAsRead]),
-      },
-      result: IngestResult,
-      async handle({ scope, request }) {
-        const intake = new FindingWriter(deps, batches, scope)
-        const rejected = new Rejected()
-        let through = 0
-        const read = async (pause: Pause) => {
-          for await (const { line, bytes } of bodyLines(request, { pause })) {
-            through = line
-            try {
-              await take(intake, bytes)
-            } catch (error) {
-              if (!(error instanceof BadLine)) throw error
-              rejected.add(line, error.message)
-            }
+  return { deps, batches, requests }
+})
+
+/** Endpoint that ingests findings. */
+export const ingest = rows.endpoints([
+  rows.post('/edged/findings', {
+    summary:
+      'Ingest posture findings with their instances. Everything accepted is durable; known ids are updated, so that a ' +
+      'request that failed midway can be repeated. Policies send new instances',
+    status: 202,
+    raw: {
+      types: ['application/x-ndjson', 'application/json'],
+      schema: Type.Union([FindingInput, FindingAsRead]),
+    },
+    result: IngestResult,
+    async handle({ deps, batches, requests }, { scope, request }) {
+      const intake = new FindingWriter(deps, batches, scope)
+      const rejected = new Rejected()
+      let through = 0
+      const read = async (pause: Pause) => {
+        for await (const { line, bytes } of bodyLines(request, { pause })) {
+          through = line
+          try {
+            await take(intake, bytes)
+          } catch (error) {
+            if (!(error instanceof BadLine)) throw error
+            rejected.add(line, error.message)
           }
         }
-        try {
-          await requests.run(scope.id, read)
-        } catch (error) {
-          if (!(error instanceof IntakeLimit)) throw error
-          await intake.flush()
-          throw new ApiError(error.limit === 'invalid' ? 'invalid' : 'tooLarge', undefined, {
-            message: withStored(error.message, through, 'findings'),
-            meta: { accepted: intake.accepted, rejected: rejected.listed },
-          })
-        }
+      }
+      try {
+        await requests.run(scope.id, read)
+      } catch (error) {
+        if (!(error instanceof IntakeLimit)) throw error
         await intake.flush()
-        const { listed, more } = rejected
-        const messages = more > 0 ? [{ code: 10000, message: `${more} more lines were rejected` }] : []
-        return new ApiResponse({ accepted: intake.accepted, rejected: listed }, { messages })
-      },
-    }),
-  ]
-}
+        throw new ApiError(error.limit === 'invalid' ? 'invalid' : 'tooLarge', undefined, {
+          message: withStored(error.message, through, 'findings'),
+          meta: { accepted: intake.accepted, rejected: rejected.listed },
+        })
+      }
+      await intake.flush()
+      const { listed, more } = rejected
+      const messages = more > 0 ? [{ code: 10000, message: `${more} more lines were rejected` }] : []
+      return new ApiResponse({ accepted: intake.accepted, rejected: listed }, { messages })
+    },
+  }),
+])
 
 /** Lines of a request that were rejected. */
 class Rejected {

@@ -5,7 +5,8 @@ import { FINDINGS, INSTANCES } from '../../src/core/model/finding.js'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
 import type { Scope } from '../../src/core/scope.js'
 import { assetOf, deliveryOf, type Sender } from '../../src/webhooks/payload.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { Caller } from '../http/context.js'
@@ -26,38 +27,27 @@ import {
 
 const PATH = `${POSTURE}/webhooks/jobs`
 
+const rows = area(
+  { scopes, access: ACCESS.webhooks, refusal: 'badJobs' },
+  (deps: PostureDeps, repository: WebhookRepository) => {
+    const deliveries = () => deps.posture().deliveries
+    const job = (scope: Scope, id: string): Job => {
+      const found = deliveries().get(scope, id)
+      if (!found) throw new ApiError('jobNotFound')
+      return found
+    }
+    return { deps, repository, deliveries, job }
+  },
+)
+
 /** Endpoints that send finding instances to webhooks and show the deliveries. */
-export function jobs(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
-  const context = contextOf(deps, repository)
-  return [createJob(context), listJobs(context), readJob(context), retryJobs(context), retryJob(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: PostureDeps, repository: WebhookRepository) {
-  const deliveries = () => deps.posture().deliveries
-
-  const job = (scope: Scope, id: string): Job => {
-    const found = deliveries().get(scope, id)
-    if (!found) throw new ApiError('jobNotFound')
-    return found
-  }
-  return { deps, repository, deliveries, job }
-}
-
-function createJob({ deps, repository }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+export const jobs = rows.endpoints([
+  rows.post(PATH, {
     summary: 'Send finding instances to webhooks, each to each; created jobs are durable and run in the background',
     body: NewJobs,
     maxBytes: 10_000_000,
     result: JobsResult,
-    refusal: 'badJobs',
-    async handle({ scope, caller, body }) {
+    async handle({ deps, repository }, { scope, caller, body }) {
       const instances = [...new Set(body.finding_instance_ids)]
       const hooks = [...new Set(body.webhook_ids)]
       if (instances.length * hooks.length > MAX_PAIRS)
@@ -66,75 +56,46 @@ function createJob({ deps, repository }: Context): Endpoint {
         ])
       return await send(deps, repository, { scope, caller }, { instanceIds: instances, webhookIds: hooks })
     },
-  })
-}
-
-function listJobs({ deliveries }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.read,
+  }),
+  rows.get(PATH, {
     summary: 'List the jobs of an account, the newest first',
     query: JobQuery,
     isOwn: true,
     result: Type.Array(JobResult),
-    handle({ scope, query: { page, per_page, ...filter } }) {
+    handle({ deliveries }, { scope, query: { page, per_page, ...filter } }) {
       const { jobs, total } = deliveries().list(scope, filter, (page - 1) * per_page, per_page)
       const result_info = { page, per_page, count: jobs.length, total_count: total }
       return new ApiResponse(jobs.map(shown), {
         result_info: { ...result_info, total_pages: Math.ceil(total / per_page) },
       })
     },
-  })
-}
-
-function readJob({ job }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:job_id`,
-    scopes,
-    permissions: ACCESS.webhooks.read,
+  }),
+  rows.get(`${PATH}/:job_id`, {
     summary: 'Read a job with its attempts',
     query: JobInclude,
     isOwn: true,
     result: JobWithTries,
-    handle: ({ scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
-  })
-}
-
-function retryJobs({ repository, deliveries }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: `${PATH}/retry`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+    handle: ({ job }, { scope, params, query }) => detailed(job(scope, params.job_id), query.include === 'payload'),
+  }),
+  rows.post(`${PATH}/retry`, {
     summary: 'Retry all finished jobs that match a filter, with the same ids and bytes',
     body: JobFilterBody,
     result: RetriedJobs,
-    refusal: 'badJobs',
-    handle: async ({ scope, body }) =>
+    handle: async ({ repository, deliveries }, { scope, body }) =>
       await deliveries().retryAll(scope, body, (id) => repository.find(scope, id)?.status === 'enabled'),
-  })
-}
-
-function retryJob({ repository, deliveries, job }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: `${PATH}/:job_id/retry`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+  }),
+  rows.post(`${PATH}/:job_id/retry`, {
     summary: 'Retry a finished job, with the same id and bytes',
     result: JobWithTries,
-    async handle({ scope, params: { job_id } }) {
+    async handle({ repository, deliveries, job }, { scope, params: { job_id } }) {
       const { delivery } = job(scope, job_id)
       if (repository.find(scope, delivery.webhook_id)?.status !== 'enabled') throw new ApiError('webhookOff')
       const again = await deliveries().retry(scope, job_id)
       if (!again) throw new ApiError('jobInProgress')
       return detailed(again, false)
     },
-  })
-}
+  }),
+])
 
 /** Returns the trigger of a job for a caller. */
 export const senderOf = ({ type, id }: Caller): Sender => ({

@@ -5,7 +5,8 @@ import { POLICIES, POLICY_RUNS, type StoredPolicy } from '../../src/core/model/p
 import type { Scope } from '../../src/core/scope.js'
 import { audited } from '../resources/audit.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import { QuotaReservation } from '../resources/quota.js'
@@ -16,67 +17,51 @@ import { NewPolicy, PolicyChange, PolicyQuery, PolicyResult } from './policy-sch
 
 const PATH = `${POSTURE}/policies`
 
-/** Endpoints of policies, which send new finding instances automatically. */
-export function policies(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
-  const context = contextOf(deps, repository)
-  return [
-    listPolicies(context),
-    createPolicy(context),
-    readPolicy(context),
-    replacePolicy(context),
-    removePolicy(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: PostureDeps, repository: WebhookRepository) {
-  const { store, clock, posture } = deps
-  const edits = new KeyedEdits()
-  const room = new QuotaReservation()
-
-  const stored = (scope: Scope, id: string) => {
-    const found = store.get(POLICIES, scope, id)
-    if (!found) throw new ApiError('policyNotFound')
-    return found
-  }
-
-  const shown = (scope: Scope, policy: StoredPolicy): Static<typeof PolicyResult> => {
-    const { webhook_ids, saved_by: _saver, integration_ids, ...members } = policy
-    const last = store.get(POLICY_RUNS, scope, policy.id)?.value.last_triggered_at
-    return {
-      ...members,
-      enabled: policy.disabled_at === undefined,
-      integration_ids: [...integration_ids],
-      actions: {
-        webhook_configs: webhook_ids.map((id) => ({
-          webhook_config_id: id,
-          display_name: repository.label(scope, id),
-        })),
-        remediation_types: [],
-      },
-      ...(last !== undefined && { last_triggered_at: last }),
+const rows = area(
+  { scopes, access: ACCESS.webhooks, refusal: 'badPolicy' },
+  (deps: PostureDeps, repository: WebhookRepository) => {
+    const { store, clock, posture } = deps
+    const edits = new KeyedEdits()
+    const room = new QuotaReservation()
+    const stored = (scope: Scope, id: string) => {
+      const found = store.get(POLICIES, scope, id)
+      if (!found) throw new ApiError('policyNotFound')
+      return found
     }
-  }
+    const shown = (scope: Scope, policy: StoredPolicy): Static<typeof PolicyResult> => {
+      const { webhook_ids, saved_by: _saver, integration_ids, ...members } = policy
+      const last = store.get(POLICY_RUNS, scope, policy.id)?.value.last_triggered_at
+      return {
+        ...members,
+        enabled: policy.disabled_at === undefined,
+        integration_ids: [...integration_ids],
+        actions: {
+          webhook_configs: webhook_ids.map((id) => ({
+            webhook_config_id: id,
+            display_name: repository.label(scope, id),
+          })),
+          remediation_types: [],
+        },
+        ...(last !== undefined && { last_triggered_at: last }),
+      }
+    }
+    const issuesOf = (scope: Scope, body: Partial<Body>): Issue[] => [
+      ...(body.applies_to_all_integrations === undefined ? [] : integrationIssues(body)),
+      ...(body.actions === undefined
+        ? []
+        : actionIssues(body.actions, (id) => repository.find(scope, id) !== undefined)),
+    ]
+    return { store, shown, clock, posture, room, issuesOf, stored, edits }
+  },
+)
 
-  const issuesOf = (scope: Scope, body: Partial<Body>): Issue[] => [
-    ...(body.applies_to_all_integrations === undefined ? [] : integrationIssues(body)),
-    ...(body.actions === undefined ? [] : actionIssues(body.actions, (id) => repository.find(scope, id) !== undefined)),
-  ]
-  return { store, shown, clock, posture, room, issuesOf, stored, edits }
-}
-
-function listPolicies({ store, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.read,
+/** Endpoints of policies, which send new finding instances automatically. */
+export const policies = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the policies of an account, the oldest first',
     query: PolicyQuery,
     result: Type.Array(PolicyResult),
-    handle({ scope, query: { cursor, per_page } }) {
+    handle({ store, shown }, { scope, query: { cursor, per_page } }) {
       const behind = cursor === undefined ? '' : idOf(cursor)
       const rest = store.list(POLICIES, scope).filter(({ id }) => id > behind)
       const page = rest.slice(0, per_page)
@@ -88,21 +73,13 @@ function listPolicies({ store, shown }: Context): Endpoint {
         },
       )
     },
-  })
-}
-
-function createPolicy({ store, clock, posture, room, shown, issuesOf }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+  }),
+  rows.post(PATH, {
     summary: 'Create a policy, which sends instances that are ingested afterwards',
     body: NewPolicy,
     result: PolicyResult,
-    refusal: 'badPolicy',
-    further: ({ scope, body }) => issuesOf(scope, body),
-    async handle(call) {
+    further: ({ issuesOf }, { scope, body }) => issuesOf(scope, body),
+    async handle({ store, clock, posture, room, shown, issuesOf }, call) {
       const { scope, body, caller } = call
       assertNoIssues(issuesOf(scope, body))
       const id = newOrderedUuid(clock.now())
@@ -122,33 +99,18 @@ function createPolicy({ store, clock, posture, room, shown, issuesOf }: Context)
       })
       return shown(scope, value)
     },
-  })
-}
-
-function readPolicy({ stored, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:policy_id`,
-    scopes,
-    permissions: ACCESS.webhooks.read,
+  }),
+  rows.get(`${PATH}/:policy_id`, {
     summary: 'Read a policy',
     result: PolicyResult,
-    handle: ({ scope, params }) => shown(scope, stored(scope, params.policy_id).value),
-  })
-}
-
-function replacePolicy({ store, clock, edits, stored, shown, issuesOf }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: `${PATH}/:policy_id`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+    handle: ({ stored, shown }, { scope, params }) => shown(scope, stored(scope, params.policy_id).value),
+  }),
+  rows.put(`${PATH}/:policy_id`, {
     summary: 'Replace a policy; its finding type cannot change',
     body: PolicyChange,
     result: PolicyResult,
-    refusal: 'badPolicy',
-    further: ({ scope, body }) => issuesOf(scope, body),
-    async handle(call) {
+    further: ({ issuesOf }, { scope, body }) => issuesOf(scope, body),
+    async handle({ store, clock, edits, stored, shown, issuesOf }, call) {
       const { scope, body, caller } = call
       const id = call.params.policy_id
       return await edits.run(id, async () => {
@@ -171,18 +133,11 @@ function replacePolicy({ store, clock, edits, stored, shown, issuesOf }: Context
         return shown(scope, after)
       })
     },
-  })
-}
-
-function removePolicy({ store, clock, edits, stored }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:policy_id`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+  }),
+  rows.delete(`${PATH}/:policy_id`, {
     summary: 'Delete a policy',
     result: Type.Object({ id: Type.String() }),
-    async handle(call) {
+    async handle({ store, clock, edits, stored }, call) {
       const { scope } = call
       const id = call.params.policy_id
       await edits.run(id, async () => {
@@ -195,8 +150,8 @@ function removePolicy({ store, clock, edits, stored }: Context): Endpoint {
       })
       return { id }
     },
-  })
-}
+  }),
+])
 
 type Body = Static<typeof NewPolicy> | Static<typeof PolicyChange>
 

@@ -1,13 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
-import {
-  ACCOUNT_ONLY as scopes,
-  ApiResponse,
-  endpoint,
-  type Endpoint,
-  type GivenBody,
-  type Message,
-} from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, type GivenBody, type Message } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WebhookRepository } from './webhook-repository.js'
@@ -18,87 +12,70 @@ import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult }
 
 const PATH = `${POSTURE}/webhooks`
 
+const rows = area(
+  { scopes, access: ACCESS.webhooks, refusal: 'badWebhook' },
+  ({ posture }: PostureDeps, repository: WebhookRepository) => ({ repository, posture }),
+)
+
 /** Endpoints of webhooks, the destinations of posture findings. */
-export function webhooks(deps: PostureDeps, repository: WebhookRepository): Endpoint[] {
-  const context = contextOf(deps, repository)
-  return [
-    listWebhooks(context),
-    createWebhook(context),
-    readWebhook(context),
-    replaceWebhook(context),
-    removeWebhook(context),
-    evaluateNew(context),
-    evaluateStored(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ posture }: PostureDeps, repository: WebhookRepository) {
-  return { repository, posture }
-}
-
-function listWebhooks({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.read,
+export const webhooks = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the webhooks of an account',
     result: Type.Array(WebhookResult),
-    handle: ({ scope }) => whole(repository.all(scope).map(shown)),
-  })
-}
-
-function createWebhook({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+    handle: ({ repository }, { scope }) => whole(repository.all(scope).map(shown)),
+  }),
+  rows.post(PATH, {
     summary: 'Create a webhook',
     body: NewWebhook,
     maxBytes: 1_000_000,
     result: WebhookResult,
-    refusal: 'badWebhook',
-    further: ({ scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
-    handle: async (call) =>
+    further: ({ repository }, { scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
+    handle: async ({ repository }, call) =>
       new ApiResponse(shown(await repository.create(call, call.body)), { messages: secretMessages(call.body) }),
-  })
-}
-
-function readWebhook({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:webhook_id`,
-    scopes,
-    permissions: ACCESS.webhooks.read,
+  }),
+  rows.get(`${PATH}/:webhook_id`, {
     summary: 'Read a webhook',
     result: WebhookResult,
-    handle: ({ scope, params }) => shown(repository.get(scope, params.webhook_id)),
-  })
-}
-
-function replaceWebhook({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: `${PATH}/:webhook_id`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
+    handle: ({ repository }, { scope, params }) => shown(repository.get(scope, params.webhook_id)),
+  }),
+  rows.put(`${PATH}/:webhook_id`, {
     summary: 'Replace the configuration of a webhook; a header without a value retains the stored one',
     body: WebhookChange,
     maxBytes: 1_000_000,
     result: WebhookResult,
-    refusal: 'badWebhook',
-    further: ({ scope, params, body }, given) =>
+    further: ({ repository }, { scope, params, body }, given) =>
       repository.issues(scope, withCredentials(body, given), params.webhook_id),
-    async handle(call) {
+    async handle({ repository }, call) {
       const { webhook, moved } = await repository.update(call, call.params.webhook_id, call.body)
       return new ApiResponse(shown(webhook), { messages: [...secretMessages(call.body), ...movedMessages(moved)] })
     },
-  })
-}
+  }),
+  rows.delete(`${PATH}/:webhook_id`, {
+    summary: 'Delete a webhook; its waiting jobs fail',
+    bare: true,
+    handle: async ({ repository }, call) => await repository.remove(call, call.params.webhook_id),
+  }),
+  rows.post(`${PATH}/evaluate`, {
+    summary: 'Send a test delivery with a configuration that is not stored',
+    body: Candidate,
+    maxBytes: 1_000_000,
+    result: EvaluationResult,
+    further: ({ repository }, { scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
+    async handle({ posture, repository }, { scope, body }) {
+      const destination = await repository.candidate(scope, body)
+      const result = await notPublicHere(async () => await posture().tester.evaluate(destination))
+      return new ApiResponse(result, { messages: secretMessages(body) })
+    },
+  }),
+  rows.post(`${PATH}/:webhook_id/evaluate`, {
+    summary: 'Send a test delivery to a webhook, enabled or not',
+    result: EvaluationResult,
+    async handle({ posture, repository }, { scope, params }) {
+      const destination = await repository.destination(scope, params.webhook_id)
+      return await notPublicHere(async () => await posture().tester.evaluate(destination))
+    },
+  }),
+])
 
 /** Code of the message for stored values that another host gets. */
 const MOVED_VALUES = 10911
@@ -108,53 +85,6 @@ function movedMessages(keys: readonly string[]): Message[] {
   if (keys.length === 0) return []
   const message = `the new host of the destination gets the stored values of ${keys.join(', ')}; set new values if it must not`
   return [{ code: MOVED_VALUES, message, source: { pointer: '/headers' } }]
-}
-
-function removeWebhook({ repository }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:webhook_id`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
-    summary: 'Delete a webhook; its waiting jobs fail',
-    bare: true,
-    handle: async (call) => await repository.remove(call, call.params.webhook_id),
-  })
-}
-
-function evaluateNew({ posture, repository }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: `${PATH}/evaluate`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
-    summary: 'Send a test delivery with a configuration that is not stored',
-    body: Candidate,
-    maxBytes: 1_000_000,
-    result: EvaluationResult,
-    refusal: 'badWebhook',
-    further: ({ scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
-    async handle({ scope, body }) {
-      const destination = await repository.candidate(scope, body)
-      const result = await notPublicHere(async () => await posture().tester.evaluate(destination))
-      return new ApiResponse(result, { messages: secretMessages(body) })
-    },
-  })
-}
-
-function evaluateStored({ posture, repository }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: `${PATH}/:webhook_id/evaluate`,
-    scopes,
-    permissions: ACCESS.webhooks.write,
-    summary: 'Send a test delivery to a webhook, enabled or not',
-    result: EvaluationResult,
-    async handle({ scope, params }) {
-      const destination = await repository.destination(scope, params.webhook_id)
-      return await notPublicHere(async () => await posture().tester.evaluate(destination))
-    },
-  })
 }
 
 /**

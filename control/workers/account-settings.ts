@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { ONLY, WORKERS_ACCOUNT_SETTINGS } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
 import { auditOf } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 
@@ -18,38 +19,30 @@ const Change = Type.Object(
   strict,
 )
 
+const rows = area<WorkersDeps>({ scopes, access: ACCESS.workers })
+
 /** Settings of all Workers of an account; stored and returned, without effect. */
-export function accountSettings({ store, clock }: WorkersDeps): Endpoint[] {
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read the settings of the Workers of an account',
-      result: Settings,
-      handle: ({ scope }) => store.get(WORKERS_ACCOUNT_SETTINGS, scope, ONLY)?.value ?? DEFAULTS,
-    }),
-    endpoint({
-      method: 'put',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Change the settings of the Workers of an account',
-      body: Change,
-      result: Settings,
-      async handle(call) {
-        const { scope, body } = call
-        const stored = await store.change(
-          WORKERS_ACCOUNT_SETTINGS,
-          scope,
-          ONLY,
-          (old) => ({ ...(old ?? DEFAULTS), ...body }),
-          auditOf(clock, call, { action: 'update', kind: WORKERS_ACCOUNT_SETTINGS, scope, id: ONLY }),
-        )
-        const inert = Object.keys(body).map((name) => `/${name}`)
-        return new ApiResponse(stored?.value ?? DEFAULTS, { messages: withoutEffect(inert) })
-      },
-    }),
-  ]
-}
+export const accountSettings = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'Read the settings of the Workers of an account',
+    result: Settings,
+    handle: ({ store }, { scope }) => store.get(WORKERS_ACCOUNT_SETTINGS, scope, ONLY)?.value ?? DEFAULTS,
+  }),
+  rows.put(PATH, {
+    summary: 'Change the settings of the Workers of an account',
+    body: Change,
+    result: Settings,
+    async handle({ store, clock }, call) {
+      const { scope, body } = call
+      const stored = await store.change(
+        WORKERS_ACCOUNT_SETTINGS,
+        scope,
+        ONLY,
+        (old) => ({ ...(old ?? DEFAULTS), ...body }),
+        auditOf(clock, call, { action: 'update', kind: WORKERS_ACCOUNT_SETTINGS, scope, id: ONLY }),
+      )
+      const inert = Object.keys(body).map((name) => `/${name}`)
+      return new ApiResponse(stored?.value ?? DEFAULTS, { messages: withoutEffect(inert) })
+    },
+  }),
+])

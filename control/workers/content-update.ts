@@ -5,7 +5,8 @@ import { PART_TYPES, readDocument, uploadedFiles, type FormPart } from '../../sr
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { metadataIssues } from '../../src/workers/metadata/check.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, type Call } from '../http/endpoint.js'
 import { assertNotHostile } from '../http/json-limits.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -29,16 +30,7 @@ const Form = Type.Object(
   },
 )
 
-/** New code for a script. Everything else in the script stays. */
-export function contentUpdate(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [replaceContent(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'invalidScript' }, (deps: WorkersDeps) => {
   /** Reads the metadata of a form. Headers name the main part if the metadata does not. */
   const read = (call: Call, parts: readonly FormPart[]) => {
     const { upload, quotas } = deps.workers().limits()
@@ -55,7 +47,6 @@ function contextOf(deps: WorkersDeps) {
       files: uploadedFiles(others),
     }
   }
-
   const save = async (call: Call<'script_name'>, parts: readonly FormPart[]) => {
     const engine = deps.workers()
     const { named, ignored, files } = read(call, parts)
@@ -78,19 +69,15 @@ function contextOf(deps: WorkersDeps) {
     return { ...saved, ignored }
   }
   return { deps, save }
-}
+})
 
-function replaceContent({ deps, save }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: '/workers/scripts/:script_name/content',
-    scopes,
-    permissions: ACCESS.workers.write,
+/** New code for a script. Everything else in the script stays. */
+export const contentUpdate = rows.endpoints([
+  rows.put('/workers/scripts/:script_name/content', {
     summary: 'Replace the code of a script, and deploy it; bindings and settings stay as they are',
-    refusal: 'invalidScript',
     raw: { types: ['multipart/form-data'], schema: Form },
     result: ScriptResult,
-    async handle(call) {
+    async handle({ deps, save }, call) {
       const { uploads, limits } = deps.workers()
       const { bytes, parts: max } = limits().upload
       const { script, version, ignored } = await withForm(
@@ -107,8 +94,8 @@ function replaceContent({ deps, save }: Context): Endpoint {
       ]
       return new ApiResponse(scriptResult(script, version) as never, { messages })
     },
-  })
-}
+  }),
+])
 
 function headerOf({ request }: Call, name: string): string | undefined {
   const value = request.headers[name]

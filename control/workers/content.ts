@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Scope } from '../../src/core/scope.js'
-import { ACCOUNT_ONLY as scopes, FileResponse, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, FileResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -9,8 +10,7 @@ import { scriptOf } from './services/find.js'
 
 const PATH = '/workers/scripts/:script_name'
 
-/** The code of scripts, as it was uploaded. */
-export function content(deps: WorkersDeps): Endpoint[] {
+const rows = area({ scopes, access: ACCESS.workers }, (deps: WorkersDeps) => {
   const file = async (scope: Scope, name: string, which?: string): Promise<FileResponse> => {
     const { repository } = deps.workers()
     const { value: script } = scriptOf(deps, scope, name)
@@ -38,28 +38,23 @@ export function content(deps: WorkersDeps): Endpoint[] {
     const headers = { etag: `"${etag}"`, ...(main !== undefined && { 'cf-entrypoint': encodeURI(main) }) }
     return new FileResponse(`multipart/form-data; boundary=${boundary}`, Buffer.concat(pieces), headers)
   }
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read the code of a script: as it is, or its modules as a form',
-      file: 'multipart/form-data',
-      handle: async ({ scope, params }) => await file(scope, params.script_name),
-    }),
-    endpoint({
-      method: 'get',
-      path: `${PATH}/content/v2`,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'Read the code of a version; the header cf-entrypoint names its main module',
-      query: Type.Object({ version: Type.Optional(Type.String({ description: 'Default: the deployed one.' })) }),
-      file: 'multipart/form-data',
-      handle: async ({ scope, params, query }) => await file(scope, params.script_name, query.version),
-    }),
-  ]
-}
+  return { file }
+})
+
+/** The code of scripts, as it was uploaded. */
+export const content = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'Read the code of a script: as it is, or its modules as a form',
+    file: 'multipart/form-data',
+    handle: async ({ file }, { scope, params }) => await file(scope, params.script_name),
+  }),
+  rows.get(`${PATH}/content/v2`, {
+    summary: 'Read the code of a version; the header cf-entrypoint names its main module',
+    query: Type.Object({ version: Type.Optional(Type.String({ description: 'Default: the deployed one.' })) }),
+    file: 'multipart/form-data',
+    handle: async ({ file }, { scope, params, query }) => await file(scope, params.script_name, query.version),
+  }),
+])
 
 /** As browsers write names in forms (WHATWG, multipart/form-data encoding algorithm). */
 const quoted = (name: string): string => name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')

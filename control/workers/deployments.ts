@@ -8,7 +8,8 @@ import { applyDeployment } from '../../src/workers/durable/apply-deployment.js'
 import { isSecret } from '../../src/workers/secrets.js'
 import { keptAnnotations } from '../../src/workers/metadata/check.js'
 import { audit, audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Call, type Endpoint } from '../http/endpoint.js'
+import { area, type ServicesOf } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, type Call } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -47,18 +48,9 @@ const NewDeployment = Type.Object(
   strict,
 )
 
-/** Which versions of a script serve requests. */
-export function deployments(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [readDeployments(context), createDeployment(context), readDeployment(context), removeDeployment(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+type Services = ServicesOf<typeof rows>
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'badDeployment' }, (deps: WorkersDeps) => {
   const { store, clock, edits } = deps
-
   /** Rejects versions that must not serve side by side, and versions whose secrets differ from the current secrets. */
   const assertFits = (
     scope: Scope,
@@ -84,17 +76,14 @@ function contextOf(deps: WorkersDeps) {
     if (changed >= 0) throw new ApiError('secretsChanged', `/versions/${changed}/version_id`)
   }
   return { deps, store, clock, edits, assertFits }
-}
+})
 
-function readDeployments({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.read,
+/** Which versions of a script serve requests. */
+export const deployments = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the deployments of a script, newest first',
     result: Type.Object({ deployments: Type.Array(Deployment) }),
-    handle({ scope, params }) {
+    handle({ deps, store }, { scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
       const found = script.deployments.flatMap((id) => store.get(WORKER_DEPLOYMENTS, scope, id)?.value ?? [])
       return new ApiResponse(
@@ -102,26 +91,53 @@ function readDeployments({ deps, store }: Context): Endpoint {
         { messages: stopped(deps.workers(), scope, script.name) },
       )
     },
-  })
-}
-
-function createDeployment(context: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.post(PATH, {
     summary: 'Deploy one version of a script, or two with a share each',
     query: Force,
     body: NewDeployment,
     result: Deployment,
-    refusal: 'badDeployment',
-    handle: async (call) => await deploy(context, call),
-  })
-}
+    handle: async (services, call) => await deploy(services, call),
+  }),
+  rows.get(`${PATH}/:deployment_id`, {
+    summary: 'Read a deployment',
+    result: Deployment,
+    handle({ deps, store }, { scope, params }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      const found = script.deployments.includes(params.deployment_id)
+        ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
+        : undefined
+      if (!found) throw new ApiError('deploymentNotFound')
+      const isCurrent = script.deployments[0] === found.id
+      return new ApiResponse(deploymentResponse(found), {
+        messages: isCurrent ? stopped(deps.workers(), scope, script.name) : [],
+      })
+    },
+  }),
+  rows.delete(`${PATH}/:deployment_id`, {
+    summary: 'Delete a deployment that is no longer in force',
+    bare: true,
+    async handle({ deps, store, clock, edits }, call) {
+      const { scope, params } = call
+      const id = params.deployment_id
+      await edits.run(scope.id, async () => {
+        const { value: before, version } = scriptOf(deps, scope, params.script_name)
+        const at = before.deployments.indexOf(id)
+        if (at < 0) throw new ApiError('deploymentNotFound')
+        if (at === 0) throw new ApiError('badDeployment', undefined, 'the deployment is in force')
+        const after = { ...before, deployments: before.deployments.filter((one) => one !== id) }
+        await store.batch(
+          ...audited(clock, call, { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version }, [
+            { kind: WORKER_DEPLOYMENTS, scope, id, value: undefined },
+          ]),
+        )
+      })
+    },
+  }),
+])
 
 async function deploy(
-  { deps, store, clock, edits, assertFits }: Context,
+  { deps, store, clock, edits, assertFits }: Services,
   call: Call<'script_name', Static<typeof NewDeployment>, Static<typeof Force>>,
 ): Promise<ApiResponse<Static<typeof Deployment>>> {
   const { scope, params, body, query, caller } = call
@@ -169,55 +185,6 @@ function wantedVersions(
     if (versions.findIndex((one) => one.version_id === version_id) < at)
       throw new ApiError('badDeployment', `/versions/${at}/version_id`, 'is given twice')
     return version
-  })
-}
-
-function readDeployment({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:deployment_id`,
-    scopes,
-    permissions: ACCESS.workers.read,
-    summary: 'Read a deployment',
-    result: Deployment,
-    handle({ scope, params }) {
-      const { value: script } = scriptOf(deps, scope, params.script_name)
-      const found = script.deployments.includes(params.deployment_id)
-        ? store.get(WORKER_DEPLOYMENTS, scope, params.deployment_id)?.value
-        : undefined
-      if (!found) throw new ApiError('deploymentNotFound')
-      const isCurrent = script.deployments[0] === found.id
-      return new ApiResponse(deploymentResponse(found), {
-        messages: isCurrent ? stopped(deps.workers(), scope, script.name) : [],
-      })
-    },
-  })
-}
-
-function removeDeployment({ deps, store, clock, edits }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:deployment_id`,
-    scopes,
-    permissions: ACCESS.workers.write,
-    summary: 'Delete a deployment that is no longer in force',
-    bare: true,
-    async handle(call) {
-      const { scope, params } = call
-      const id = params.deployment_id
-      await edits.run(scope.id, async () => {
-        const { value: before, version } = scriptOf(deps, scope, params.script_name)
-        const at = before.deployments.indexOf(id)
-        if (at < 0) throw new ApiError('deploymentNotFound')
-        if (at === 0) throw new ApiError('badDeployment', undefined, 'the deployment is in force')
-        const after = { ...before, deployments: before.deployments.filter((one) => one !== id) }
-        await store.batch(
-          ...audited(clock, call, { kind: WORKER_SCRIPTS, scope, id: before.name, before, after, ifVersion: version }, [
-            { kind: WORKER_DEPLOYMENTS, scope, id, value: undefined },
-          ]),
-        )
-      })
-    },
   })
 }
 

@@ -2,14 +2,8 @@ import { Type, type Static } from 'typebox'
 import type { StoredDomain } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
 import type { ControlConfig } from '../http/context.js'
-import {
-  ACCOUNT_ONLY as scopes,
-  ApiResponse,
-  endpoint,
-  STORED_WITHOUT_EFFECT,
-  type Endpoint,
-  type Message,
-} from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, STORED_WITHOUT_EFFECT, type Message } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -64,46 +58,15 @@ const Changes = Type.Object({
 })
 const filters = ['zone_name', 'zone_id', 'service', 'hostname', 'environment'] as const
 
-/** Host names that Workers respond to. */
-export function domains(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  const { book, row } = context
-  return [
-    listDomains(context),
-    replaceDomains(context),
-    ...[`${PATH}/:domain_id`, `${PATH}/records/:domain_id`].map((path) =>
-      endpoint({
-        ...row,
-        method: 'get',
-        path,
-        permissions: ACCESS.workers.read,
-        summary: 'Read a domain',
-        result: Domain,
-        handle: ({ scope, params }) => shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
-      }),
-    ),
-    removeDomain(context),
-    previewRecords(context),
-    replaceRecords(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'badDomain' }, (deps: WorkersDeps) => {
   const { edits } = deps
   const book = new DomainRepository(deps)
-  const row = { scopes, refusal: 'badDomain' } as const
-  return { book, row, edits, zones: () => deps.config().zones }
-}
+  return { book, edits, zones: () => deps.config().zones }
+})
 
-function listDomains({ book, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'get',
-    path: PATH,
-    permissions: ACCESS.workers.read,
+/** Host names that Workers respond to. */
+export const domains = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the domains of Workers',
     query: Type.Object({
       zone_name: Type.Optional(Type.String()),
@@ -115,26 +78,19 @@ function listDomains({ book, row }: Context): Endpoint {
       per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Default: all.' })),
     }),
     result: Type.Array(Domain),
-    handle({ scope, query }) {
+    handle({ book }, { scope, query }) {
       const fits = (domain: StoredDomain) =>
         filters.every((name) => query[name] === undefined || query[name] === domain[name])
       const found = book.all(scope).filter(fits)
       if (query.page === undefined && query.per_page === undefined) return whole(found.map(shown))
       return page(found, { page: query.page ?? 1, per_page: query.per_page ?? Math.max(found.length, 1) }, shown)
     },
-  })
-}
-
-function replaceDomains({ edits, book, row, zones }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'put',
-    path: PATH,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.put(PATH, {
     summary: 'Attach a host name to a Worker, also one that is attached to another Worker',
     body: NewDomain,
     result: Domain,
-    async handle(call) {
+    async handle({ edits, book, zones }, call) {
       const { scope, body } = call
       return await edits.run(scope.id, async () => {
         const domain = book.checked(scope, body.service, body, '')
@@ -145,46 +101,33 @@ function replaceDomains({ edits, book, row, zones }: Context): Endpoint {
         return new ApiResponse(shown(domain), { messages: notServed(zones(), domain) })
       })
     },
-  })
-}
-
-/** Returns a message if the configuration of the zone lists host names, and the domain is not among these host names. */
-function notServed(zones: ControlConfig['zones'], { hostname, zone_id: id }: StoredDomain): Message[] {
-  const listed = zones.find((zone) => zone.id === id)?.hostnames
-  if (listed === undefined || listed.some((one) => one === '*' || covers(one, hostname))) return []
-  const message = `stored, but the zone does not serve ${hostname}; add it to zones[].hostnames`
-  return [{ code: STORED_WITHOUT_EFFECT, message, source: { pointer: '/hostname' } }]
-}
-
-function removeDomain({ edits, book, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'delete',
-    path: `${PATH}/:domain_id`,
-    permissions: ACCESS.workers.write,
+  }),
+  ...[`${PATH}/:domain_id`, `${PATH}/records/:domain_id`].map((path) =>
+    rows.get(path, {
+      summary: 'Read a domain',
+      result: Domain,
+      handle: ({ book }, { scope, params }) =>
+        shown(book.get(scope, (params as { domain_id: string }).domain_id).value),
+    }),
+  ),
+  rows.delete(`${PATH}/:domain_id`, {
     summary: 'Detach a host name from its Worker',
     bare: true,
-    async handle(call) {
+    async handle({ edits, book }, call) {
       const { scope, params } = call
       await edits.run(scope.id, async () => {
         await book.save(call, [], [book.get(scope, params.domain_id).value])
       })
     },
-  })
-}
-
-function previewRecords({ book, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'post',
-    path: `${OF_SCRIPT}/changeset`,
+  }),
+  rows.post(`${OF_SCRIPT}/changeset`, {
     permissions: ACCESS.workers.read,
     summary: 'Tell what a list of domains would change',
     query: Type.Object({ replace_state: Type.Boolean({ default: false }) }),
     body: Origins,
     maxBytes: 1_000_000,
     result: Changes,
-    handle({ scope, params, body, query }) {
+    handle({ book }, { scope, params, body, query }) {
       book.requireScript(scope, params.script_name)
       const { added, removed, updated, conflicting } = book.changes(
         scope,
@@ -199,20 +142,13 @@ function previewRecords({ book, row }: Context): Endpoint {
         conflicting: conflicting.map(shown),
       }
     },
-  })
-}
-
-function replaceRecords({ edits, book, row }: Context): Endpoint {
-  return endpoint({
-    ...row,
-    method: 'put',
-    path: `${OF_SCRIPT}/records`,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.put(`${OF_SCRIPT}/records`, {
     summary: 'Attach a list of host names to a Worker, all or none',
     body: Records,
     maxBytes: 1_000_000,
     result: Type.Array(Domain),
-    async handle(call) {
+    async handle({ edits, book }, call) {
       const { scope, params, body } = call
       const service = params.script_name
       return await edits.run(scope.id, async () => {
@@ -239,7 +175,15 @@ function replaceRecords({ edits, book, row }: Context): Endpoint {
         return after.map(shown)
       })
     },
-  })
+  }),
+])
+
+/** Returns a message if the configuration of the zone lists host names, and the domain is not among these host names. */
+function notServed(zones: ControlConfig['zones'], { hostname, zone_id: id }: StoredDomain): Message[] {
+  const listed = zones.find((zone) => zone.id === id)?.hostnames
+  if (listed === undefined || listed.some((one) => one === '*' || covers(one, hostname))) return []
+  const message = `stored, but the zone does not serve ${hostname}; add it to zones[].hostnames`
+  return [{ code: STORED_WITHOUT_EFFECT, message, source: { pointer: '/hostname' } }]
 }
 
 const shown = (domain: StoredDomain): Static<typeof Domain> => ({

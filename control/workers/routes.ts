@@ -6,7 +6,8 @@ import { orNull, strict } from '../../src/core/schema.js'
 import { zone as zoneScope } from '../../src/core/scope.js'
 import type { Write } from '../../src/core/store.js'
 import { audit } from '../resources/audit.js'
-import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { type Call } from '../http/endpoint.js'
 import { mayUse, notAllowed } from '../http/auth/access.js'
 import { ApiError } from '../http/errors.js'
 import { NamedRepository } from '../resources/named-repository.js'
@@ -17,7 +18,6 @@ import { scriptOf } from './services/find.js'
 import { routesOf } from './services/routes-of.js'
 import { zoneOf } from './services/zone-of.js'
 
-const scopes = ['zone'] as const
 const PATH = '/workers/routes'
 const MAX_ROUTES = 1000
 
@@ -39,23 +39,7 @@ const ScriptRoutes = Type.Array(
   { maxItems: MAX_ROUTES },
 )
 
-/** Patterns of URLs that Workers respond to, by zone; and all patterns of one Worker. */
-export function routes(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [
-    listRoutes(context),
-    createRoute(context),
-    readRoute(context),
-    replaceRoute(context),
-    removeRoute(context),
-    replaceRoutes(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes: ['zone'], access: ACCESS.routes, refusal: 'badRoute' }, (deps: WorkersDeps) => {
   const { config, store, clock, edits } = deps
   const book = new NamedRepository<StoredRoute>(deps, {
     kind: WORKER_ROUTES,
@@ -67,7 +51,6 @@ function contextOf(deps: WorkersDeps) {
     taken: 'duplicateRoute',
     tooMany: 'tooManyRoutes',
   })
-
   /** Returns the zone of a pattern. Throws if the pattern is not valid or its zone does not exist. */
   const placed = (accountId: string, text: string, named: Parameters<typeof zoneOf>[3], at: string) => {
     const pattern = routePattern(text)
@@ -76,7 +59,6 @@ function contextOf(deps: WorkersDeps) {
     const place = { at, refusal: 'badRoute', member: 'pattern' } as const
     return zoneOf(config().zones, accountId, pattern.host, named, place)
   }
-
   const checked = ({ scope, accountId, body }: Call<string, { pattern: string; script?: string | null }>) => {
     const { pattern, script } = body
     placed(accountId, pattern, { zone_id: scope.id }, '')
@@ -85,58 +67,32 @@ function contextOf(deps: WorkersDeps) {
     return { pattern, script }
   }
   return { book, edits, checked, deps, store, clock, placed }
-}
+})
 
-function listRoutes({ book }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.routes.read,
+/** Patterns of URLs that Workers respond to, by zone; and all patterns of one Worker. */
+export const routes = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the routes of a zone',
     result: Type.Array(Route),
-    handle: ({ scope }) => whole(book.all(scope)),
-  })
-}
-
-function createRoute({ edits, book, checked }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.routes.write,
+    handle: ({ book }, { scope }) => whole(book.all(scope)),
+  }),
+  rows.post(PATH, {
     summary: 'Create a route',
     body: RouteInput,
     result: Route,
-    refusal: 'badRoute',
-    handle: async (call) =>
+    handle: async ({ edits, book, checked }, call) =>
       await edits.run(call.accountId, async () => await book.create(call, { id: newId(), ...checked(call) })),
-  })
-}
-
-function readRoute({ book }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:route_id`,
-    scopes,
-    permissions: ACCESS.routes.read,
+  }),
+  rows.get(`${PATH}/:route_id`, {
     summary: 'Read a route',
     result: Route,
-    handle: ({ scope, params }) => book.get(scope, params.route_id),
-  })
-}
-
-function replaceRoute({ edits, book, checked }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: `${PATH}/:route_id`,
-    scopes,
-    permissions: ACCESS.routes.write,
+    handle: ({ book }, { scope, params }) => book.get(scope, params.route_id),
+  }),
+  rows.put(`${PATH}/:route_id`, {
     summary: 'Replace a route',
     body: RouteInput,
     result: Route,
-    refusal: 'badRoute',
-    async handle(call) {
+    async handle({ edits, book, checked }, call) {
       const id = call.params.route_id
       return await edits.run(call.accountId, async () => {
         book.get(call.scope, id)
@@ -144,37 +100,24 @@ function replaceRoute({ edits, book, checked }: Context): Endpoint {
         return await book.change(call, id, () => ({ id, ...value }))
       })
     },
-  })
-}
-
-function removeRoute({ book }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:route_id`,
-    scopes,
-    permissions: ACCESS.routes.write,
+  }),
+  rows.delete(`${PATH}/:route_id`, {
     summary: 'Delete a route',
     result: Type.Object({ id: Type.String() }),
-    async handle(call) {
+    async handle({ book }, call) {
       const { route_id: id } = call.params
       await book.remove(call, id)
       return { id }
     },
-  })
-}
-
-function replaceRoutes({ deps, store, clock, edits, book, placed }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: '/workers/scripts/:script_name/routes',
+  }),
+  rows.put('/workers/scripts/:script_name/routes', {
     scopes: ['account'],
     permissions: ACCESS.workers.write,
     summary: 'Replace all routes of a Worker',
     body: ScriptRoutes,
     maxBytes: 1_000_000,
     result: Type.Array(Route),
-    refusal: 'badRoute',
-    async handle(call) {
+    async handle({ deps, store, clock, edits, book, placed }, call) {
       const { scope, body, params, caller } = call
       const script = params.script_name
       return await edits.run(scope.id, async () => {
@@ -216,5 +159,5 @@ function replaceRoutes({ deps, store, clock, edits, book, placed }: Context): En
         return after
       })
     },
-  })
-}
+  }),
+])

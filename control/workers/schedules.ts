@@ -3,7 +3,8 @@ import { parseCron } from '../../src/core/schedule/cron.js'
 import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
 import { audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
@@ -27,54 +28,47 @@ const Schedules = Type.Object({
   schedules: Type.Array(Type.Object({ cron: Type.String(), created_on: Type.String(), modified_on: Type.String() })),
 })
 
-/** When Workers are woken. */
-export function schedules(deps: WorkersDeps): Endpoint[] {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'badSchedules' }, (deps: WorkersDeps) => {
   const { store, clock, edits } = deps
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.read,
-      summary: 'List the schedules of a Worker',
-      result: Schedules,
-      handle({ scope, params }) {
-        scriptOf(deps, scope, params.script_name)
-        const found = store.get(SCRIPT_SCHEDULES, scope, params.script_name)
-        return { schedules: [...(found?.value.schedules ?? [])] }
-      },
-    }),
-    endpoint({
-      method: 'put',
-      path: PATH,
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary: 'Replace the schedules of a Worker',
-      body: NewSchedules,
-      maxBytes: 128 * 1024,
-      result: Schedules,
-      refusal: 'badSchedules',
-      async handle(call) {
-        const { scope, params, body } = call
-        const id = params.script_name
-        const crons = body.map(({ cron }) => cron.trim())
-        for (const [at, cron] of crons.entries()) {
-          const wrong = !parseCron(cron) ? 'must be a cron expression' : crons.indexOf(cron) < at && 'is given twice'
-          if (wrong !== false) throw new ApiError('badSchedules', `/${at}/cron`, wrong)
+  return { deps, store, clock, edits }
+})
+
+/** When Workers are woken. */
+export const schedules = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the schedules of a Worker',
+    result: Schedules,
+    handle({ deps, store }, { scope, params }) {
+      scriptOf(deps, scope, params.script_name)
+      const found = store.get(SCRIPT_SCHEDULES, scope, params.script_name)
+      return { schedules: [...(found?.value.schedules ?? [])] }
+    },
+  }),
+  rows.put(PATH, {
+    summary: 'Replace the schedules of a Worker',
+    body: NewSchedules,
+    maxBytes: 128 * 1024,
+    result: Schedules,
+    async handle({ deps, store, clock, edits }, call) {
+      const { scope, params, body } = call
+      const id = params.script_name
+      const crons = body.map(({ cron }) => cron.trim())
+      for (const [at, cron] of crons.entries()) {
+        const wrong = !parseCron(cron) ? 'must be a cron expression' : crons.indexOf(cron) < at && 'is given twice'
+        if (wrong !== false) throw new ApiError('badSchedules', `/${at}/cron`, wrong)
+      }
+      return await edits.run(scope.id, async () => {
+        scriptOf(deps, scope, id)
+        const before = store.get(SCRIPT_SCHEDULES, scope, id)
+        const known = new Map(before?.value.schedules.map((schedule) => [schedule.cron, schedule]))
+        const now = new Date(clock.now()).toISOString()
+        const after = {
+          schedules: crons.map((cron) => known.get(cron) ?? { cron, created_on: now, modified_on: now }),
         }
-        return await edits.run(scope.id, async () => {
-          scriptOf(deps, scope, id)
-          const before = store.get(SCRIPT_SCHEDULES, scope, id)
-          const known = new Map(before?.value.schedules.map((schedule) => [schedule.cron, schedule]))
-          const now = new Date(clock.now()).toISOString()
-          const after = {
-            schedules: crons.map((cron) => known.get(cron) ?? { cron, created_on: now, modified_on: now }),
-          }
-          const change = { action: 'update', kind: SCRIPT_SCHEDULES, scope, id, before: before?.value, after } as const
-          await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
-          return after
-        })
-      },
-    }),
-  ]
-}
+        const change = { action: 'update', kind: SCRIPT_SCHEDULES, scope, id, before: before?.value, after } as const
+        await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
+        return after
+      })
+    },
+  }),
+])

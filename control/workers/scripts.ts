@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { WORKER_NAMESPACES, WORKER_SCRIPTS, type StoredScript } from '../../src/core/model/worker.js'
 import type { Scope } from '../../src/core/scope.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -14,26 +15,7 @@ import { ScriptResult } from './schemas.js'
 
 const Found = Type.Object({})
 
-/** Scripts as such, in the several shapes that clients know them in. */
-export function scripts(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [
-    listScripts(context),
-    searchScripts(context),
-    removeWorkerScript(context),
-    removeService(context),
-    readService(context),
-    readEnvironment(context),
-    readReferences(context),
-    readConsumers(context),
-    listNamespaces(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers }, (deps: WorkersDeps) => {
   const { store } = deps
   const all = (scope: Scope) => store.list(WORKER_SCRIPTS, scope).map(({ value }) => value)
   const versionOf = (scope: Scope, script: StoredScript) => {
@@ -45,34 +27,24 @@ function contextOf(deps: WorkersDeps) {
     return version ? [scriptResult(script, version) as never] : []
   }
   return { all, shown, deps, store }
-}
+})
 
-function listScripts({ all, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/scripts',
-    scopes,
-    permissions: ACCESS.workers.read,
+/** Scripts as such, in the several shapes that clients know them in. */
+export const scripts = rows.endpoints([
+  rows.get('/workers/scripts', {
     summary: 'List the scripts of an account',
     query: Type.Object({
       tags: Type.Optional(Type.String({ description: 'As in `production:yes,old:no`.' })),
     }),
     result: Type.Array(ScriptResult),
-    handle: ({ scope, query }) =>
+    handle: ({ all, shown }, { scope, query }) =>
       whole(
         all(scope)
           .filter(tagFilter(query.tags))
           .flatMap((script) => shown(scope, script)),
       ),
-  })
-}
-
-function searchScripts({ all }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/scripts-search',
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get('/workers/scripts-search', {
     summary: 'Search the scripts of an account',
     query: Type.Object({
       ...paging({ max: 100 }),
@@ -81,7 +53,7 @@ function searchScripts({ all }: Context): Endpoint {
       order_by: Type.Enum(['name', 'created_on', 'modified_on'], { default: 'name' }),
     }),
     result: Type.Array(Type.Object({})),
-    handle({ scope, query }) {
+    handle({ all }, { scope, query }) {
       const { name = '', id, order_by } = query
       const found = all(scope).filter((script) => script.name.includes(name) && (id === undefined || script.tag === id))
       found.sort((a, b) => (a[order_by] < b[order_by] ? -1 : 1))
@@ -92,44 +64,23 @@ function searchScripts({ all }: Context): Endpoint {
         modified_on: script.modified_on,
       }))
     },
-  })
-}
-
-function removeWorkerScript({ deps }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: '/workers/scripts/:script_name',
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.delete('/workers/scripts/:script_name', {
     summary: 'Delete a script with all of its versions, Durable Objects, routes and domains',
     query: Force,
     result: Type.Null(),
-    handle: async (call) => await removeScript(deps, call, call.params.script_name),
-  })
-}
-
-function removeService({ deps }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: '/workers/services/:script_name',
-    scopes,
-    permissions: ACCESS.workers.write,
+    handle: async ({ deps }, call) => await removeScript(deps, call, call.params.script_name),
+  }),
+  rows.delete('/workers/services/:script_name', {
     summary: 'Delete a script with all that belongs to it',
     query: Force,
     result: Type.Null(),
-    handle: async (call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
-  })
-}
-
-function readService({ deps, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/services/:script_name',
-    scopes,
-    permissions: ACCESS.workers.read,
+    handle: async ({ deps }, call) => await removeScript(deps, call, call.params.script_name, 'serviceNotFound'),
+  }),
+  rows.get('/workers/services/:script_name', {
     summary: 'Read a script as a service with one environment',
     result: Found,
-    handle({ scope, params }) {
+    handle({ deps, shown }, { scope, params }) {
       const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
       const environment = environmentOf(value, shown(scope, value)[0] ?? {})
       const { created_on, modified_on } = value
@@ -141,34 +92,20 @@ function readService({ deps, shown }: Context): Endpoint {
         environments: [environment],
       }
     },
-  })
-}
-
-function readEnvironment({ deps, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/services/:script_name/environments/:environment',
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get('/workers/services/:script_name/environments/:environment', {
     summary: 'Read the environment of a service',
     result: Found,
-    handle({ scope, params }) {
+    handle({ deps, shown }, { scope, params }) {
       const { value } = scriptOf(deps, scope, params.script_name, 'serviceNotFound')
       if (params.environment !== ENVIRONMENT) throw new ApiError('serviceNotFound')
       return environmentOf(value, shown(scope, value)[0] ?? {})
     },
-  })
-}
-
-function readReferences({ deps }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/scripts/:script_name/references',
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get('/workers/scripts/:script_name/references', {
     summary: 'List the scripts that use a script',
     result: Found,
-    handle({ scope, params }) {
+    handle({ deps }, { scope, params }) {
       scriptOf(deps, scope, params.script_name)
       const { services, durable_objects } = referencesTo(deps, scope, params.script_name)
       return {
@@ -181,18 +118,11 @@ function readReferences({ deps }: Context): Endpoint {
         dispatch_outbounds: [],
       }
     },
-  })
-}
-
-function readConsumers({ deps }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/tails/by-consumer/:script_name',
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get('/workers/tails/by-consumer/:script_name', {
     summary: 'List the scripts that send their traces to a script',
     result: Type.Array(Found),
-    handle: ({ scope, params }) => {
+    handle: ({ deps }, { scope, params }) => {
       const { tails } = referencesTo(deps, scope, params.script_name)
       return whole(
         tails.map((producer) => ({
@@ -202,19 +132,12 @@ function readConsumers({ deps }: Context): Endpoint {
         })),
       )
     },
-  })
-}
-
-function listNamespaces({ store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/workers/durable_objects/namespaces',
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get('/workers/durable_objects/namespaces', {
     summary: 'List the namespaces of Durable Objects',
     query: Type.Object(paging({ max: 1000 })),
     result: Type.Array(Found),
-    handle: ({ scope, query }) =>
+    handle: ({ store }, { scope, query }) =>
       page(store.list(WORKER_NAMESPACES, scope), query, ({ value }) => ({
         id: value.id,
         name: `${value.script}_${value.class}`,
@@ -222,8 +145,8 @@ function listNamespaces({ store }: Context): Endpoint {
         class: value.class,
         use_sqlite: value.use_sqlite,
       })),
-  })
-}
+  }),
+])
 
 const ENVIRONMENT = 'production'
 const service = (script: string) => ({ service: script, name: script, environment: ENVIRONMENT })

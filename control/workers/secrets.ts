@@ -3,7 +3,8 @@ import type { Binding } from '../../src/core/model/worker.js'
 import { mapOf, orNull, pointerToken, strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
 import { isSecret, bindingResponse } from '../../src/workers/secrets.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -39,85 +40,50 @@ const Changes = Type.Object(
   strict,
 )
 
-/** Secrets of scripts. Each change creates a version that is otherwise unchanged. */
-export function secrets(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [listSecrets(context), setSecret(context), readSecret(context), removeSecret(context), changeSecrets(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'badSecret' }, (deps: WorkersDeps) => {
   const listed = (scope: Scope, name: string): Binding[] => {
     const { value: script } = scriptOf(deps, scope, name)
     const version = deps.workers().repository.readVersion(scope, script, 'latest')
     return (version?.bindings ?? []).filter(isSecret).map(bindingResponse)
   }
-
   const bySecret = { secretsOnly: true, deploy: true, annotations: { 'workers/triggered_by': 'secret' } }
   return { listed, deps, bySecret }
-}
+})
 
-function listSecrets({ listed }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.read,
+/** Secrets of scripts. Each change creates a version that is otherwise unchanged. */
+export const secrets = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the names of the secrets of a script',
     result: Type.Array(Shown),
-    handle: ({ scope, params }) => whole(listed(scope, params.script_name) as never[]),
-  })
-}
-
-function setSecret({ deps, bySecret }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.write,
+    handle: ({ listed }, { scope, params }) => whole(listed(scope, params.script_name) as never[]),
+  }),
+  rows.put(PATH, {
     summary: 'Store a secret; the script runs with it immediately',
     body: Secret,
     maxBytes: 1_000_000,
     result: Shown,
-    refusal: 'badSecret',
-    async handle(call) {
+    async handle({ deps, bySecret }, call) {
       const binding = call.body as Binding
       const changes = new Map([[binding.name, binding]])
       await saveBindings(deps, call, call.params.script_name, { ...bySecret, changes, pointer: () => '' })
       return bindingResponse(binding) as never
     },
-  })
-}
-
-function readSecret({ listed }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:secret_name`,
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get(`${PATH}/:secret_name`, {
     summary: 'Tell that a script has a secret, not which',
     result: Shown,
-    handle({ scope, params }) {
+    handle({ listed }, { scope, params }) {
       const found = listed(scope, params.script_name).find(({ name }) => name === params.secret_name)
       if (!found) throw new ApiError('secretNotFound')
       return found as never
     },
-  })
-}
-
-function removeSecret({ deps, listed, bySecret }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:secret_name`,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.delete(`${PATH}/:secret_name`, {
     summary: 'Delete a secret',
     // Names in paths are always decoded.
     ignoredQuery: ['url_encoded'],
     result: Type.Null(),
-    async handle(call) {
+    async handle({ deps, listed, bySecret }, call) {
       const { script_name, secret_name } = call.params
       if (!listed(call.scope, script_name).some(({ name }) => name === secret_name))
         throw new ApiError('secretNotFound')
@@ -128,29 +94,21 @@ function removeSecret({ deps, listed, bySecret }: Context): Endpoint {
       })
       return null
     },
-  })
-}
-
-function changeSecrets({ deps, listed, bySecret }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: '/workers/scripts/:script_name/secrets-bulk',
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.patch('/workers/scripts/:script_name/secrets-bulk', {
     summary: 'Store and delete several secrets with one version',
     body: Changes,
     maxBytes: 1_000_000,
     jsonAs: MERGE_PATCH,
     result: Type.Object({}),
-    refusal: 'badSecret',
-    async handle(call) {
+    async handle({ deps, listed, bySecret }, call) {
       const given = Object.entries(call.body.secrets ?? {})
       const changes = new Map(given.map(([name, secret]) => [name, secret && { ...secret, name }]))
       const { script_name } = call.params
       if (changes.size > 0) await saveBindings(deps, call, script_name, { ...bySecret, changes, pointer: inSecrets })
       return Object.fromEntries(listed(call.scope, script_name).map((secret) => [secret.name, secret]))
     },
-  })
-}
+  }),
+])
 
 const inSecrets = (name: string): string => `/secrets/${pointerToken(name)}`

@@ -11,13 +11,12 @@ import { DAEMON, type Scope } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { audited } from '../resources/audit.js'
 import { subdomainOf } from '../../src/workers/script-address.js'
+import { area } from '../http/area.js'
 import {
   ACCOUNT_ONLY as scopes,
   ApiResponse,
-  endpoint,
   STORED_WITHOUT_EFFECT,
   type Call,
-  type Endpoint,
   type Message,
 } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
@@ -43,6 +42,8 @@ const SwitchesInput = Type.Object(
   strict,
 )
 
+const OWN = '/workers/subdomain'
+
 /** A Worker without an address. */
 export const OFF: ScriptSubdomain = { enabled: false, previews_enabled: false }
 
@@ -66,81 +67,64 @@ export function scriptHost({ store, workers }: WorkersDeps, scope: Scope, name: 
 export const scriptSubdomain = (store: Store, scope: Scope, name: string): ScriptSubdomain =>
   store.get(SCRIPT_SUBDOMAINS, scope, name)?.value ?? OFF
 
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'badSubdomain' }, (deps: WorkersDeps) => ({
+  deps,
+  store: deps.store,
+}))
+
 /** The subdomain of an account, and which of its Workers respond below it. */
-export function subdomains(deps: WorkersDeps): Endpoint[] {
-  const { store } = deps
-  const own = '/workers/subdomain'
-  const reads = { method: 'get', scopes, permissions: ACCESS.workers.read } as const
-  const writes = { scopes, permissions: ACCESS.workers.write, refusal: 'badSubdomain' } as const
-  const ofScript = { path: '/workers/scripts/:script_name/subdomain', result: Switches } as const
-  return [
-    endpoint({
-      ...reads,
-      path: own,
-      summary: "Read the account's subdomain for Workers",
-      result: Subdomain,
-      handle({ scope }) {
-        const subdomain = subdomainOf(store, scope, deps.workers().limits().domain)
-        if (subdomain === undefined) throw new ApiError('noSubdomain')
-        return { subdomain }
-      },
-    }),
-    endpoint({
-      ...writes,
-      method: 'put',
-      path: own,
-      summary: "Choose the account's subdomain for Workers",
-      body: Subdomain,
-      jsonAs: ['text/plain'],
-      result: Subdomain,
-      handle: async (call) => await choose(deps, call),
-    }),
-    endpoint({
-      ...writes,
-      method: 'delete',
-      path: own,
-      summary: "Give up the account's subdomain for Workers",
-      status: 204,
-      handle: async (call) => await giveUp(deps, call),
-    }),
-    endpoint({
-      ...reads,
-      path: '/workers/subdomains/:subdomain',
-      summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
-      result: Type.Object({}),
-      handle({ params }) {
-        throw new ApiError(ownerOf(deps, params.subdomain) === undefined ? 'subdomainFree' : 'subdomainUnavailable')
-      },
-    }),
-    endpoint({
-      ...reads,
-      ...ofScript,
-      summary: 'Tell whether a Worker answers below the subdomain of its account',
-      handle({ scope, params }) {
-        scriptOf(deps, scope, params.script_name)
-        return scriptSubdomain(store, scope, params.script_name)
-      },
-    }),
-    endpoint({
-      ...writes,
-      ...ofScript,
-      method: 'post',
-      summary: 'Say whether a Worker answers below the subdomain of its account',
-      body: SwitchesInput,
-      handle: async (call) => {
-        const { enabled, previews_enabled: previews = enabled } = call.body
-        return await switchTo(deps, call, { enabled, previews_enabled: previews })
-      },
-    }),
-    endpoint({
-      ...writes,
-      ...ofScript,
-      method: 'delete',
-      summary: 'Take the address below the subdomain of the account from a Worker',
-      handle: async (call) => await switchTo(deps, call, OFF),
-    }),
-  ]
-}
+export const subdomains = rows.endpoints([
+  rows.get(OWN, {
+    summary: "Read the account's subdomain for Workers",
+    result: Subdomain,
+    handle({ deps, store }, { scope }) {
+      const subdomain = subdomainOf(store, scope, deps.workers().limits().domain)
+      if (subdomain === undefined) throw new ApiError('noSubdomain')
+      return { subdomain }
+    },
+  }),
+  rows.put(OWN, {
+    summary: "Choose the account's subdomain for Workers",
+    body: Subdomain,
+    jsonAs: ['text/plain'],
+    result: Subdomain,
+    handle: async ({ deps }, call) => await choose(deps, call),
+  }),
+  rows.delete(OWN, {
+    summary: "Give up the account's subdomain for Workers",
+    status: 204,
+    handle: async ({ deps }, call) => await giveUp(deps, call),
+  }),
+  rows.get('/workers/subdomains/:subdomain', {
+    summary: 'Tell that a subdomain is taken; one that is free is refused as not found',
+    result: Type.Object({}),
+    handle({ deps }, { params }) {
+      throw new ApiError(ownerOf(deps, params.subdomain) === undefined ? 'subdomainFree' : 'subdomainUnavailable')
+    },
+  }),
+  rows.get('/workers/scripts/:script_name/subdomain', {
+    result: Switches,
+    summary: 'Tell whether a Worker answers below the subdomain of its account',
+    handle({ deps, store }, { scope, params }) {
+      scriptOf(deps, scope, params.script_name)
+      return scriptSubdomain(store, scope, params.script_name)
+    },
+  }),
+  rows.post('/workers/scripts/:script_name/subdomain', {
+    result: Switches,
+    summary: 'Say whether a Worker answers below the subdomain of its account',
+    body: SwitchesInput,
+    handle: async ({ deps }, call) => {
+      const { enabled, previews_enabled: previews = enabled } = call.body
+      return await switchTo(deps, call, { enabled, previews_enabled: previews })
+    },
+  }),
+  rows.delete('/workers/scripts/:script_name/subdomain', {
+    result: Switches,
+    summary: 'Take the address below the subdomain of the account from a Worker',
+    handle: async ({ deps }, call) => await switchTo(deps, call, OFF),
+  }),
+])
 
 /**
  * Account that has a subdomain. The id of an account is its subdomain until it chooses another one, so no other account

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Type, type Static } from 'typebox'
 import { orNull, strict } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import type { Permission } from '../http/permissions.js'
@@ -51,59 +52,50 @@ const NewTail = Type.Object(
   strict,
 )
 
+const rows = area<WorkersDeps>({
+  scopes,
+  access: { read: permissions, write: permissions },
+  refusal: 'badTail',
+})
+
 /** Records of a script's calls as they come, over a WebSocket. */
-export function tails(deps: WorkersDeps): Endpoint[] {
-  return [
-    endpoint({
-      method: 'get',
-      path: PATH,
-      scopes,
-      permissions,
-      summary: 'List the tails of a script',
-      result: Type.Array(Shown),
-      handle({ scope, params, request }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        return whole(
-          deps
-            .workers()
-            .tails.list(scope, script)
-            .map((tail) => shown(tail, request)),
-        )
-      },
-    }),
-    endpoint({
-      method: 'post',
-      path: PATH,
-      scopes,
-      permissions,
-      summary: 'Open a tail of a script: for six hours, or until nobody has listened for five minutes',
-      body: NewTail,
-      bodyOptional: true,
-      jsonAs: ['text/plain'],
-      result: Shown,
-      refusal: 'badTail',
-      async handle({ scope, params, body, request, source }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        const tail = deps.workers().tails.open(scope, script, { filters: body.filters ?? [], self: source?.ip ?? '' })
-        if (!tail) throw new ApiError('tooManyTails')
-        await Promise.all([deps.workers().runtime?.applied(scope), tail.elsewhere?.ready])
-        return shown(tail, request)
-      },
-    }),
-    endpoint({
-      method: 'delete',
-      path: `${PATH}/:tail_id`,
-      scopes,
-      permissions,
-      summary: 'End a tail and the WebSockets that listen to it',
-      bare: true,
-      handle({ scope, params }) {
-        const { value: script } = scriptOf(deps, scope, params.script_name)
-        if (!deps.workers().tails.end(scope, script, params.tail_id)) throw new ApiError('tailNotFound')
-      },
-    }),
-  ]
-}
+export const tails = rows.endpoints([
+  rows.get(PATH, {
+    summary: 'List the tails of a script',
+    result: Type.Array(Shown),
+    handle(deps, { scope, params, request }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      return whole(
+        deps
+          .workers()
+          .tails.list(scope, script)
+          .map((tail) => shown(tail, request)),
+      )
+    },
+  }),
+  rows.post(PATH, {
+    summary: 'Open a tail of a script: for six hours, or until nobody has listened for five minutes',
+    body: NewTail,
+    bodyOptional: true,
+    jsonAs: ['text/plain'],
+    result: Shown,
+    async handle(deps, { scope, params, body, request, source }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      const tail = deps.workers().tails.open(scope, script, { filters: body.filters ?? [], self: source?.ip ?? '' })
+      if (!tail) throw new ApiError('tooManyTails')
+      await Promise.all([deps.workers().runtime?.applied(scope), tail.elsewhere?.ready])
+      return shown(tail, request)
+    },
+  }),
+  rows.delete(`${PATH}/:tail_id`, {
+    summary: 'End a tail and the WebSockets that listen to it',
+    bare: true,
+    handle(deps, { scope, params }) {
+      const { value: script } = scriptOf(deps, scope, params.script_name)
+      if (!deps.workers().tails.end(scope, script, params.tail_id)) throw new ApiError('tailNotFound')
+    },
+  }),
+])
 
 const shown = (tail: Tail, request: IncomingMessage): Static<typeof Shown> => ({
   id: tail.id,

@@ -3,7 +3,8 @@ import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { PART_TYPES } from '../../src/workers/upload/form.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { runsNow } from './services/running.js'
@@ -28,50 +29,46 @@ export const UploadQuery = Type.Object({
 /** Parameters of uploads that official clients send. They select members of the response. */
 export const UPLOAD_IGNORED = ['available_subdomain', 'excludeScript', 'include_subdomain_availability'] as const
 
-/** Uploads of scripts. */
-export function upload(deps: WorkersDeps): Endpoint[] {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'invalidScript' }, (deps: WorkersDeps) => {
   const uploadService = new UploadService(deps)
-  return [
-    endpoint({
-      method: 'put',
-      path: '/workers/scripts/:script_name',
-      scopes,
-      permissions: ACCESS.workers.write,
-      summary:
-        'Upload a script and deploy it, completely or not at all. Pointers of errors are relative to the metadata',
-      refusal: 'invalidScript',
-      query: UploadQuery,
-      ignoredQuery: UPLOAD_IGNORED,
-      raw: { types: ['multipart/form-data'], schema: UploadForm },
-      result: Type.Object({
-        ...ScriptResult.properties,
-        startup_time_ms: Type.Number(),
-        deployment_id: Type.String(),
-        exports_reconciliation: Type.Optional(Reconciliation),
-      }),
-      async handle(call) {
-        const strict = call.query.bindings_inherit === 'strict'
-        const { script, version, reconciliation, warnings, inert } = await uploadService.take(call, {
-          deployed: true,
-          strict,
-        })
-        const result = {
-          ...scriptResult(script, version),
-          // Clients print it as the UUID of the version.
-          deployment_id: version.id.replaceAll('-', ''),
-          pipeline_hash: version.etag,
-          mutable_pipeline_id: null,
-          ...(reconciliation && { exports_reconciliation: reconciliation }),
-        }
-        const messages = [
-          ...withoutEffect(inert),
-          ...warnings.map((message) => ({ code: 10900, message })),
-          ...missingTargets(deps.store, call.scope, version.bindings),
-          ...missingConsumers(deps.store, call.scope, script.tail_consumers),
-          ...(await runsNow(deps.workers(), call.scope, version)),
-        ]
-        return new ApiResponse(result as never, { messages })
-      },
+  return { deps, uploadService }
+})
+
+/** Uploads of scripts. */
+export const upload = rows.endpoints([
+  rows.put('/workers/scripts/:script_name', {
+    summary: 'Upload a script and deploy it, completely or not at all. Pointers of errors are relative to the metadata',
+    query: UploadQuery,
+    ignoredQuery: UPLOAD_IGNORED,
+    raw: { types: ['multipart/form-data'], schema: UploadForm },
+    result: Type.Object({
+      ...ScriptResult.properties,
+      startup_time_ms: Type.Number(),
+      deployment_id: Type.String(),
+      exports_reconciliation: Type.Optional(Reconciliation),
     }),
-  ]
-}
+    async handle({ deps, uploadService }, call) {
+      const strict = call.query.bindings_inherit === 'strict'
+      const { script, version, reconciliation, warnings, inert } = await uploadService.take(call, {
+        deployed: true,
+        strict,
+      })
+      const result = {
+        ...scriptResult(script, version),
+        // Clients print it as the UUID of the version.
+        deployment_id: version.id.replaceAll('-', ''),
+        pipeline_hash: version.etag,
+        mutable_pipeline_id: null,
+        ...(reconciliation && { exports_reconciliation: reconciliation }),
+      }
+      const messages = [
+        ...withoutEffect(inert),
+        ...warnings.map((message) => ({ code: 10900, message })),
+        ...missingTargets(deps.store, call.scope, version.bindings),
+        ...missingConsumers(deps.store, call.scope, script.tail_consumers),
+        ...(await runsNow(deps.workers(), call.scope, version)),
+      ]
+      return new ApiResponse(result as never, { messages })
+    },
+  }),
+])

@@ -11,14 +11,8 @@ import { keptAnnotations, settingsIssues } from '../../src/workers/metadata/chec
 import { VersionSettings } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import type { ScriptChange } from '../../src/workers/script-repository.js'
-import {
-  ACCOUNT_ONLY as scopes,
-  endpoint,
-  ApiResponse,
-  type Call,
-  type Endpoint,
-  withoutEffect,
-} from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, type Call, withoutEffect } from '../http/endpoint.js'
 import { inertMembers } from '../../src/workers/runtime/inert.js'
 import { ApiError } from '../http/errors.js'
 import { assertNotHostile } from '../http/json-limits.js'
@@ -42,18 +36,8 @@ const Shown = Type.Object({
   exports_reconciliation: Type.Optional(Reconciliation),
 })
 
-/** Settings of a script together with the settings of its newest version. */
-export function versionSettings(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [readSettings(context), changeSettings(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'invalidScript' }, (deps: WorkersDeps) => {
   const { store, workers } = deps
-
   const read = ({ scope, params }: Call<'script_name'>, parts: readonly FormPart[]): VersionSettings => {
     const { upload, quotas } = workers().limits()
     const { value: script } = scriptOf(deps, scope, params.script_name)
@@ -71,7 +55,6 @@ function contextOf(deps: WorkersDeps) {
     reject(settingsIssues(settings, { bindings: quotas.bindings, valueBytes: quotas.value_bytes }))
     return settings
   }
-
   const make = (call: Call<'script_name'>, settings: VersionSettings, { before, latest, draft }: PreviousVersion) => {
     const { bindings: given, migrations, exports = latest.exports } = settings
     const bindings = given
@@ -103,40 +86,29 @@ function contextOf(deps: WorkersDeps) {
     }
   }
   return { deps, store, workers, read, make }
-}
+})
 
-function readSettings({ deps, store, workers }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.read,
+/** Settings of a script together with the settings of its newest version. */
+export const versionSettings = rows.endpoints([
+  rows.get(PATH, {
     summary: 'Read the settings of a script and of its newest version',
     result: Shown,
-    handle({ scope, params }) {
+    handle({ deps, store, workers }, { scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
       const version = workers().repository.readVersion(scope, script, 'latest') ?? UNVERSIONED
       return new ApiResponse(shown(store, scope, script, version), {
         messages: stopped(workers(), scope, script.name),
       })
     },
-  })
-}
-
-function changeSettings({ deps, store, workers, read, make }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.patch(PATH, {
     summary: 'Change settings of a script and its version, and deploy that; what is left out stays',
-    refusal: 'invalidScript',
     raw: {
       types: ['multipart/form-data'],
       schema: Type.Object({ settings: Type.Optional(VersionSettings) }),
     },
     result: Shown,
-    async handle(call) {
+    async handle({ deps, store, workers, read, make }, call) {
       const { uploads, limits } = workers()
       const { metadata_bytes: bytes, parts } = limits().upload
       return await withForm(call.request, { bytes: bytes * 2, parts, memory: uploads }, async (form) =>
@@ -162,8 +134,8 @@ function changeSettings({ deps, store, workers, read, make }: Context): Endpoint
         }),
       )
     },
-  })
-}
+  }),
+])
 
 /** Members that belong to a version, not to the script. */
 function ofVersion({ annotations: _own, bindings: _settled, ...settings }: VersionSettings) {

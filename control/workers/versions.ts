@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { WORKER_VERSIONS } from '../../src/core/model/worker.js'
 import { Reconciliation } from '../../src/workers/durable/reconciliation.js'
 import { mapOf } from '../../src/core/schema.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { paging } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -31,34 +32,21 @@ const Version = Type.Object({
   exports_reconciliation: Type.Optional(Reconciliation),
 })
 
-/** Versions of a script. */
-export function versions(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [createVersion(context), listScriptVersions(context), readScriptVersion(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'invalidScript' }, (deps: WorkersDeps) => {
   const { store } = deps
   const uploadService = new UploadService(deps)
   return { store, uploadService, deps }
-}
+})
 
-function createVersion({ store, uploadService }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.write,
+/** Versions of a script. */
+export const versions = rows.endpoints([
+  rows.post(PATH, {
     summary: 'Upload a version of a script without deploying it, completely or not at all',
-    refusal: 'invalidScript',
     query: UploadQuery,
     ignoredQuery: UPLOAD_IGNORED,
     raw: { types: ['multipart/form-data'], schema: UploadForm },
     result: Version,
-    async handle(call) {
+    async handle({ store, uploadService }, call) {
       const strict = call.query.bindings_inherit === 'strict'
       const { script, version, reconciliation, warnings, inert } = await uploadService.take(call, {
         deployed: false,
@@ -76,15 +64,8 @@ function createVersion({ store, uploadService }: Context): Endpoint {
         ],
       })
     },
-  })
-}
-
-function listScriptVersions({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get(PATH, {
     summary: 'List the versions of a script, newest first',
     query: Type.Object({
       ...paging({ max: 100 }),
@@ -92,7 +73,7 @@ function listScriptVersions({ deps, store }: Context): Endpoint {
     }),
     result: Type.Object({ items: Type.Array(Type.Object({})) }),
     top: Type.Object({ result_info: Type.Object({}) }),
-    handle({ scope, params, query: { page, per_page, deployable } }) {
+    handle({ deps, store }, { scope, params, query: { page, per_page, deployable } }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
       const ids = deployable ? script.versions.slice(0, DEPLOYABLE) : script.versions
       const items = ids
@@ -104,22 +85,15 @@ function listScriptVersions({ deps, store }: Context): Endpoint {
       const result_info = { page, per_page, count: items.length, total_count, total_pages }
       return new ApiResponse({ items }, { result_info })
     },
-  })
-}
-
-function readScriptVersion({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:version_id`,
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get(`${PATH}/:version_id`, {
     summary: 'Read a version of a script',
     result: Version,
-    handle({ scope, params }) {
+    handle({ deps, store }, { scope, params }) {
       const { value: script } = scriptOf(deps, scope, params.script_name)
       const version = deps.workers().repository.readVersion(scope, script, params.version_id)
       if (!version) throw new ApiError('scriptVersionNotFound')
       return versionResponse(store, scope, version, script)
     },
-  })
-}
+  }),
+])

@@ -10,7 +10,8 @@ import { inertMembers } from '../../src/workers/runtime/inert.js'
 import { Metadata } from '../../src/workers/metadata/schema.js'
 import { liveExports } from '../../src/workers/script-summary.js'
 import { audited } from '../resources/audit.js'
-import { ACCOUNT_ONLY as scopes, endpoint, ApiResponse, type Endpoint, withoutEffect } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -67,25 +68,9 @@ const Version = Type.Object({
   exports_reconciliation: Type.Optional(Reconciliation),
 })
 
-/** Versions of Workers as JSON. */
-export function workerVersions(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [
-    listVersions(context),
-    createVersion(context),
-    readOneVersion(context),
-    removeVersion(context),
-    changeLatest(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'invalidScript' }, (deps: WorkersDeps) => {
   const { store, clock, edits } = deps
   const uploadService = new UploadService(deps)
-
   const versionOf = (scope: Scope, which: string, id: string): { script: StoredScript; version: StoredVersion } => {
     const { value: script } = workerOf(deps, scope, which)
     const version = deps.workers().repository.readVersion(scope, script, id)
@@ -93,31 +78,21 @@ function contextOf(deps: WorkersDeps) {
     return { script, version }
   }
   return { deps, store, uploadService, versionOf, clock, edits }
-}
+})
 
-function listVersions({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.read,
+/** Versions of Workers as JSON. */
+export const workerVersions = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the versions of a Worker, newest first',
     query: Type.Object(paging({ max: 100 })),
     result: Type.Array(Version),
-    handle({ scope, params, query }) {
+    handle({ deps, store }, { scope, params, query }) {
       const { value: script } = workerOf(deps, scope, params.worker_id)
       const found = script.versions.flatMap((id) => store.get(WORKER_VERSIONS, scope, id)?.value ?? [])
       return page(found, query, (version) => shown(store, scope, version))
     },
-  })
-}
-
-function createVersion({ deps, store, uploadService }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.post(PATH, {
     summary: 'Create a version of a Worker, completely or not at all',
     query: Type.Object({
       deploy: Type.Boolean({ default: false, description: 'It serves all requests from then on.' }),
@@ -125,8 +100,7 @@ function createVersion({ deps, store, uploadService }: Context): Endpoint {
     body: NewVersion,
     maxBytes: 10_000_000,
     result: Version,
-    refusal: 'invalidScript',
-    async handle(call) {
+    async handle({ deps, store, uploadService }, call) {
       const { scope, params, body, query } = call
       const { name } = workerOf(deps, scope, params.worker_id).value
       const options = { deployed: query.deploy, strict: true, settingsStay: true }
@@ -147,21 +121,14 @@ function createVersion({ deps, store, uploadService }: Context): Endpoint {
         ],
       })
     },
-  })
-}
-
-function readOneVersion({ deps, store, versionOf }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: `${PATH}/:version_id`,
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get(`${PATH}/:version_id`, {
     summary: 'Read a version of a Worker',
     query: Type.Object({
       include: Type.Optional(Type.Literal('modules', { description: 'Its code as well, in base64.' })),
     }),
     result: Version,
-    async handle({ scope, params, query }) {
+    async handle({ deps, store, versionOf }, { scope, params, query }) {
       const { version } = versionOf(scope, params.worker_id, params.version_id)
       if (query.include === undefined) return shown(store, scope, version)
       const modules: Static<typeof JsonModule>[] = []
@@ -171,18 +138,11 @@ function readOneVersion({ deps, store, versionOf }: Context): Endpoint {
       }
       return { ...shown(store, scope, version), modules }
     },
-  })
-}
-
-function removeVersion({ deps, store, clock, edits }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: `${PATH}/:version_id`,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.delete(`${PATH}/:version_id`, {
     summary: 'Delete a version of a Worker that serves no requests',
     bare: true,
-    async handle(call) {
+    async handle({ deps, store, clock, edits }, call) {
       const { scope, params } = call
       await edits.run(scope.id, async () => {
         const { value: before, version } = workerOf(deps, scope, params.worker_id)
@@ -198,22 +158,15 @@ function removeVersion({ deps, store, clock, edits }: Context): Endpoint {
         )
       })
     },
-  })
-}
-
-function changeLatest({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: `${PATH}/latest`,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.patch(`${PATH}/latest`, {
     summary: 'Make a version from the latest one with other bindings; it is not deployed',
     body: LatestChange,
     maxBytes: 1_000_000,
     jsonAs: MERGE_PATCH,
     result: Type.Object({}),
     refusal: 'badSecret',
-    async handle(call) {
+    async handle({ deps, store }, call) {
       const { env = {}, annotations = {} } = call.body
       const changes = new Map(Object.entries(env).map(([name, binding]) => [name, binding && { ...binding, name }]))
       const { value: script } = workerOf(deps, call.scope, call.params.worker_id)
@@ -227,8 +180,8 @@ function changeLatest({ deps, store }: Context): Endpoint {
         messages: withoutEffect(inertChanges(env)),
       })
     },
-  })
-}
+  }),
+])
 
 /** Returns pointers to the bindings that have no effect here, and to such members of bindings. */
 const inertChanges = (env: NonNullable<Static<typeof LatestChange>['env']>): string[] =>

@@ -6,14 +6,8 @@ import type { Stored, Write } from '../../src/core/store.js'
 import { inertMembers } from '../../src/workers/runtime/inert.js'
 import { newScript } from '../../src/workers/script-repository.js'
 import { audited } from '../resources/audit.js'
-import {
-  ACCOUNT_ONLY as scopes,
-  endpoint,
-  ApiResponse,
-  type Call,
-  type Endpoint,
-  withoutEffect,
-} from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse, type Call, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -28,25 +22,8 @@ import { NewWorker, workerResponse, Worker, WorkerChange } from './worker-schema
 const PATH = '/workers/workers'
 const ONE = `${PATH}/:worker_id`
 
-/** Workers: scripts that can be there before their first version is. */
-export function workersAsSuch(deps: WorkersDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [
-    listWorkers(context),
-    createWorker(context),
-    readWorker(context),
-    replaceWorker(context),
-    changeWorker(context),
-    removeWorker(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: WorkersDeps) {
+const rows = area({ scopes, access: ACCESS.workers, refusal: 'badWorker' }, (deps: WorkersDeps) => {
   const { store, clock, edits } = deps
-
   /** Stores a Worker with its settings; `before` undefined: there must be none. */
   const save = async (
     call: Call,
@@ -72,14 +49,12 @@ function contextOf(deps: WorkersDeps) {
     ]
     return new ApiResponse(workerResponse(deps, scope, after), { messages })
   }
-
   const subdomainOf = (scope: Scope, id: string, { subdomain }: WorkerChange): Write[] => {
     if (!subdomain) return []
     const before = store.get(SCRIPT_SUBDOMAINS, scope, id)
     const value = { ...scriptSubdomain(store, scope, id), ...subdomain }
     return [{ kind: SCRIPT_SUBDOMAINS, scope, id, value, ifVersion: before?.version ?? 0 }]
   }
-
   const update = async (call: Call<'worker_id', WorkerChange>, base: (before: StoredScript) => StoredScript) => {
     const { scope, params, body } = call
     return await edits.run(scope.id, async () => {
@@ -90,34 +65,23 @@ function contextOf(deps: WorkersDeps) {
     })
   }
   return { deps, store, clock, edits, save, update }
-}
+})
 
-function listWorkers({ deps, store }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.read,
+/** Workers: scripts that can be there before their first version is. */
+export const workersAsSuch = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the Workers of an account',
     query: Type.Object(paging({ max: 100 })),
     result: Type.Array(Worker),
-    handle: ({ scope, query }) =>
+    handle: ({ deps, store }, { scope, query }) =>
       page(store.list(WORKER_SCRIPTS, scope), query, ({ value }) => workerResponse(deps, scope, value)),
-  })
-}
-
-function createWorker({ deps, store, clock, edits, save }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.post(PATH, {
     summary: 'Make a Worker that has no version yet',
     body: NewWorker,
     maxBytes: 1_000_000,
     result: Worker,
-    refusal: 'badWorker',
-    async handle(call) {
+    async handle({ deps, store, clock, edits, save }, call) {
       const { scope, body } = call
       const name = scriptName(body.name, '/name')
       return await edits.run(scope.id, async () => {
@@ -126,69 +90,39 @@ function createWorker({ deps, store, clock, edits, save }: Context): Endpoint {
         return await save(call, undefined, newScript(name, new Date(clock.now()).toISOString()), body)
       })
     },
-  })
-}
-
-function readWorker({ deps }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: ONE,
-    scopes,
-    permissions: ACCESS.workers.read,
+  }),
+  rows.get(ONE, {
     summary: 'Read a Worker, by its name or id',
     result: Worker,
-    handle: ({ scope, params }) => workerResponse(deps, scope, workerOf(deps, scope, params.worker_id).value),
-  })
-}
-
-function replaceWorker({ update }: Context): Endpoint {
-  return endpoint({
-    method: 'put',
-    path: ONE,
-    scopes,
-    permissions: ACCESS.workers.write,
+    handle: ({ deps }, { scope, params }) => workerResponse(deps, scope, workerOf(deps, scope, params.worker_id).value),
+  }),
+  rows.put(ONE, {
     summary: 'Replace the settings of a Worker; what is left out gets its default',
     body: NewWorker,
     maxBytes: 1_000_000,
     result: Worker,
-    refusal: 'badWorker',
-    handle: async (call) =>
+    handle: async ({ update }, call) =>
       await update(
         { ...call, body: { ...call.body, subdomain: { ...OFF, ...call.body.subdomain } } },
         ({ observability: _gone, ...before }) => ({ ...before, logpush: false, tags: [], tail_consumers: [] }),
       ),
-  })
-}
-
-function changeWorker({ update }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: ONE,
-    scopes,
-    permissions: ACCESS.workers.write,
+  }),
+  rows.patch(ONE, {
     summary: 'Change settings of a Worker; what is left out stays, also within observability and subdomain',
     body: WorkerChange,
     maxBytes: 1_000_000,
     jsonAs: MERGE_PATCH,
     result: Worker,
-    refusal: 'badWorker',
-    handle: async (call) => await update(call, (before) => before),
-  })
-}
-
-function removeWorker({ deps }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: ONE,
-    scopes,
-    permissions: ACCESS.workers.write,
+    handle: async ({ update }, call) => await update(call, (before) => before),
+  }),
+  rows.delete(ONE, {
     summary: 'Delete a Worker with all that belongs to it, by its name or id',
     query: Force,
     bare: true,
-    handle: async (call) =>
+    handle: async ({ deps }, call) =>
       void (await removeScript(deps, call, workerOf(deps, call.scope, call.params.worker_id).value.name)),
-  })
-}
+  }),
+])
 
 function changed(base: StoredScript, change: WorkerChange, modified_on: string): StoredScript {
   const { logpush = base.logpush, tags = base.tags, tail_consumers, observability } = change

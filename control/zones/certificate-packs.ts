@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
-import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
 import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
@@ -8,7 +8,6 @@ import type { ControlDeps } from '../http/context.js'
 import { CERTIFICATE_STATUSES, CertificateStates, type CertificateState } from './certificate-states.js'
 import { covers } from './hostname-match.js'
 
-const SCOPES = ['zone'] as const
 const DAY_MS = 86_400_000
 
 const time = Type.String({ format: 'date-time' })
@@ -40,41 +39,35 @@ const Pack = Type.Object({
 })
 type Pack = Static<typeof Pack>
 
-/** Certificates of the HTTPS listener that cover host names of a zone, in the form of the public API: reads only. */
-export function certificatePacks(deps: ControlDeps): Endpoint[] {
+const rows = area({ scopes: ['zone'], access: ACCESS.certificates }, (deps: ControlDeps) => {
   const packs = packsOf(deps, new CertificateStates(deps))
-  return [
-    endpoint({
-      method: 'get',
-      path: '/ssl/certificate_packs',
-      scopes: SCOPES,
-      permissions: ACCESS.certificates.read,
-      summary: 'List the certificates of the host names of a zone: those in use, or all with status=all',
-      query: Type.Object({
-        ...paging({ min: 5 }),
-        status: Type.Optional(Type.Literal('all', { description: 'Also expired certificates and open orders.' })),
-      }),
-      result: Type.Array(Pack),
-      async handle({ scope, query }) {
-        const found = (await packs(scope.id)).filter((pack) => query.status === 'all' || pack.status === 'active')
-        return page(found, query, (pack) => pack)
-      },
+  return { packs }
+})
+
+/** Certificates of the HTTPS listener that cover host names of a zone, in the form of the public API: reads only. */
+export const certificatePacks = rows.endpoints([
+  rows.get('/ssl/certificate_packs', {
+    summary: 'List the certificates of the host names of a zone: those in use, or all with status=all',
+    query: Type.Object({
+      ...paging({ min: 5 }),
+      status: Type.Optional(Type.Literal('all', { description: 'Also expired certificates and open orders.' })),
     }),
-    endpoint({
-      method: 'get',
-      path: '/ssl/certificate_packs/:certificate_pack_id',
-      scopes: SCOPES,
-      permissions: ACCESS.certificates.read,
-      summary: 'Read a certificate of the host names of a zone, or the state of its order',
-      result: Pack,
-      async handle({ scope, params }) {
-        const found = (await packs(scope.id)).find(({ id }) => id === params.certificate_pack_id)
-        if (!found) throw new ApiError('notFound')
-        return found
-      },
-    }),
-  ]
-}
+    result: Type.Array(Pack),
+    async handle({ packs }, { scope, query }) {
+      const found = (await packs(scope.id)).filter((pack) => query.status === 'all' || pack.status === 'active')
+      return page(found, query, (pack) => pack)
+    },
+  }),
+  rows.get('/ssl/certificate_packs/:certificate_pack_id', {
+    summary: 'Read a certificate of the host names of a zone, or the state of its order',
+    result: Pack,
+    async handle({ packs }, { scope, params }) {
+      const found = (await packs(scope.id)).find(({ id }) => id === params.certificate_pack_id)
+      if (!found) throw new ApiError('notFound')
+      return found
+    },
+  }),
+])
 
 /** Returns the function that lists the packs of a zone, by host name. */
 const packsOf =

@@ -6,7 +6,8 @@ import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { VersionConflict } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audited, auditOf } from '../resources/audit.js'
-import { ApiResponse, endpoint, withoutEffect, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import { CERTIFICATE_STATUSES, CertificateStates, type CertificateState } from './certificate-states.js'
@@ -16,34 +17,16 @@ import { page } from '../http/paging.js'
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 
-/** Custom hostnames: customers' host names that a zone serves, active immediately. */
-export function hostnames(deps: ControlDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [
-    listCustomHostnames(context),
-    readQuota(context),
-    readCustomHostname(context),
-    createCustomHostname(context),
-    changeCustomHostname(context),
-    removeCustomHostname(context),
-  ]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: ControlDeps) {
+const rows = area({ scopes: ['zone'], access: ACCESS.certificates, refusal: 'badHostname' }, (deps: ControlDeps) => {
   const { config, store, clock } = deps
   const states = new CertificateStates(deps)
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
-
   const stored = (scope: Scope, id: string) => {
     const found = store.get(HOSTNAME, scope, id)
     if (!found) throw new ApiError('unknownHostname')
     return found
   }
-
   const assertFree = (name: string, zoneId: string): void => {
     for (const zone of config().zones) {
       const own = zone.hostnames ?? [zone.name, `*.${zone.name}`]
@@ -53,7 +36,6 @@ function contextOf(deps: ControlDeps) {
     }
     if (store.get(HOSTNAME_OWNER, DAEMON, name)) throw new ApiError('duplicateHostname', '/hostname')
   }
-
   /** Returns the function that adds the state of the certificate to a hostname. */
   const certified = async () => {
     const files = await states.files()
@@ -63,25 +45,21 @@ function contextOf(deps: ControlDeps) {
       return { hostname, state, ssl: ssl ?? (state?.source === 'acme' ? { id: hostname.id } : undefined) }
     }
   }
-
   const quota = (scope: Scope) => {
     const allocated = config().control.quotas.custom_hostnames_per_zone
     const used = store.count(HOSTNAME, scope)
     return { allocated, used, hard_cap: allocated, exceeded: used >= allocated }
   }
   return { store, quota, stored, clock, room, assertFree, edits, certified }
-}
+})
 
-function listCustomHostnames({ store, certified }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/custom_hostnames',
-    scopes: ['zone'],
-    permissions: ACCESS.certificates.read,
+/** Custom hostnames: customers' host names that a zone serves, active immediately. */
+export const hostnames = rows.endpoints([
+  rows.get('/custom_hostnames', {
     summary: 'List, search and sort the custom hostnames of a zone',
     query: HostnameQuery,
     result: Type.Array(HostnameResult),
-    async handle({ scope, query }) {
+    async handle({ store, certified }, { scope, query }) {
       const fits = filter(query)
       const withState = await certified()
       const found = [...store.list(HOSTNAME, scope)].map(({ value }) => withState(value)).filter(fits)
@@ -89,15 +67,8 @@ function listCustomHostnames({ store, certified }: Context): Endpoint {
       found.sort((a, b) => rank(a) - rank(b) || (a.hostname.hostname < b.hostname.hostname ? -1 : 1))
       return page(query.direction === 'asc' ? found : found.toReversed(), query, shown)
     },
-  })
-}
-
-function readQuota({ quota }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/custom_hostnames/quota',
-    scopes: ['zone'],
-    permissions: ACCESS.certificates.read,
+  }),
+  rows.get('/custom_hostnames/quota', {
     summary: 'Tell how many custom hostnames the zone may have',
     result: Type.Object({
       allocated: Type.Integer(),
@@ -105,37 +76,22 @@ function readQuota({ quota }: Context): Endpoint {
       hard_cap: Type.Integer(),
       exceeded: Type.Boolean(),
     }),
-    handle: ({ scope }) => quota(scope),
-  })
-}
-
-function readCustomHostname({ stored, certified }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/custom_hostnames/:custom_hostname_id',
-    scopes: ['zone'],
-    permissions: ACCESS.certificates.read,
+    handle: ({ quota }, { scope }) => quota(scope),
+  }),
+  rows.get('/custom_hostnames/:custom_hostname_id', {
     summary: 'Read a custom hostname',
     result: HostnameResult,
-    async handle({ scope, params }) {
+    async handle({ stored, certified }, { scope, params }) {
       const withState = await certified()
       return shown(withState(stored(scope, params.custom_hostname_id).value))
     },
-  })
-}
-
-function createCustomHostname({ store, clock, room, assertFree, quota, certified }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: '/custom_hostnames',
-    scopes: ['zone'],
-    permissions: ACCESS.certificates.write,
+  }),
+  rows.post('/custom_hostnames', {
     summary: 'Add a custom hostname; it is served immediately',
     body: HostnameInput,
     result: HostnameResult,
-    refusal: 'badHostname',
-    further: ({ body }) => furtherIssues(body),
-    async handle(call) {
+    further: (_, { body }) => furtherIssues(body),
+    async handle({ store, clock, room, assertFree, quota, certified }, call) {
       const { scope, body } = call
       assertNoIssues(furtherIssues(body))
       const name = hostName(body.hostname) ?? ''
@@ -159,21 +115,13 @@ function createCustomHostname({ store, clock, room, assertFree, quota, certified
       const withState = await certified()
       return new ApiResponse(shown(withState(value)), { messages: withoutEffect(inert(body)) })
     },
-  })
-}
-
-function changeCustomHostname({ store, clock, stored, certified }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: '/custom_hostnames/:custom_hostname_id',
-    scopes: ['zone'],
-    permissions: ACCESS.certificates.write,
+  }),
+  rows.patch('/custom_hostnames/:custom_hostname_id', {
     summary: 'Change a custom hostname; custom_metadata.content_converter "enabled" marks it for conversion',
     body: HostnameChange,
     result: HostnameResult,
-    refusal: 'badHostname',
-    further: ({ body }) => furtherIssues(body),
-    async handle(call) {
+    further: (_, { body }) => furtherIssues(body),
+    async handle({ store, clock, stored, certified }, call) {
       const { scope, body } = call
       assertNoIssues(furtherIssues(body))
       const id = call.params.custom_hostname_id
@@ -189,19 +137,12 @@ function changeCustomHostname({ store, clock, stored, certified }: Context): End
       const withState = await certified()
       return new ApiResponse(shown(withState(after.value)), { messages: withoutEffect(inert(body)) })
     },
-  })
-}
-
-function removeCustomHostname({ store, clock, edits, stored }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: '/custom_hostnames/:custom_hostname_id',
-    scopes: ['zone'],
-    permissions: ACCESS.certificates.write,
+  }),
+  rows.delete('/custom_hostnames/:custom_hostname_id', {
     summary: 'Remove a custom hostname',
     result: Type.Object({ id: Type.String() }),
     top: Type.Object({ id: Type.String({ description: 'The same id, for clients that read it here.' }) }),
-    async handle(call) {
+    async handle({ store, clock, edits, stored }, call) {
       const { scope } = call
       const id = call.params.custom_hostname_id
       await edits.run(id, async () => {
@@ -214,8 +155,8 @@ function removeCustomHostname({ store, clock, edits, stored }: Context): Endpoin
       })
       return new ApiResponse({ id }, { top: { id } })
     },
-  })
-}
+  }),
+])
 
 /**
  * Returns the members of a write that have no effect. These are the members of `ssl` except `wildcard`. Removing `ssl`

@@ -9,13 +9,13 @@ import {
 } from '../../src/core/model/transforms.js'
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
-import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse, withoutEffect, type Call } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { auditOf } from '../resources/audit.js'
 
 const PATH = '/managed_headers'
-const scopes = ['zone'] as const
 
 const Input = Type.Array(Type.Object({ id: Type.String({ maxLength: 100 }), enabled: Type.Boolean() }, strict), {
   maxItems: 100,
@@ -42,62 +42,45 @@ const LISTS = [
   ['managed_response_headers', 'response'],
 ] as const
 
+const rows = area(
+  { scopes: ['zone'], access: ACCESS.managedHeaders, refusal: 'badTransforms' },
+  ({ store, clock }: ControlDeps) => {
+    const shown = (scope: Scope): Static<typeof Result> => {
+      const enabled = new Set(store.get(MANAGED_TRANSFORMS, scope, id)?.value.enabled)
+      const of = (side: ManagedTransform['of']) =>
+        TRANSFORMS.filter((transform) => transform.of === side).map(({ id, conflicts }) => ({
+          id,
+          enabled: enabled.has(id),
+          has_conflict: conflicts?.some((other) => enabled.has(other)) ?? false,
+          ...(conflicts && { conflicts_with: [...conflicts] }),
+        }))
+      return { managed_request_headers: of('request'), managed_response_headers: of('response') }
+    }
+    const change = async (
+      call: Pick<Call, 'scope' | 'caller' | 'requestId' | 'source'>,
+      next: (old: ReadonlySet<string>) => StoredTransforms | undefined,
+    ) => {
+      const { scope } = call
+      const entry = auditOf(clock, call, { action: 'update', kind: MANAGED_TRANSFORMS, scope, id })
+      await store.change(MANAGED_TRANSFORMS, scope, id, (old) => next(new Set(old?.enabled)), entry)
+    }
+    return { shown, change }
+  },
+)
+
 /** Managed transforms: ready-made changes of header fields that a zone switches on. */
-export function managedHeaders(deps: ControlDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [listTransforms(context), changeTransforms(context), resetTransforms(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ store, clock }: ControlDeps) {
-  const shown = (scope: Scope): Static<typeof Result> => {
-    const enabled = new Set(store.get(MANAGED_TRANSFORMS, scope, id)?.value.enabled)
-    const of = (side: ManagedTransform['of']) =>
-      TRANSFORMS.filter((transform) => transform.of === side).map(({ id, conflicts }) => ({
-        id,
-        enabled: enabled.has(id),
-        has_conflict: conflicts?.some((other) => enabled.has(other)) ?? false,
-        ...(conflicts && { conflicts_with: [...conflicts] }),
-      }))
-    return { managed_request_headers: of('request'), managed_response_headers: of('response') }
-  }
-  const change = async (
-    call: Pick<Call, 'scope' | 'caller' | 'requestId' | 'source'>,
-    next: (old: ReadonlySet<string>) => StoredTransforms | undefined,
-  ) => {
-    const { scope } = call
-    const entry = auditOf(clock, call, { action: 'update', kind: MANAGED_TRANSFORMS, scope, id })
-    await store.change(MANAGED_TRANSFORMS, scope, id, (old) => next(new Set(old?.enabled)), entry)
-  }
-  return { shown, change }
-}
-
-function listTransforms({ shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.managedHeaders.read,
+export const managedHeaders = rows.endpoints([
+  rows.get(PATH, {
     summary: 'List the managed transforms of a zone',
     result: Result,
-    handle: ({ scope }) => shown(scope),
-  })
-}
-
-function changeTransforms({ shown, change }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.managedHeaders.write,
+    handle: ({ shown }, { scope }) => shown(scope),
+  }),
+  rows.patch(PATH, {
     summary: 'Switch managed transforms on or off; those that are not named stay as they are',
     body: Change,
     result: Result,
-    refusal: 'badTransforms',
-    further: ({ body }) => unknownIssues(body),
-    async handle(call) {
+    further: (_, { body }) => unknownIssues(body),
+    async handle({ shown, change }, call) {
       const { body } = call
       assertNoIssues(unknownIssues(body))
       await change(call, (old) => {
@@ -111,23 +94,16 @@ function changeTransforms({ shown, change }: Context): Endpoint {
       })
       return new ApiResponse(shown(call.scope), { messages: withoutEffect(inert(body)) })
     },
-  })
-}
-
-function resetTransforms({ shown, change }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: PATH,
-    scopes,
-    permissions: ACCESS.managedHeaders.write,
+  }),
+  rows.delete(PATH, {
     summary: 'Switch all managed transforms of a zone off',
     result: Result,
-    async handle(call) {
+    async handle({ shown, change }, call) {
       await change(call, () => undefined)
       return shown(call.scope)
     },
-  })
-}
+  }),
+])
 
 /** Returns the entries of a change with their pointers and sides. */
 const entries = (body: Partial<Change>) =>

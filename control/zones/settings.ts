@@ -8,7 +8,8 @@ import { zone as zoneScope, type Scope } from '../../src/core/scope.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audit } from '../resources/audit.js'
 import { configIndex } from '../http/auth/config-index.js'
-import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse, withoutEffect, type Call } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { ApiError, ApiErrors } from '../http/errors.js'
 import { whole } from '../http/paging.js'
@@ -42,146 +43,111 @@ const SettingsInput = Type.Object(
   strict,
 )
 
-/** Endpoints of zone settings. */
-export function settings(deps: ControlDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [listSettings(context), changeSettings(context), readSetting(context), changeSetting(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf({ config, store, clock }: ControlDeps) {
-  const edits = new KeyedEdits()
-  const zoneOf = (scope: Scope): ZoneConfig => {
-    const zone = configIndex(config()).zones.get(scope.id)
-    if (!zone) throw new ApiError('notVisible')
-    return zone
-  }
-
-  const mayEdit = (zone: ZoneConfig, type: SettingType) =>
-    type.editable(zone, store.count(HOSTNAME, zoneScope(zone.id)) > 0)
-
-  const shown = (zone: ZoneConfig, scope: Scope, id: string) => {
-    const type = known(id)
-    const set = store.get(SETTING, scope, id)?.value
-    const stored = {
-      id,
-      value: set ? set.value : type.initial(zone),
-      editable: mayEdit(zone, type),
-      modified_on: set?.modified_on ?? null,
+const rows = area(
+  { scopes: ['zone'], access: ACCESS.zoneSettings, refusal: 'badSetting' },
+  ({ config, store, clock }: ControlDeps) => {
+    const edits = new KeyedEdits()
+    const zoneOf = (scope: Scope): ZoneConfig => {
+      const zone = configIndex(config()).zones.get(scope.id)
+      if (!zone) throw new ApiError('notVisible')
+      return zone
     }
-    return id === 'development_mode' ? { ...stored, ...developmentMode(set, clock.now()) } : stored
-  }
-
-  /** Sets either all values or none. `at` is the pointer to a value in the body. */
-  const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
-    const { scope } = call
-    const zone = zoneOf(scope)
-    const [first, ...others] = changes.flatMap((change, index) => [
-      ...issuesOf(zone, change, mayEdit),
-      ...(changes.findIndex((other) => other.id === change.id) < index
-        ? [new ApiError('badSetting', `${change.at}/id`, 'is a duplicate')]
-        : []),
-    ])
-    if (first) throw new ApiErrors([first, ...others])
-    const modified_on = new Date(clock.now()).toISOString()
-    await edits.run(scope.id, async () => {
-      const edits = changes.map(({ id, value }) => {
-        const before = store.get(SETTING, scope, id)
-        const after: Setting = { value, modified_on }
-        return { id, before, after }
+    const mayEdit = (zone: ZoneConfig, type: SettingType) =>
+      type.editable(zone, store.count(HOSTNAME, zoneScope(zone.id)) > 0)
+    const shown = (zone: ZoneConfig, scope: Scope, id: string) => {
+      const type = known(id)
+      const set = store.get(SETTING, scope, id)?.value
+      const stored = {
+        id,
+        value: set ? set.value : type.initial(zone),
+        editable: mayEdit(zone, type),
+        modified_on: set?.modified_on ?? null,
+      }
+      return id === 'development_mode' ? { ...stored, ...developmentMode(set, clock.now()) } : stored
+    }
+    /** Sets either all values or none. `at` is the pointer to a value in the body. */
+    const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
+      const { scope } = call
+      const zone = zoneOf(scope)
+      const [first, ...others] = changes.flatMap((change, index) => [
+        ...issuesOf(zone, change, mayEdit),
+        ...(changes.findIndex((other) => other.id === change.id) < index
+          ? [new ApiError('badSetting', `${change.at}/id`, 'is a duplicate')]
+          : []),
+      ])
+      if (first) throw new ApiErrors([first, ...others])
+      const modified_on = new Date(clock.now()).toISOString()
+      await edits.run(scope.id, async () => {
+        const edits = changes.map(({ id, value }) => {
+          const before = store.get(SETTING, scope, id)
+          const after: Setting = { value, modified_on }
+          return { id, before, after }
+        })
+        await store.batch(
+          edits.map(({ id, before, after }) => ({
+            kind: SETTING,
+            scope,
+            id,
+            value: after,
+            ifVersion: before?.version ?? 0,
+          })),
+          edits.map(({ id, before, after }) =>
+            audit(clock, call, { action: 'update', kind: SETTING, scope, id, before: before?.value, after }),
+          ),
+        )
       })
-      await store.batch(
-        edits.map(({ id, before, after }) => ({
-          kind: SETTING,
-          scope,
-          id,
-          value: after,
-          ifVersion: before?.version ?? 0,
-        })),
-        edits.map(({ id, before, after }) =>
-          audit(clock, call, { action: 'update', kind: SETTING, scope, id, before: before?.value, after }),
-        ),
-      )
-    })
-    const inert = changes.filter(({ id, value }) => !known(id).hasEffect(value)).map(({ at }) => `${at}/value`)
-    return {
-      results: changes.map(({ id }) => shown(zone, scope, id)),
-      messages: withoutEffect(inert),
+      const inert = changes.filter(({ id, value }) => !known(id).hasEffect(value)).map(({ at }) => `${at}/value`)
+      return {
+        results: changes.map(({ id }) => shown(zone, scope, id)),
+        messages: withoutEffect(inert),
+      }
     }
-  }
-  return { zoneOf, shown, set }
-}
+    return { zoneOf, shown, set }
+  },
+)
+
+/** Endpoints of zone settings. */
+export const settings = rows.endpoints([
+  rows.get('/settings', {
+    summary: 'List the settings of a zone',
+    result: Type.Array(SettingResult),
+    handle: ({ zoneOf, shown }, { scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
+  }),
+  rows.patch('/settings', {
+    summary: 'Change several settings of a zone, all or none',
+    body: SettingsInput,
+    result: Type.Array(SettingResult),
+    further: (_, _call, { items }) => (Array.isArray(items) ? items.flatMap(valueIssues) : []),
+    async handle({ set }, call) {
+      const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
+      const { results, messages } = await set(call, items)
+      return new ApiResponse(results, { messages })
+    },
+  }),
+  rows.get('/settings/:setting_id', {
+    summary: 'Read a setting of a zone',
+    result: SettingResult,
+    handle: ({ zoneOf, shown }, { scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
+  }),
+  rows.patch('/settings/:setting_id', {
+    summary: 'Change a setting of a zone; content_converter switches the conversion to Markdown on or off',
+    body: SettingInput,
+    result: SettingResult,
+    further: (_, { params, body }) => ('value' in body ? (SETTINGS.get(params.setting_id)?.issues(body) ?? []) : []),
+    async handle({ zoneOf, shown, set }, call) {
+      const id = call.params.setting_id
+      known(id)
+      const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
+      return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
+    },
+  }),
+])
 
 /** Development mode is off again after its time. */
 function developmentMode(set: Setting | undefined, now: number): { value: 'on' | 'off'; time_remaining: number } {
   const until = set?.value === 'on' ? Date.parse(set.modified_on) + DEVELOPMENT_MS : 0
   const time_remaining = Math.max(0, Math.ceil((until - now) / 1000))
   return { value: time_remaining > 0 ? 'on' : 'off', time_remaining }
-}
-
-function listSettings({ zoneOf, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/settings',
-    scopes: ['zone'],
-    permissions: ACCESS.zoneSettings.read,
-    summary: 'List the settings of a zone',
-    result: Type.Array(SettingResult),
-    handle: ({ scope }) => whole([...SETTINGS.keys()].map((id) => shown(zoneOf(scope), scope, id))),
-  })
-}
-
-function changeSettings({ set }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: '/settings',
-    scopes: ['zone'],
-    permissions: ACCESS.zoneSettings.write,
-    summary: 'Change several settings of a zone, all or none',
-    body: SettingsInput,
-    result: Type.Array(SettingResult),
-    refusal: 'badSetting',
-    further: (_call, { items }) => (Array.isArray(items) ? items.flatMap(valueIssues) : []),
-    async handle(call) {
-      const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
-      const { results, messages } = await set(call, items)
-      return new ApiResponse(results, { messages })
-    },
-  })
-}
-
-function readSetting({ zoneOf, shown }: Context): Endpoint {
-  return endpoint({
-    method: 'get',
-    path: '/settings/:setting_id',
-    scopes: ['zone'],
-    permissions: ACCESS.zoneSettings.read,
-    summary: 'Read a setting of a zone',
-    result: SettingResult,
-    handle: ({ scope, params }) => shown(zoneOf(scope), scope, params.setting_id),
-  })
-}
-
-function changeSetting({ zoneOf, shown, set }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: '/settings/:setting_id',
-    scopes: ['zone'],
-    permissions: ACCESS.zoneSettings.write,
-    summary: 'Change a setting of a zone; content_converter switches the conversion to Markdown on or off',
-    body: SettingInput,
-    result: SettingResult,
-    refusal: 'badSetting',
-    further: ({ params, body }) => ('value' in body ? (SETTINGS.get(params.setting_id)?.issues(body) ?? []) : []),
-    async handle(call) {
-      const id = call.params.setting_id
-      known(id)
-      const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
-      return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
-    },
-  })
 }
 
 function known(id: string): SettingType {

@@ -6,7 +6,8 @@ import {
   type UrlNormalization,
 } from '../../src/core/model/transforms.js'
 import { strict } from '../../src/core/schema.js'
-import { endpoint, type Call, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { type Call } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 import { auditOf } from '../resources/audit.js'
@@ -23,9 +24,7 @@ const Normalization = Type.Object(
   strict,
 )
 
-/** How the paths of requests to a zone are normalized. */
-export function urlNormalization({ store, clock }: ControlDeps): Endpoint[] {
-  const common = { path: '/url_normalization', scopes: ['zone'], result: Normalization } as const
+const rows = area({ scopes: ['zone'], access: ACCESS.urlNormalization }, ({ store, clock }: ControlDeps) => {
   const change = async (
     call: Pick<Call, 'scope' | 'caller' | 'requestId' | 'source'>,
     next: UrlNormalization | undefined,
@@ -35,28 +34,25 @@ export function urlNormalization({ store, clock }: ControlDeps): Endpoint[] {
     await store.change(URL_NORMALIZATION, scope, id, () => next, entry)
     return next ?? NORMALIZATION
   }
-  return [
-    endpoint({
-      ...common,
-      method: 'get',
-      permissions: ACCESS.urlNormalization.read,
-      summary: 'Read how the paths of requests are normalized',
-      handle: ({ scope }) => store.get(URL_NORMALIZATION, scope, id)?.value ?? NORMALIZATION,
-    }),
-    endpoint({
-      ...common,
-      method: 'put',
-      permissions: ACCESS.urlNormalization.write,
-      summary: 'Set how the paths of requests are normalized',
-      body: Normalization,
-      handle: async (call) => await change(call, call.body),
-    }),
-    endpoint({
-      ...common,
-      method: 'delete',
-      permissions: ACCESS.urlNormalization.write,
-      summary: 'Return to the default: scope incoming, type cloudflare',
-      handle: async (call) => await change(call, undefined),
-    }),
-  ]
-}
+  return { store, change }
+})
+
+/** How the paths of requests to a zone are normalized. */
+export const urlNormalization = rows.endpoints([
+  rows.get('/url_normalization', {
+    result: Normalization,
+    summary: 'Read how the paths of requests are normalized',
+    handle: ({ store }, { scope }) => store.get(URL_NORMALIZATION, scope, id)?.value ?? NORMALIZATION,
+  }),
+  rows.put('/url_normalization', {
+    result: Normalization,
+    summary: 'Set how the paths of requests are normalized',
+    body: Normalization,
+    handle: async ({ change }, call) => await change(call, call.body),
+  }),
+  rows.delete('/url_normalization', {
+    result: Normalization,
+    summary: 'Return to the default: scope incoming, type cloudflare',
+    handle: async ({ change }, call) => await change(call, undefined),
+  }),
+])

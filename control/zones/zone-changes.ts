@@ -6,7 +6,8 @@ import { account, DAEMON, zone as zoneScope } from '../../src/core/scope.js'
 import { VersionConflict, type Stored, type Write } from '../../src/core/store.js'
 import { mayUse, notAllowed } from '../http/auth/access.js'
 import { configIndex } from '../http/auth/config-index.js'
-import { ApiResponse, endpoint, withoutEffect, type Call, type Endpoint, type Message } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse, withoutEffect, type Call, type Message } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
 import type { ControlDeps } from '../http/context.js'
@@ -22,16 +23,7 @@ import { ZoneChange, ZoneInput, ZoneResult } from './zone-schemas.js'
 /** Maximum number of records that one batch deletes. */
 const REMOVAL_BATCH = 5000
 
-/** Creates, changes and deletes zones. */
-export function zoneChanges(deps: ControlDeps): Endpoint[] {
-  const context = contextOf(deps)
-  return [createZone(context), changeZone(context), removeZone(context)]
-}
-
-type Context = ReturnType<typeof contextOf>
-
-/** Returns the dependencies that these endpoints share. */
-function contextOf(deps: ControlDeps) {
+const rows = area({ scopes: ['zone'], access: ACCESS.zones, refusal: 'badZone' }, (deps: ControlDeps) => {
   const { config, store } = deps
   const shown = zoneResponse(deps)
   const read = ({ caller }: Pick<Call, 'caller'>, id: string): ZoneResult => {
@@ -54,21 +46,18 @@ function contextOf(deps: ControlDeps) {
     return issue ? [{ code: UNRESOLVED_ORIGIN, message: issue.message, source: { pointer } }] : []
   }
   return { ...deps, read, stored, assertOrigin, edits: new KeyedEdits(), room: new QuotaReservation() }
-}
+})
 
-function createZone({ config, store, clock, room, read, assertOrigin }: Context): Endpoint {
-  return endpoint({
-    method: 'post',
-    path: '/zones',
+/** Creates, changes and deletes zones. */
+export const zoneChanges = rows.endpoints([
+  rows.post('/zones', {
     scopes: ['daemon'],
-    permissions: ACCESS.zones.write,
     isForAccountOfBody: true,
     summary: 'Create a zone; `edged.origin` is the server that its requests are sent to',
     body: ZoneInput,
     result: ZoneResult,
-    refusal: 'badZone',
-    further: ({ body }) => nameIssues(body.name),
-    async handle(call) {
+    further: (_, { body }) => nameIssues(body.name),
+    async handle({ config, store, clock, room, read, assertOrigin }, call) {
       const { account: owner, type = 'full', edged = {}, ...body } = call.body
       const id = newId()
       assertMayCreate(call, owner.id, id)
@@ -103,20 +92,12 @@ function createZone({ config, store, clock, room, read, assertOrigin }: Context)
         })
       return new ApiResponse(read(call, id), { messages: [...unresolved, ...messagesOf(zone, call.body)] })
     },
-  })
-}
-
-function changeZone({ store, clock, edits, read, stored, assertOrigin }: Context): Endpoint {
-  return endpoint({
-    method: 'patch',
-    path: '',
-    scopes: ['zone'],
-    permissions: ACCESS.zones.write,
+  }),
+  rows.patch('', {
     summary: 'Change a zone: pause it, or set its origin if it was created through the API',
     body: ZoneChange,
     result: ZoneResult,
-    refusal: 'badZone',
-    async handle(call) {
+    async handle({ store, clock, edits, read, stored, assertOrigin }, call) {
       const { scope, body } = call
       const { edged, ...state } = body
       if (edged) stored(call)
@@ -152,19 +133,11 @@ function changeZone({ store, clock, edits, read, stored, assertOrigin }: Context
       const zone = store.get(ZONES, account(call.accountId), scope.id)?.value
       return new ApiResponse(read(call, scope.id), { messages: [...unresolved, ...messagesOf(zone, body)] })
     },
-  })
-}
-
-function removeZone({ store, clock, edits, stored }: Context): Endpoint {
-  return endpoint({
-    method: 'delete',
-    path: '',
-    scopes: ['zone'],
-    permissions: ACCESS.zones.write,
+  }),
+  rows.delete('', {
     summary: 'Delete a zone that was created through the API, with everything in it',
     result: Type.Object({ id: Type.String() }),
-    refusal: 'badZone',
-    async handle(call) {
+    async handle({ store, clock, edits, stored }, call) {
       const { scope, accountId } = call
       const { id } = scope
       await edits.run(id, async () => {
@@ -182,8 +155,8 @@ function removeZone({ store, clock, edits, stored }: Context): Endpoint {
       })
       return { id }
     },
-  })
-}
+  }),
+])
 
 /** A zone may be created by a caller with the permission for the account, or for all of its zones. */
 function assertMayCreate({ caller }: Call, accountId: string, zone: string): void {
