@@ -1,7 +1,7 @@
 import type { RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { linkTo } from '../exchange/markdown-addresses.js'
-import type { ResponseSink, Stage } from '../exchange/response.js'
+import { ForwardingSink, type ResponseSink, type Stage } from '../exchange/response.js'
 import type { Zone } from '../exchange/zones.js'
 import { canonicalResponse, isForCanonical, type CanonicalDeps } from './canonical/canonical-response.js'
 import { isForRobots, robotsResponse, type RobotsDeps } from './robots-response.js'
@@ -29,34 +29,15 @@ function linksOf({ agents }: Zone): string[] {
   return links
 }
 
-class FrontPage implements ResponseSink {
-  readonly copies: boolean
-  readonly #next: ResponseSink
+class FrontPage extends ForwardingSink {
   readonly #links: readonly string[]
 
   constructor(next: ResponseSink, links: readonly string[]) {
-    this.copies = next.copies === true
-    this.#next = next
+    super(next)
     this.#links = links
   }
 
-  head(status: number, headers: RawHeaders): void {
-    this.#next.head(status, status === 200 ? [...headers, ...this.#links.flatMap((link) => ['link', link])] : headers)
-  }
-
-  data(chunk: Buffer): boolean {
-    return this.#next.data(chunk)
-  }
-
-  end(trailers?: RawHeaders): void {
-    this.#next.end(trailers)
-  }
-
-  fail(error: unknown): void {
-    this.#next.fail(error)
-  }
-
-  onDrain(listener: () => void): void {
-    this.#next.onDrain(listener)
+  override head(status: number, headers: RawHeaders): void {
+    this.next.head(status, status === 200 ? [...headers, ...this.#links.flatMap((link) => ['link', link])] : headers)
   }
 }

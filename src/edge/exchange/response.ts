@@ -47,6 +47,37 @@ export interface ResponseSink {
   onDrain(listener: () => void): void
 }
 
+/** A sink that forwards every call. Subclasses change the head, or more. */
+export class ForwardingSink implements ResponseSink {
+  readonly copies: boolean
+  protected readonly next: ResponseSink
+
+  constructor(next: ResponseSink) {
+    this.copies = next.copies === true
+    this.next = next
+  }
+
+  head(status: number, headers: RawHeaders): void {
+    this.next.head(status, headers)
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.next.data(chunk)
+  }
+
+  end(trailers?: RawHeaders): void {
+    this.next.end(trailers)
+  }
+
+  fail(error: unknown): void {
+    this.next.fail(error)
+  }
+
+  onDrain(listener: () => void): void {
+    this.next.onDrain(listener)
+  }
+}
+
 /**
  * A stage between origin and client. Called when the request is complete in `exchange` and before it is sent to the
  * origin: it may edit `exchange.headers`. Returns `next` itself if it has nothing to do, else a sink that ends in

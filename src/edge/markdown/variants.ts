@@ -1,24 +1,21 @@
 import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { MAX_ENCODED_BYTES } from '../exchange/content-coding.js'
-import type { ResponseSink } from '../exchange/response.js'
+import { ForwardingSink, type ResponseSink } from '../exchange/response.js'
 import { aliasHeaders, type Alias } from '../exchange/markdown-addresses.js'
 import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
 
 /** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
-export class HtmlVariant implements ResponseSink {
-  readonly copies: boolean
-  protected readonly next: ResponseSink
+export class HtmlVariant extends ForwardingSink {
   readonly #links: readonly string[]
 
   /** `links` are values of Link for a page with status 200. */
   constructor(next: ResponseSink, links: readonly string[] = []) {
-    this.copies = next.copies === true
-    this.next = next
+    super(next)
     this.#links = links
   }
 
-  head(status: number, headers: RawHeaders): void {
+  override head(status: number, headers: RawHeaders): void {
     if (!isHtmlVariant(status, headers)) {
       this.next.head(status, headers)
       return
@@ -26,22 +23,6 @@ export class HtmlVariant implements ResponseSink {
     const fields = variesByAccept(headers)
     if (status === 200) for (const link of this.#links) fields.push('link', link)
     this.next.head(status, fields)
-  }
-
-  data(chunk: Buffer): boolean {
-    return this.next.data(chunk)
-  }
-
-  end(trailers?: RawHeaders): void {
-    this.next.end(trailers)
-  }
-
-  fail(error: unknown): void {
-    this.next.fail(error)
-  }
-
-  onDrain(listener: () => void): void {
-    this.next.onDrain(listener)
   }
 }
 

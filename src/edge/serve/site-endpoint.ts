@@ -6,7 +6,7 @@ import { siteFileOf, type SiteFile } from '../agents/site-files.js'
 import { sendBody } from '../exchange/bytes-source.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { requestIds } from '../exchange/request-ids.js'
-import type { ResponseSink } from '../exchange/response.js'
+import { ForwardingSink, type ResponseSink } from '../exchange/response.js'
 import type { RequestBody } from '../client/request-body.js'
 import { InternalClient } from '../client/internal-client.js'
 import type { ClientResponse } from './client-response.js'
@@ -115,40 +115,21 @@ async function readSiteFile(path: string): Promise<Buffer> {
 }
 
 /** The response of an origin at an address that edged adds to its site. */
-class SiteFileResponse implements ResponseSink {
-  readonly copies: boolean
-  readonly #next: ResponseSink
+class SiteFileResponse extends ForwardingSink {
   readonly #file: Extract<SiteFile, { kind: 'file' | 'origin' }>
 
   constructor(next: ResponseSink, file: Extract<SiteFile, { kind: 'file' | 'origin' }>) {
-    this.copies = next.copies === true
-    this.#next = next
+    super(next)
     this.#file = file
   }
 
-  head(status: number, headers: RawHeaders): void {
-    if (status !== 200) return this.#next.head(status, headers)
+  override head(status: number, headers: RawHeaders): void {
+    if (status !== 200) return this.next.head(status, headers)
     let fields = withHeader(headers, 'access-control-allow-origin', '*')
     const type = headerOf(fields, 'content-type') ?? ''
     if (!/json/i.test(type)) fields = withHeader(withoutHeader(fields, 'content-type'), 'content-type', this.#file.type)
     if (headerOf(fields, 'cache-control') === undefined) fields.push('cache-control', 'max-age=3600')
     if (this.#file.link !== undefined) fields.push('link', this.#file.link)
-    this.#next.head(status, fields)
-  }
-
-  data(chunk: Buffer): boolean {
-    return this.#next.data(chunk)
-  }
-
-  end(trailers?: RawHeaders): void {
-    this.#next.end(trailers)
-  }
-
-  fail(error: unknown): void {
-    this.#next.fail(error)
-  }
-
-  onDrain(listener: () => void): void {
-    this.#next.onDrain(listener)
+    this.next.head(status, fields)
   }
 }

@@ -1,7 +1,7 @@
 import { headerOf, type RawHeaders } from '../../../http/headers.js'
 import type { Exchange } from '../../exchange/exchange.js'
 import { hostOf } from '../../exchange/site.js'
-import type { ResponseSink, Stage } from '../../exchange/response.js'
+import { ForwardingSink, type ResponseSink, type Stage } from '../../exchange/response.js'
 import { publicSeconds } from './freshness.js'
 import type { PageIndex } from './page-index.js'
 import { titleOf } from './read-page.js'
@@ -23,9 +23,7 @@ export function observingStage(index: PageIndex, now: () => number): Stage {
 }
 
 /** Copies the beginning of a page in Markdown on its way to the client. */
-class ObservedPage implements ResponseSink {
-  readonly copies: boolean
-  readonly #next: ResponseSink
+class ObservedPage extends ForwardingSink {
   readonly #exchange: Exchange
   readonly #index: PageIndex
   readonly #now: () => number
@@ -34,14 +32,13 @@ class ObservedPage implements ResponseSink {
   #seconds = 0
 
   constructor(next: ResponseSink, exchange: Exchange, index: PageIndex, now: () => number) {
-    this.copies = next.copies === true
-    this.#next = next
+    super(next)
     this.#exchange = exchange
     this.#index = index
     this.#now = now
   }
 
-  head(status: number, headers: RawHeaders): void {
+  override head(status: number, headers: RawHeaders): void {
     const isPage =
       status === 200 &&
       this.#exchange.alias?.type !== 'llms_txt' &&
@@ -49,33 +46,29 @@ class ObservedPage implements ResponseSink {
       headerOf(headers, 'content-encoding') === undefined
     this.#seconds = isPage ? publicSeconds(headers) : 0
     if (this.#seconds > 0) this.#chunks = []
-    this.#next.head(status, headers)
+    this.next.head(status, headers)
   }
 
-  data(chunk: Buffer): boolean {
+  override data(chunk: Buffer): boolean {
     if (this.#chunks && this.#length < MAX_BYTES) {
       this.#chunks.push(Buffer.from(chunk.subarray(0, MAX_BYTES - this.#length)))
       this.#length += chunk.length
     }
-    return this.#next.data(chunk)
+    return this.next.data(chunk)
   }
 
-  end(trailers?: RawHeaders): void {
+  override end(trailers?: RawHeaders): void {
     if (this.#chunks) {
       const text = Buffer.concat(this.#chunks).toString()
       const { target } = this.#exchange
       const expiresAt = this.#now() + this.#seconds * 1000
       this.#index.add(siteKey(this.#exchange), target, { title: titleOf(text) ?? target, text, expiresAt })
     }
-    this.#next.end(trailers)
+    this.next.end(trailers)
   }
 
-  fail(error: unknown): void {
+  override fail(error: unknown): void {
     this.#chunks = undefined
-    this.#next.fail(error)
-  }
-
-  onDrain(listener: () => void): void {
-    this.#next.onDrain(listener)
+    this.next.fail(error)
   }
 }
