@@ -11,10 +11,14 @@ import { lists } from './lists/index.js'
 import { logpush } from './logpush/index.js'
 import type { LogpushDeps } from './logpush/services.js'
 import { manual } from './openapi/index.js'
+import { requestTail } from './logpush/request-tail.js'
+import type { RequestsDeps } from './resources/request-item.js'
 import { pages } from './ui/index.js'
 import { posture } from './webhooks/index.js'
 import { overview } from './overview/index.js'
+import { requests } from './overview/requests.js'
 import type { OverviewDeps } from './overview/services.js'
+import { dryRun } from './rulesets/dry-run.js'
 import { rulesets } from './rulesets/index.js'
 import type { StoredPagesDeps } from './rulesets/stored-pages.js'
 import { managedHeaders } from './zones/managed-headers.js'
@@ -55,8 +59,16 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
 
 /** Every endpoint of the API. */
 export const endpoints = (
-  deps: BasicDeps & PostureDeps & OverviewDeps & { readonly workers: () => WorkersServices },
-): Endpoint[] => [...basicEndpoints(deps), ...posture(deps), ...workers(deps), ...overview(deps)]
+  deps: BasicDeps & PostureDeps & OverviewDeps & RequestsDeps & { readonly workers: () => WorkersServices },
+): Endpoint[] => [
+  ...basicEndpoints(deps),
+  ...posture(deps),
+  ...workers(deps),
+  ...overview(deps),
+  ...requests(deps),
+  ...requestTail(deps),
+  ...dryRun(deps),
+]
 
 /**
  * Opens the API's listener: the endpoints, their OpenAPI document, the dashboard and the manual, whose built files are in

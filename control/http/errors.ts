@@ -84,6 +84,9 @@ export const ERRORS = {
   pagesBusy: [20016, 429, 'too many pages are being fetched; try again'],
   rulesetsBusy: [20011, 429, 'too many concurrent changes to rulesets; try again'],
 
+  // The request log
+  requestNotKept: [20601, 404, 'no request with this ray id is kept'],
+
   // Lists
   badList: [20201, 400, 'the list or its items do not fit their schema'],
   listNotFound: [20202, 404, 'could not find the list'],
@@ -272,6 +275,8 @@ export interface ErrorDetail {
   readonly followedBy?: readonly ErrorKind[]
   /** Added to the error unchanged, for clients that can use it. */
   readonly meta?: Readonly<Record<string, unknown>>
+  /** Members at the top of the envelope. */
+  readonly top?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
 }

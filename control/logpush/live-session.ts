@@ -38,10 +38,11 @@ interface Reading {
   readonly ended: Promise<void>
 }
 
-/** What other machines need to know of a session: the input of one of the two endpoints. */
+/** What other machines need to know of a session: the input of its endpoint. */
 export interface LiveElsewhere {
   readonly edge?: LiveJob
   readonly tail?: TailInput
+  readonly requests?: { readonly filter?: string }
 }
 
 /** The records that a session reads. */

@@ -48,7 +48,14 @@ export const schema: DefineCommand = (command) => {
       const config = readConfig('{}', 'edged.yaml', {})
       const store = await openStore('memory', { folder: config.data, log: silentLog })
       const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
-      const services = { logpush: unasked, posture: unasked, workers: unasked, overview: unasked, fetchPage: unasked }
+      const services = {
+        logpush: unasked,
+        posture: unasked,
+        workers: unasked,
+        overview: unasked,
+        requests: unasked,
+        fetchPage: unasked,
+      }
       print(openapiDocument(endpoints({ ...common, ...services })))
     })
   command

@@ -18,7 +18,10 @@ export const History = Type.Object(
       'Maximum size of the counts on disk; beyond it the oldest of the shortest periods are deleted first.',
     ),
     requests: Count(100_000, 'Last requests of each zone that are kept on disk, at least 10000. 0: none.'),
-    queries: Type.Boolean({ default: true, description: 'Keep the query strings of these requests.' }),
+    queries: Type.Boolean({
+      default: false,
+      description: 'Keep the query strings of these requests, which may contain what is private.',
+    }),
     anonymise: Type.Boolean({
       default: false,
       description: 'Keep only the first 24 bits of the IPv4 addresses of clients, and the first 48 of IPv6 addresses.',

@@ -22,6 +22,7 @@ import type { Foundation } from './foundation.js'
 import { observeApi } from './observe.js'
 import type { ActivatedSockets } from './processes/socket-activation.js'
 import type { DaemonState } from './state/state.js'
+import type { Requests } from './requests.js'
 import type { TrafficHistory } from './traffic-history.js'
 import type { WorkerScripts } from './worker-scripts.js'
 
@@ -38,6 +39,7 @@ export interface ApiParts {
   readonly webhooks: Webhooks
   readonly scripts: WorkerScripts
   readonly traffic: TrafficHistory
+  readonly requests: Requests
   readonly state: DaemonState
   readonly activated: ActivatedSockets
   readonly descriptors: Descriptors
@@ -120,6 +122,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     posture: () => posture,
     workers: () => scripts.services,
     overview: () => overview,
+    requests: () => parts.requests,
   })
   const control = await startControl(areas, deps, join(PACKAGE_ROOT, 'dist'))
   const busyHeap = new BusyHeap(() => responses, BUSY_API_RESPONSES)

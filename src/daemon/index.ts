@@ -22,6 +22,7 @@ import { pipelinePorts, portOf, urlOf } from './proxy/own-urls.js'
 import { startPipelines } from './pipelines/pipelines.js'
 import { Reloader, type DaemonFile } from './reloader.js'
 import { Descriptors } from './proxy/descriptors.js'
+import { Requests } from './requests.js'
 import { Serving } from './serving.js'
 import { ActivatedSockets } from './processes/socket-activation.js'
 import { keptText, type KeptRules } from './config/kept-rules.js'
@@ -155,8 +156,9 @@ async function start(
     ...common,
   })
   const traffic = stack.use(new TrafficHistory((prefix) => serving.samples(prefix), { clock, log }))
+  const requests = stack.use(new Requests({ config, edge, clock, log }))
   const proxyUrl = () => urlOf(serving.bound.proxy)
-  const shown = { foundation, edge, tails, webhooks, scripts, traffic, state, proxyUrl }
+  const shown = { foundation, edge, tails, webhooks, scripts, traffic, requests, state, proxyUrl }
   const control = stack.use(await startApi({ config, activated, descriptors, ...shown, ...common }))
   ports.add(portOf(control.url))
   egress.reserve(portOf(control.url))

@@ -6,6 +6,7 @@ import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics/metrics.js'
 import { metricsText } from '../core/metrics/metrics-text.js'
 import type { Invalidated } from '../edge/cache/invalidation.js'
+import { requestFolder } from '../edge/records/requests/request-log.js'
 import type { Bound, Proxy } from '../edge/serve/server.js'
 import { CERTIFICATES } from '../store/secrets/reseal.js'
 import { registrySamples, type Sample } from '../telemetry/samples.js'
@@ -104,6 +105,8 @@ export class Serving {
         descriptors,
         egress,
         resolve,
+        // With processes of its own, the daemon serves no requests.
+        requests: { folder: requestFolder(config.data), process: 0, processes: 1 },
         counts: { url: config.store, countLog: counts?.counts },
         cacheDisk: files && { start: files.owner.start, owner: files.owner, counts: files.owner },
         spread,

@@ -9,7 +9,7 @@ import { faults } from './setup.js'
 const read = (text: string) => readConfig(text, 'f.yaml', {}).history
 
 t.test('the history has defaults, and null is the same as no section', async (t) => {
-  const byDefault = { days: 30, bytes: 512_000_000, requests: 100_000, queries: true, anonymise: false }
+  const byDefault = { days: 30, bytes: 512_000_000, requests: 100_000, queries: false, anonymise: false }
   for (const text of ['{}', 'history:', 'history: null', 'history: {}']) t.same(read(text), byDefault, text)
   t.same(read('history: { days: 7, bytes: 1GB, requests: 10000, queries: false, anonymise: true }'), {
     days: 7,

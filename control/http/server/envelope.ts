@@ -76,6 +76,7 @@ export const failure = (errors: readonly ApiError[]) => ({
   ]),
   messages: [],
   result: null,
+  ...errors[0]?.detail.top,
 })
 
 const row = (kind: ErrorKind) => ({ code: ERRORS[kind][0], message: ERRORS[kind][2] })

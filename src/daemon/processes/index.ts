@@ -309,6 +309,7 @@ export class ProxyProcesses {
           'start',
           {
             number: process.number,
+            processes: count,
             config,
             challengeKeys: this.#challengeKeys,
             certificateKeys,

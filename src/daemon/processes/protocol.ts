@@ -32,6 +32,7 @@ export type RecordRow = readonly [name: string, version: number, json: string | 
 export interface ProcessStart {
   /** From 1; a process that replaces another one has its number. */
   readonly number: number
+  readonly processes: number
   readonly config: SlicedConfig
   readonly challengeKeys: readonly Uint8Array[]
   readonly certificateKeys: readonly Uint8Array[]

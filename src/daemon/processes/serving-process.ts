@@ -7,6 +7,7 @@ import { EventLoopYield } from '../../core/schedule/event-loop-yield.js'
 import { openLog, silentLog, type Log } from '../../core/log.js'
 import { openMetrics } from '../../core/metrics/metrics.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
+import { requestFolder } from '../../edge/records/requests/request-log.js'
 import type { Proxy } from '../../edge/serve/server.js'
 import { fairResolve, systemResolve } from '../../egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../../egress/guarded-egress.js'
@@ -130,6 +131,7 @@ export class ServingProcess {
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
       spread: this.#spread(),
       cacheDisk: start.cacheDisk && { start: start.cacheDisk, owner: new RemoteDiskOwner(this.#daemon) },
+      requests: { folder: requestFolder(config.data), process: start.number, processes: start.processes },
       ports: this.#ports,
       clock: systemClock,
       log,

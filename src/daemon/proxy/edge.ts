@@ -27,11 +27,13 @@ import { conditions } from '../../edge/rules/conditions.js'
 import type { Resolve } from '../../egress/fair-resolve.js'
 import type { GuardedEgress } from '../../egress/guarded-egress.js'
 import type { Zones } from '../../edge/exchange/zones.js'
+import type { Lists } from '../../expr/index.js'
 import { cachedResolve } from '../../egress/name-cache.js'
 import { defaultRuleDeps } from '../../rules/engine/default-deps.js'
 import { RulesetCache } from '../../rules/engine/ruleset-cache.js'
 import { eachPurge, purgeOf, watchPurges } from '../cache/purges.js'
 import { changedScopes, FileRulesets, withFileRulesets } from '../../rules/rulesets/file-rulesets.js'
+import { RequestLog, type RequestLogDeps } from '../../edge/records/requests/request-log.js'
 import { DaemonAccessLog } from '../logs/access-log.js'
 import type { Descriptors } from './descriptors.js'
 import { BusyHeap } from './busy-heap.js'
@@ -82,6 +84,8 @@ export interface EdgeDeps {
   readonly descriptors: Descriptors
   /** Ports of the daemon's own listeners. Rules cannot lead requests there; the proxy's are added. */
   readonly ports: Set<number>
+  /** Where finished requests are written: this process, of how many. */
+  readonly requests: Pick<RequestLogDeps, 'folder' | 'process' | 'processes'>
   /** Undefined without `cache.disk`. */
   readonly cacheDisk?: CacheDisk | undefined
   /** Sends invalidations of cached responses to other processes and machines. */
@@ -112,6 +116,7 @@ export class Edge {
   readonly #challenges: Challenges
   readonly #markdownMemory: MemoryBudget
   readonly #accessLog: DaemonAccessLog
+  readonly #requestLog: RequestLog
   readonly #cache: ResponseCache
   /** Words of pages, for the MCP servers of sites. */
   readonly #pages: PageIndex
@@ -136,6 +141,7 @@ export class Edge {
     this.limits = limits
     this.#accessLog = accessLog
     this.geo = geo
+    this.#requestLog = stack.use(new RequestLog(config.history, { ...deps.requests, geo, clock, log, metrics }))
     this.#issued = stack.use(new IssuedCertificates(store, new Keyring(deps.certificateKeys), log))
     this.#challenges = new Challenges(deps.challengeKeys, clock, config.proxy.challenge)
     this.#markdownMemory = new MemoryBudget(config.proxy.markdown_memory)
@@ -226,6 +232,7 @@ export class Edge {
       emitter,
       tracer: this.tracer,
       accessLog: this.#accessLog.entries,
+      observers: [this.#requestLog],
       ticketKeys,
       issued: this.#issued,
       demand: this.#deps.demand,
@@ -271,8 +278,14 @@ export class Edge {
     this.geo.use(databases)
     this.#markdownMemory.limit = next.proxy.markdown_memory
     this.#cache.configure(next.cache)
+    this.#requestLog.configure(next.history)
     this.tracer.configure(next.telemetry)
     this.#config = next
+  }
+
+  /** The named lists of an account. */
+  lists(accountId: string): Lists {
+    return this.#lists.lists(accountId)
   }
 
   /** The rules of the configuration file. */

@@ -162,6 +162,7 @@ export class WorkerRegistry implements WorkerSites {
   #worker(scope: Scope, name: string): WorkerSite {
     return {
       serve: (exchange, sink, sendTo) => {
+        exchange.worker = name
         const version = this.#version(scope, name, exchange)
         if (!version) {
           sink.fail(new WorkerError('worker_missing', `the Worker ${name} does not exist or is not deployed`))

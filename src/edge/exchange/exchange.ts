@@ -70,6 +70,10 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   run: Run | undefined
   /** Undefined if the request is not traced. */
   trace: ExchangeTrace | undefined
+  /** When the request had passed the stages, on the clock's `monotonic` scale. Undefined if a stage responded. */
+  routedAt: number | undefined
+  /** Name of the Worker that runs for the request. Undefined if none does. */
+  worker: string | undefined
   /** Rules that acted on the request, in order; limited to the first ones. */
   readonly matches: RuleMatch[] = []
   /** Results of rules. Later stages follow them. */

@@ -6,6 +6,8 @@ import type { CacheStatus } from '../cache/entries/types.js'
 export class OriginFacts {
   /** URL of the origin that the request was last meant for. Undefined if none was chosen. */
   url: string | undefined
+  /** Origins that the request was meant for, one after the other. */
+  tries = 0
   /** When a connection was first requested. Undefined if none was. */
   askedAt: number | undefined
   /** When the request was sent. Undefined if it was not. */

@@ -98,6 +98,7 @@ export class OriginRoute {
     const { zone } = this.#exchange
     const target = originTarget(this.#exchange, peer.url)
     this.#exchange.origin.url = target.url
+    this.#exchange.origin.tries++
     const { connections } = peer.options
     return this.#deps.origins.get(zone.id, connections === undefined ? target : { ...target, connections })
   }

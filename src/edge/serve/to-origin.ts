@@ -18,6 +18,7 @@ import type { WorkerSite } from '../exchange/worker-sites.js'
 /** Sends a request that has passed the stages to its Worker, the cache or an origin. `sink` receives the response. */
 export function toOrigin(sink: ResponseSink, call: OriginCall): void {
   const { exchange, context } = call
+  exchange.routedAt = context.clock.monotonic()
   const worker = exchange.zone.isPaused ? undefined : context.workers?.find(exchange)
   if (worker) toWorker(worker, sink, call)
   else toOriginServer(sink, call)

@@ -9,7 +9,14 @@ async function everyRoute(t: Test): Promise<ReturnType<typeof routes>> {
   const services = () => {
     throw new Error('nothing is called')
   }
-  const all = endpoints({ ...deps, logpush: services, posture: services, workers: services, overview: services })
+  const all = endpoints({
+    ...deps,
+    logpush: services,
+    posture: services,
+    workers: services,
+    overview: services,
+    requests: services,
+  })
   return routes(all, deps)
 }
 

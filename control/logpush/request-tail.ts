@@ -1,0 +1,64 @@
+import { Type } from 'typebox'
+import { InvalidInput } from '../../src/core/errors.js'
+import { strict } from '../../src/core/schema.js'
+import { compileJob } from '../../pipelines/logpush/settings/compiled-job.js'
+import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
+import { ACCESS } from '../http/permissions.js'
+import { socketAddress } from '../http/websocket-url.js'
+import { requestItem, type RequestsDeps } from '../resources/request-item.js'
+import type { RequestReader } from '../../src/core/model/request-reader.js'
+import type { LiveSource } from './live-session.js'
+import { sessionPath } from './live-sessions.js'
+import type { LogpushDeps } from './services.js'
+
+/** The last requests of a zone as they come. A text message has requests, a line each, as in the list of requests. */
+export const requestTail = ({ logpush, requests }: LogpushDeps & RequestsDeps): Endpoint[] => [
+  endpoint({
+    method: 'post',
+    path: '/edged/requests/tail',
+    scopes: ['zone'],
+    permissions: ACCESS.logpush.read,
+    summary: 'Open a live session on the requests of a zone: for an hour, or until nobody listens',
+    body: Type.Object(
+      {
+        filter: Type.Optional(
+          Type.String({ maxLength: 16_384, description: 'An expression of the rules language, as in the list.' }),
+        ),
+      },
+      strict,
+    ),
+    bodyOptional: true,
+    result: Type.Object({
+      url: Type.String({ description: 'WebSocket URL; anyone who has it can listen.' }),
+      session_id: Type.String(),
+    }),
+    handle({ scope, body: { filter }, request, requestId }) {
+      const session = logpush().live.tail(scope, requestSource(requests(), scope.id, filter), requestId)
+      if (!session) throw new ApiError('tooManySessions')
+      return { url: socketAddress(request) + sessionPath(session.id), session_id: session.id }
+    },
+  }),
+]
+
+/** Returns the source of a session. Throws InvalidInput for a filter that does not fit. */
+export function requestSource(requests: RequestReader, zone: string, filter: string | undefined): LiveSource {
+  const follow = (signal: AbortSignal) => {
+    try {
+      return requests.follow(zone, filter, signal)
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+      throw new InvalidInput(error.issues.map(({ message }) => ({ pointer: '/filter', message })))
+    }
+  }
+  follow(AbortSignal.abort())
+  return {
+    elsewhere: { requests: filter === undefined ? {} : { filter } },
+    // Its lines are written here.
+    compile: (seed) => compileJob({ dataset: 'http_requests' }, seed),
+    lines: async function* (_job, signal) {
+      for await (const records of follow(signal))
+        yield Buffer.from(records.map((record) => `${JSON.stringify(requestItem(record))}\n`).join(''))
+    },
+  }
+}
