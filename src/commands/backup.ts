@@ -5,14 +5,22 @@ import { loadConfig } from '../config/load.js'
 import { messageOf } from '../core/errors.js'
 import { BACKUP_KEY } from '../daemon/admin/backup.js'
 import { writeDurably } from '../disk/durable-write.js'
-import { openBackup } from '../store/backup/read.js'
+import { openBackup, type Backup } from '../store/backup/read.js'
 import { Keyring } from '../store/secrets/keyring.js'
 import { readKeys, secretKeys } from '../store/secrets/vault.js'
+import { contentsText, elsewhereLines } from './common/backup-lines.js'
+import { bytesText } from './common/bytes-text.js'
 import { configFile } from './common/config-file.js'
 import { ADMIN_HELP, streamFromDaemon, type AdminOptions } from './common/admin-client.js'
 import { Exit, type DefineCommand } from './common/command.js'
 
-/** `edged backup FILE`: copies store, blobs and key of the running daemon. */
+interface BackupOptions extends AdminOptions {
+  readonly key: boolean
+  readonly force?: boolean
+  readonly list?: boolean
+}
+
+/** `edged backup FILE`: copies store, blobs, key and the data of scripts of the running daemon. */
 export const backup: DefineCommand = (command) => {
   command
     .argument('<file>', 'archive to write (tar, mode 0600)')
@@ -20,13 +28,15 @@ export const backup: DefineCommand = (command) => {
     .option('--admin <address>', 'address of its admin listener, for example 127.0.0.1:9901')
     .option('--force', 'replace an existing file, once the new one is complete; without it, asks on a terminal')
     .option('--no-key', 'leave the secret key out; restore then needs it in the configuration')
+    .option('--list', 'verify an existing archive and print its contents; needs no daemon')
     .addHelpText(
       'after',
-      '\nContains all records of one moment, audit log, uploaded code and files, and the secret key. Does not contain the log' +
-        '\nspool, the cache, and the data of Durable Objects and D1, which are files below the data folder.' +
+      '\nContains all records of one moment, audit log, uploaded code and files, the secret key, and each D1 database and' +
+        '\nDurable Object as of one moment, while they are in use. Does not contain the log spool and the cache.' +
         `${ADMIN_HELP}\nExit codes: 0 written and verified, 1 not written, 2 the configuration cannot be used.`,
     )
-    .action(async (file: string, options: AdminOptions & { key: boolean; force?: boolean }) => {
+    .action(async (file: string, options: BackupOptions) => {
+      if (options.list) return await list(file)
       if (!options.force) await mayReplace(file)
       const config = configFile(options.config)
       const [key] = await readKeys(secretKeys(loadConfig(config))).catch((error: unknown) => {
@@ -43,14 +53,53 @@ export const backup: DefineCommand = (command) => {
       try {
         await writeDurably(fs, file, archive)
       } catch (error) {
-        throw new Exit(1, `${file} was not written: ${messageOf(error)}`)
+        const isCut = (error as NodeJS.ErrnoException).code === 'ECONNRESET'
+        const reason = isCut ? 'the daemon ended the archive early; its log has the reason' : messageOf(error)
+        throw new Exit(1, `${file} was not written: ${reason}`)
       }
-      const written = await openBackup(file)
+      const written = await opened(file)
       await written.close()
-      const { records, audit_entries: audit, blobs } = written.manifest
-      const without = written.key === undefined ? ', without the secret key' : ''
-      process.stdout.write(`${file}: ${records} records, ${audit} audit entries, ${blobs} blobs${without}\n`)
+      process.stdout.write(`${await summary(file, written)}\n`)
+      process.stderr.write(
+        elsewhereLines(written.manifest)
+          .map((line) => `${line}\n`)
+          .join(''),
+      )
     })
+}
+
+async function list(file: string): Promise<void> {
+  const archive = await opened(file)
+  try {
+    const { created, edged, kinds = {} } = archive.manifest
+    const lines = [
+      await summary(file, archive),
+      `of ${created}, written by edged ${edged}`,
+      ...Object.entries(kinds)
+        .toSorted(([a], [b]) => a.localeCompare(b))
+        .map(([kind, count]) => `  ${String(count).padStart(7)} ${kind}`),
+      ...elsewhereLines(archive.manifest),
+    ]
+    process.stdout.write(`${lines.join('\n')}\n`)
+    for await (const { type, path, bytes, taken, title = '' } of archive.files())
+      if (type !== 'home')
+        process.stdout.write(
+          `  ${type.padEnd(6)} ${bytesText(bytes).padStart(9)} ${taken} ${path} ${title}`.trimEnd() + '\n',
+        )
+  } finally {
+    await archive.close()
+  }
+}
+
+async function opened(file: string): Promise<Backup> {
+  return await openBackup(file).catch((error: unknown) => {
+    throw new Exit(1, messageOf(error))
+  })
+}
+
+async function summary(file: string, { manifest, key }: Backup): Promise<string> {
+  const { size } = await fs.stat(file)
+  return `${file} (${bytesText(size)}): ${contentsText(manifest, key !== undefined)}`
 }
 
 /** Asks before an existing file is replaced. Throws {@link Exit} if the answer is not yes, or if nobody can be asked. */

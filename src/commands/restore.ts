@@ -11,6 +11,9 @@ import { keyId, parsedKey } from '../store/secrets/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { restoreStore } from '../store/restore.js'
 import { readKeys, secretKeys, type SecretKeys } from '../store/secrets/vault.js'
+import { restoreDataFiles } from '../daemon/workers/data-files.js'
+import { workerData } from '../daemon/workers/runtime.js'
+import { contentsText, dataText, elsewhereLines } from './common/backup-lines.js'
 import { configFile, DEFAULT_FILES } from './common/config-file.js'
 import { Exit, type DefineCommand } from './common/command.js'
 
@@ -19,25 +22,44 @@ export const restore: DefineCommand = (command) => {
   command
     .argument('<file>', 'archive from edged backup')
     .option('-c, --config <file>', `configuration file of the daemon, which is stopped (default: ${DEFAULT_FILES})`)
+    .option(
+      '--data-only',
+      'write only D1 databases and Durable Objects, on a machine whose store has its records already',
+    )
     .addHelpText(
       'after',
       '\nThe data folder, and Redis if the configuration names one, must be empty. The whole archive is verified before' +
         '\nanything is written. The store may be of another type than the one of the backup.' +
         '\nExit codes: 0 restored, 1 not restored, 2 the configuration cannot be used.',
     )
-    .action(async (file: string, { config: path }: { config?: string }) => {
+    .action(async (file: string, { config: path, dataOnly = false }: { config?: string; dataOnly?: boolean }) => {
       const config = loadConfig(configFile(path))
       const backup = await openBackup(file).catch(fail)
       try {
-        await restoreAll(config, backup)
+        await (dataOnly ? restoreData(config, backup) : restoreAll(config, backup))
       } catch (error) {
         fail(error)
       } finally {
         await backup.close()
       }
-      const { records, audit_entries: audit, blobs, created } = backup.manifest
-      process.stdout.write(`restored ${records} records, ${audit} audit entries, ${blobs} blobs of ${created}\n`)
+      const { manifest, key } = backup
+      const what = dataOnly ? dataText(manifest) : contentsText(manifest, key !== undefined)
+      process.stdout.write(`restored ${what}; of ${manifest.created}\n`)
+      process.stderr.write(
+        elsewhereLines(manifest)
+          .map((line) => `${line}\n`)
+          .join(''),
+      )
     })
+}
+
+/** Writes the data of another machine than the one whose backup has the records. */
+async function restoreData(config: Config, backup: Backup): Promise<void> {
+  const folder = workerData(config)
+  const entries = await fs.readdir(folder).catch(() => [])
+  if (entries.length > 0)
+    throw new Error(`${folder} is not empty; the data of this machine would be mixed with other data`)
+  await restoreDataFiles(folder, backup.files())
 }
 
 async function restoreAll(config: Config, backup: Backup): Promise<void> {
@@ -59,6 +81,7 @@ async function restoreAll(config: Config, backup: Backup): Promise<void> {
     } finally {
       await blobs.close()
     }
+    await restoreDataFiles(workerData(config), backup.files())
     if (key === undefined) return
     await makeFolder(fs, dirname(secrets.keyFile))
     await writeDurably(fs, secrets.keyFile, `${key}\n`)

@@ -173,7 +173,15 @@ async function start(
     reopenLogs: async () => await serving.reopenLogs(),
     apply: async (next) => await applyConfig(next, inForce, { foundation, serving, scripts, certificates, log }),
   })
-  const respondBackup = backups({ store, blobs, keys, clock, log })
+  const respondBackup = backups({
+    store,
+    blobs,
+    keys,
+    data: () => scripts.dataFiles(),
+    collector: scripts.collector,
+    clock,
+    log,
+  })
   later.backup = async (...given) => await Promise.resolve(respondBackup(...given))
   // Read each time: a reload adds, moves and removes listeners of the proxy.
   const urls = (): DaemonUrls => {

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import type { WorkersServices } from '../../control/workers/services/index.js'
 import type { Config } from '../config/schema.js'
+import type { BackupFiles } from '../store/backup/files.js'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
 import type { ClosingStack } from '../core/closing-stack.js'
@@ -12,10 +14,11 @@ import type { Egress } from '../egress/egress.js'
 import type { Keyring } from '../store/secrets/keyring.js'
 import { AssetUploads } from '../workers/assets/uploads.js'
 import { CodeReader } from '../workers/code/reader.js'
-import { startCollector } from '../workers/orphan-collector.js'
+import { startCollector, type Collector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
 import type { Edge } from './proxy/edge.js'
 import type { LogPush } from './pipelines/logpush.js'
+import { dataFiles } from './workers/data-files.js'
 import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './workers/runtime.js'
 import { MachineStreams } from './machines/streams.js'
 import { WorkerHomeServer } from './machines/home-server.js'
@@ -45,6 +48,10 @@ export interface WorkerScripts {
   readonly services: WorkersServices
   /** Undefined if scripts do not run here. */
   readonly running: RunningWorkers | undefined
+  /** Returns the databases of this machine for a backup. */
+  dataFiles(): BackupFiles
+  /** Deletes files that nothing names. */
+  readonly collector: Collector
   /** Applies a reloaded configuration. */
   configure(config: Config): void
 }
@@ -52,7 +59,8 @@ export interface WorkerScripts {
 /** Opens the repository of scripts and starts the deployed ones. */
 export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScriptsDeps): Promise<WorkerScripts> {
   const { config, store, keys, blobs, egress, edge, tails, logpush, machine, ports, clock, log, metrics } = deps
-  stack.use(startCollector({ store, blobs, clock, log, olderThanMs: () => config().workers.retention.orphans }))
+  const olderThanMs = () => config().workers.retention.orphans
+  const collector = stack.use(startCollector({ store, blobs, clock, log, olderThanMs }))
   const repository = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
   const assets = new AssetUploads({
     store,
@@ -96,6 +104,16 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   return {
     services: { vault: keys, blobs, repository, uploads, assets, code, tails, runtime, limits: () => config().workers },
     running,
+    collector,
+    dataFiles: () =>
+      dataFiles({
+        store,
+        folder: workerData(config()),
+        temporary: join(config().data, 'backup-in-progress'),
+        isHere: (scope) => machine === undefined || homes?.isHere(scope) === true,
+        paused: async (scope, work) => await (runtime ? runtime.paused(scope, work) : work()),
+        log,
+      }),
     configure(next) {
       uploads.limit = next.workers.upload.memory
     },

@@ -67,23 +67,41 @@ function note(value: unknown, into: Set<string>): void {
   }
 }
 
+/** The collector in the background. */
+export interface Collector extends Closable {
+  /** Deletes nothing until the returned function is called. Resolves when nothing is being deleted. */
+  hold(): Promise<() => void>
+}
+
 /** Collects orphans a few minutes after the start and then every hour, until it is closed. */
-export function startCollector(deps: CollectorDeps): Closable {
+export function startCollector(deps: CollectorDeps): Collector {
   const ended = new AbortController()
+  let holds = 0
+  let collecting: Promise<void> | undefined
+  const collect = async (): Promise<void> => {
+    try {
+      const gone = await collectOrphans(deps)
+      if (gone > 0) deps.log.info({ event: 'orphans_collected', blobs: gone })
+    } catch (error) {
+      deps.log.warn({ event: 'orphans_not_collected', error: messageOf(error) })
+    }
+  }
   const run = async (): Promise<void> => {
     for (let wait = FIRST_MS; ; wait = EVERY_MS) {
       await deps.clock.sleep(wait, ended.signal)
-      try {
-        const gone = await collectOrphans(deps)
-        if (gone > 0) deps.log.info({ event: 'orphans_collected', blobs: gone })
-      } catch (error) {
-        deps.log.warn({ event: 'orphans_not_collected', error: messageOf(error) })
-      }
+      if (holds > 0) continue
+      collecting = collect()
+      await collecting
     }
   }
   // Ends by the signal alone.
   const running = run().catch(() => undefined)
   return {
+    async hold() {
+      holds++
+      await collecting
+      return () => void holds--
+    },
     async close() {
       ended.abort()
       await running

@@ -180,7 +180,7 @@ t.test('a restored daemon responds the same to every GET', { skip: unbuilt, time
     for (const [name, output] of [
       ['damaged', /records\/000001\.ndjson is not what was written/],
       ['short', /is cut off|no manifest/],
-      ['newer', /newer edged \(.*format 9, not 2/],
+      ['newer', /newer edged \(.*format 9, not 3/],
     ] as const)
       t.match(await edged(two, 'restore', join(folder, `${name}.tar`), '-c', 'edged.yaml'), { code: 1, output }, name)
     t.match(await edged(one, 'restore', file, '-c', 'edged.yaml'), { code: 1, output: /is not empty/ })

@@ -68,6 +68,8 @@ export async function streamFromDaemon(
     throw new Exit(1, noDaemon(address, error))
   })
   if (response.statusCode !== 200) throw new Exit(1, (await text(response)).trim())
+  // Between two parts of an archive, a large database is copied.
+  response.setTimeout(0)
   return response
 }
 

@@ -1,21 +1,29 @@
 import { timingSafeEqual } from 'node:crypto'
+import type { BackupFiles } from '../../store/backup/files.js'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
+import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { Store } from '../../core/store.js'
 import { VERSION } from '../../release/package.js'
 import { backupOf } from '../../store/backup/write.js'
 import type { Keyring } from '../../store/secrets/keyring.js'
 import { resealed } from '../../store/secrets/reseal.js'
-import { blobNames } from '../../workers/orphan-collector.js'
+import { blobNames, type Collector } from '../../workers/orphan-collector.js'
 
 /** Purpose of the key with which `edged backup` proves that it may read the secrets. */
 export const BACKUP_KEY = 'backup'
+
+const BUSY = 'another backup is being written'
 
 export interface BackupDeps {
   readonly store: Store
   readonly blobs: Blobs
   readonly keys: Keyring
+  /** Returns the databases of scripts. */
+  readonly data: () => BackupFiles
+  /** Deletes blobs that a record of the backup may name, unless it is held. */
+  readonly collector: Pick<Collector, 'hold'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -25,11 +33,14 @@ export type BackupResponse = AsyncIterable<Uint8Array> | { readonly status: numb
 
 /** Creates the function that responds to `edged backup`: one backup at a time, for callers that have the secret key. */
 export function backups(deps: BackupDeps): (authorization: string | undefined, withKey: boolean) => BackupResponse {
-  const { store, blobs, keys, clock, log } = deps
+  const { store, blobs, keys, data, collector, clock, log } = deps
   const tokens = keys.deriveAll(BACKUP_KEY).map((key) => Buffer.from(`Bearer ${key.toString('hex')}`))
   let isRunning = false
 
   async function* once(withKey: boolean): AsyncGenerator<Uint8Array> {
+    if (isRunning) throw new Error(BUSY)
+    isRunning = true
+    const release = await collector.hold()
     try {
       yield* backupOf({
         store,
@@ -37,12 +48,17 @@ export function backups(deps: BackupDeps): (authorization: string | undefined, w
         contentOf: (record) => resealed(record, keys).value,
         blobs,
         blobsOf: async (values) => await blobNames(store, blobs, values),
+        data: data(),
         key: { id: keys.id, text: withKey ? keys.text : undefined },
         edged: VERSION,
         clock,
       })
       log.info({ event: 'backup_written' })
+    } catch (error) {
+      log.error({ event: 'backup_failed', error: messageOf(error) })
+      throw error
     } finally {
+      release()
       isRunning = false
     }
   }
@@ -51,8 +67,7 @@ export function backups(deps: BackupDeps): (authorization: string | undefined, w
     const given = Buffer.from(authorization ?? '')
     if (!tokens.some((token) => given.length === token.length && timingSafeEqual(given, token)))
       return { status: 403, reason: 'the secret key of edged backup is not that of the daemon' }
-    if (isRunning) return { status: 409, reason: 'another backup is being written' }
-    isRunning = true
+    if (isRunning) return { status: 409, reason: BUSY }
     return once(withKey)
   }
 }

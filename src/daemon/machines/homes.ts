@@ -25,7 +25,7 @@ const REPLY_MS = 15_000
 /** Processes with data end and start again during this time. */
 const APPLY_MS = 60_000
 /** File with the name of the data, in the folder that holds the data. */
-const NAME_FILE = 'home'
+export const HOME_FILE = 'home'
 
 const AWAY = 'the machine with the Durable Objects and databases of this account does not respond'
 
@@ -214,7 +214,7 @@ export class WorkerHomes implements DataHomes {
   async #take(scope: Scope, name: string): Promise<void> {
     const { store } = this.#deps
     await disk.mkdir(this.#folder(scope), { recursive: true, mode: 0o700 })
-    await writeDurably(disk, join(this.#folder(scope), NAME_FILE), `${name}\n`)
+    await writeDurably(disk, join(this.#folder(scope), HOME_FILE), `${name}\n`)
     try {
       await store.batch([{ kind: WORKER_DATA_HOMES, scope, id: WORKER_DATA_ID, value: { data: name }, ifVersion: 0 }])
     } catch (error) {
@@ -230,7 +230,7 @@ export class WorkerHomes implements DataHomes {
 
   async #nameIn(scope: Scope): Promise<string | undefined> {
     try {
-      return (await disk.readFile(join(this.#folder(scope), NAME_FILE), 'utf8')).trim()
+      return (await disk.readFile(join(this.#folder(scope), HOME_FILE), 'utf8')).trim()
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw error

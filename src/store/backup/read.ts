@@ -1,10 +1,16 @@
+import { createHash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import { messageOf } from '../../core/errors.js'
 import type { AuditEntry } from '../../core/store.js'
 import { migrated, SCHEMA } from '../migrations/index.js'
 import { named, Row } from '../records/record.js'
-import { FORMAT, MEMBERS, parseManifest, sha256, type Manifest } from './manifest.js'
+import { FORMAT, MEMBERS, parseFileLine, parseManifest, type FileLine, type Manifest } from './manifest.js'
 import { tarMembers, type TarMember } from './tar.js'
+
+/** A file in an archive. */
+export interface FileInBackup extends FileLine {
+  content(): AsyncIterable<Uint8Array>
+}
 
 /** An archive whose every byte was verified. */
 export interface Backup {
@@ -15,6 +21,8 @@ export interface Backup {
   rows(): AsyncIterable<Row>
   audit(): AsyncIterable<{ readonly cursor: string; readonly entry: AuditEntry }>
   blobs(): AsyncIterable<Buffer>
+  /** Files of databases. */
+  files(): AsyncIterable<FileInBackup>
   close(): Promise<void>
 }
 
@@ -24,8 +32,7 @@ export async function openBackup(path: string): Promise<Backup> {
   try {
     const { manifest, key } = await verified(file)
     const linesOf = async function* (folder: string): AsyncGenerator<string> {
-      for await (const { name, bytes } of tarMembers(file))
-        if (name.startsWith(folder)) yield* bytes.toString().split('\n').filter(Boolean)
+      for await (const member of tarMembers(file)) if (member.name.startsWith(folder)) yield* await linesIn(member)
     }
     return {
       manifest,
@@ -40,7 +47,18 @@ export async function openBackup(path: string): Promise<Backup> {
         }
       },
       async *blobs() {
-        for await (const { name, bytes } of tarMembers(file)) if (name.startsWith(MEMBERS.blobs)) yield bytes
+        for await (const member of tarMembers(file))
+          if (member.name.startsWith(MEMBERS.blobs)) yield await member.bytes()
+      },
+      async *files() {
+        let before: TarMember[] = []
+        for await (const member of tarMembers(file)) {
+          if (member.name.startsWith(MEMBERS.files)) before.push(member)
+          if (!member.name.startsWith(MEMBERS.fileLists)) continue
+          const lines = (await linesIn(member)).map(fileLine)
+          for (const [at, one] of before.entries()) yield { ...lines[at]!, content: () => one.chunks() }
+          before = []
+        }
       },
       close: async () => await file.close(),
     }
@@ -57,13 +75,26 @@ function rowOf(line: string): Row {
 
 async function verified(file: FileHandle): Promise<{ manifest: Manifest; key: string | undefined }> {
   const found = new Map<string, { size: number; sha256: string }>()
+  /** Files that no list has named yet. */
+  let files: { path: string; bytes: number; sha256: string }[] = []
   let manifest: Manifest | undefined
   let key: string | undefined
   for await (const member of tarMembers(file)) {
-    const { name, bytes } = member
-    if (name === MEMBERS.manifest) manifest = manifestOf(member)
-    else found.set(name, { size: bytes.length, sha256: sha256(bytes) })
-    if (name === MEMBERS.key) key = bytes.toString().trim()
+    const { name, size } = member
+    if (name === MEMBERS.manifest) {
+      manifest = manifestOf(await member.text())
+      continue
+    }
+    const sum = await sumOf(member)
+    if (name.startsWith(MEMBERS.files)) {
+      files.push({ path: name.slice(MEMBERS.files.length), bytes: size, sha256: sum })
+      continue
+    }
+    found.set(name, { size, sha256: sum })
+    if (name === MEMBERS.key) key = (await member.text()).trim()
+    if (!name.startsWith(MEMBERS.fileLists)) continue
+    assertListed(files, (await linesIn(member)).map(fileLine))
+    files = []
   }
   if (!manifest) throw new Error('is not complete: it has no manifest.json')
   for (const { name, size, sha256: sum } of manifest.members) {
@@ -73,11 +104,37 @@ async function verified(file: FileHandle): Promise<{ manifest: Manifest; key: st
     found.delete(name)
   }
   for (const name of found.keys()) throw new Error(`is damaged: ${name} is not in its manifest`)
+  assertListed(files, [])
   return { manifest, key }
 }
 
-function manifestOf({ bytes }: TarMember): Manifest {
-  const value = JSON.parse(bytes.toString()) as { readonly format?: unknown; readonly edged?: unknown }
+/** Throws if these files are not the ones of a list. */
+function assertListed(
+  files: readonly { readonly path: string; readonly bytes: number; readonly sha256: string }[],
+  lines: readonly FileLine[],
+): void {
+  for (const [at, { path, bytes, sha256 }] of lines.entries()) {
+    const file = files[at]
+    if (file?.path !== path) throw new Error(`is damaged: ${MEMBERS.files}${path} is missing`)
+    if (file.bytes !== bytes || file.sha256 !== sha256)
+      throw new Error(`is damaged: ${MEMBERS.files}${path} is not what was written`)
+  }
+  const more = files[lines.length]
+  if (more) throw new Error(`is damaged: ${MEMBERS.files}${more.path} is in no list`)
+}
+
+async function sumOf(member: TarMember): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of member.chunks()) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+const linesIn = async (member: TarMember): Promise<string[]> => (await member.text()).split('\n').filter(Boolean)
+
+const fileLine = (line: string): FileLine => parseFileLine(JSON.parse(line))
+
+function manifestOf(text: string): Manifest {
+  const value = JSON.parse(text) as { readonly format?: unknown; readonly edged?: unknown }
   const newer = (what: string): Error =>
     new Error(`was written by a newer edged (${String(value.edged)}, ${what}); restore it with that version`)
   if (typeof value.format === 'number' && value.format > FORMAT) throw newer(`format ${value.format}, not ${FORMAT}`)

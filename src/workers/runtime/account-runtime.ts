@@ -211,6 +211,16 @@ export class AccountRuntime {
     }
   }
 
+  /** Runs `work` while the processes of the account are stopped. Requests wait. */
+  async paused<T>(work: () => Promise<T>): Promise<T> {
+    const resumes = [...this.#shards.values()].map((shard) => shard.pause())
+    try {
+      return await work()
+    } finally {
+      for (const resume of resumes) resume()
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#shards.values()].map(async (shard) => await shard.close()))
     this.#relays.close()

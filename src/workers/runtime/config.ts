@@ -24,6 +24,8 @@ const MODULES_FOLDER = '../modules'
 
 /** Name of the socket of health checks, cron and queues. */
 export const CONTROL_SOCKET = 'control'
+/** Name of the namespace of D1 databases, and of the folder of their files. */
+export const D1_NAMESPACE = 'edged-d1'
 /** Name of the socket of queries of the API. */
 export const D1_SOCKET = 'd1'
 
@@ -423,7 +425,7 @@ class ConfigWriter {
           ],
           compatibilityDate: OWN_DATE,
           bindings: [{ name: 'DATABASE', durableObjectNamespace: { className: 'D1Database' } }],
-          durableObjectNamespaces: [{ className: 'D1Database', uniqueKey: 'edged-d1', enableSql: true }],
+          durableObjectNamespaces: [{ className: 'D1Database', uniqueKey: D1_NAMESPACE, enableSql: true }],
           durableObjectStorage: this.#storage(),
         },
       })

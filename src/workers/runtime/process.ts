@@ -77,6 +77,15 @@ export class RuntimeProcess {
     clearTimeout(timer)
   }
 
+  /** Stops the process without ending it, until {@link resume}. */
+  pause(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT')
+  }
+
   /** Kills the process. A script in an endless loop ignores SIGTERM. */
   kill(): void {
     this.#child.kill('SIGKILL')

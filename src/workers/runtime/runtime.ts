@@ -150,6 +150,12 @@ export class Runtime {
     return await (await this.#ready(scope)).query(database, path, body)
   }
 
+  /** Runs `work` while the processes of an account are stopped. Its requests wait. */
+  async paused<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+    const known = this.#accounts.get(scope.id)
+    return await (known ? known.paused(work) : work())
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#unwatch()

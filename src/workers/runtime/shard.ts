@@ -194,6 +194,13 @@ export class Shard {
     return entry
   }
 
+  /** Stops the process without ending it. Returns a function that lets it go on. */
+  pause(): () => void {
+    const process = this.#current?.process
+    process?.pause()
+    return () => process?.resume()
+  }
+
   /** Applies the plan to the processes. Resolves when that is done. Concurrent calls share the work. */
   async apply(): Promise<void> {
     this.#again = true

@@ -1,0 +1,32 @@
+import { bytesText } from './bytes-text.js'
+import type { Manifest } from '../../store/backup/manifest.js'
+
+/** What a type of files is called, one and several. */
+const TYPES: ReadonlyMap<string, readonly [one: string, several: string]> = new Map([
+  ['d1', ['D1 database', 'D1 databases']],
+  ['object', ['Durable Object', 'Durable Objects']],
+])
+
+/** Returns what an archive has of databases, as text of one line. */
+export function dataText({ files = {} }: Manifest): string {
+  const parts = [...TYPES].map(([type, [one, several]]) => {
+    const { count, bytes } = files[type] ?? { count: 0, bytes: 0 }
+    return `${count} ${count === 1 ? one : several}${count > 0 ? ` (${bytesText(bytes)})` : ''}`
+  })
+  return parts.join(', ')
+}
+
+/** Returns what an archive contains, as text of one line. */
+export function contentsText(manifest: Manifest, hasKey: boolean): string {
+  const { records, audit_entries: audit, blobs, blob_bytes: blobBytes } = manifest
+  const sized = blobBytes === undefined || blobs === 0 ? '' : ` (${bytesText(blobBytes)})`
+  const parts = [`${records} records`, `${audit} audit entries`, `${blobs} blobs${sized}`, dataText(manifest)]
+  return `${parts.join(', ')}${hasKey ? '' : ', without the secret key'}`
+}
+
+/** Returns what is not in an archive because another machine has it, a line for each account. */
+export const elsewhereLines = ({ elsewhere = [] }: Manifest): string[] =>
+  elsewhere.map(
+    (id) =>
+      `not in this archive: D1 databases and Durable Objects of account ${id}, which another machine has; run edged backup there too`,
+  )
