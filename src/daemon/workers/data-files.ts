@@ -119,7 +119,7 @@ function titlesOf(store: Store, scope: Scope, namespace: string): (file: string)
 }
 
 /** Returns the id of the object that has a name, as the runtime derives it. */
-export function objectId(namespace: string, name: string): string {
+function objectId(namespace: string, name: string): string {
   const key = createHash('sha256').update(namespace).digest()
   const half = (of: string | Buffer): Buffer => createHmac('sha256', key).update(of).digest().subarray(0, 16)
   const first = half(name)

@@ -15,7 +15,7 @@ const MAX_WAIT_MS = 250
 const TICK_MS = 50
 
 /** A database changed in a way that a copy cannot follow. */
-export class DatabaseUnsettled extends Error {
+class DatabaseUnsettled extends Error {
   override readonly name = 'DatabaseUnsettled'
 }
 
