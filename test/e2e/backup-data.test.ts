@@ -149,9 +149,13 @@ t.test('D1, Durable Objects, KV and rules under load', { skip: unbuilt || NO_RUN
   await Promise.all([...writers.values()].map(async (writer) => await writer.stop()))
   t.match(written, {
     code: 0,
-    output: /edged\.tar \([\d.]+ [kM]B\): \d+ records, \d+ audit entries, [1-9]\d* blobs \([\d.]+ kB\), 1 D1 database \([\d.]+ [kM]B\), 4 Durable Objects \([\d.]+ [kM]B\)\n$/,
+    output:
+      /edged\.tar \([\d.]+ [kM]B\): \d+ records, \d+ audit entries, [1-9]\d* blobs \([\d.]+ kB\), 1 D1 database \([\d.]+ [kM]B\), 4 Durable Objects \([\d.]+ [kM]B\)\n$/,
   })
-  t.ok([...after].some(([name, count]) => count > before.get(name)!), 'scripts were served meanwhile')
+  t.ok(
+    [...after].some(([name, count]) => count > before.get(name)!),
+    'scripts were served meanwhile',
+  )
 
   await t.test('its contents are listed, without a daemon', async (t) => {
     const { code, output } = await edged(folder, 'backup', '--list', file)
