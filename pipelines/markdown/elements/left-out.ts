@@ -130,11 +130,12 @@ type Way = 'hidden' | 'aria-hidden' | 'display' | 'visibility'
 function hiddenBy(tag: Tag): Way | undefined {
   const hidden = tag.attribute('hidden')
   if (hidden !== undefined && hidden !== 'until-found') return 'hidden'
-  if (tag.attribute('aria-hidden') === 'true') return 'aria-hidden'
+  // The content of a page is hidden from aids only as long as a script shows something above it.
+  if (tag.attribute('aria-hidden') === 'true' && tag.name !== 'main') return 'aria-hidden'
   if (tag.attributeUnits('style', mayHide) === 0) return undefined
   const style = tag.attribute('style') ?? ''
-  if (/display\s*:\s*none/i.test(style)) return 'display'
-  return /visibility\s*:\s*hidden/i.test(style) ? 'visibility' : undefined
+  if (/(?<![\w-])display\s*:\s*none/i.test(style)) return 'display'
+  return /(?<![\w-])visibility\s*:\s*hidden/i.test(style) ? 'visibility' : undefined
 }
 
 const isMirage = (tag: Tag): boolean => tag.attribute('data-cfsrc') !== undefined

@@ -76,6 +76,11 @@ export class Blocks {
     return this.added.size === 0 ? markdown : markdown + (this.added.get(at) ?? '')
   }
 
+  /** Returns whether it is in a quote, which repeats the text of others. */
+  isQuoted(row: number): boolean {
+    return (this.frames[row / WIDTH] as Frame[]).some((open) => open.type === 'quote')
+  }
+
   /** Returns the text of a heading without its marks. */
   titleOf(row: number): string {
     const start = (this.rows.values[row + LEVEL] as number) + 1

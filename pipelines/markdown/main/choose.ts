@@ -1,11 +1,24 @@
 import { BLOCK_LINKS, BLOCK_TEXT, isLong, KEPT, LEVEL, PLACE, type Blocks } from './blocks.js'
-import { HAS_BLOCKS, LINKS, LONG, PARENT, TEXT, TRAITS, VERDICT, WITHIN, type Containers } from './containers.js'
-import { IS_BODY, IS_FURNITURE, IS_REPLIES } from './part-names.js'
+import { BLOCKS, LINKS, LONG, PARENT, PROSE, TEXT, TRAITS, VERDICT, WITHIN, type Containers } from './containers.js'
+import { IS_BODY, IS_FURNITURE, IS_REPLIES, IS_REVIEWS } from './part-names.js'
 import { WIDTH, type Rows } from './rows.js'
-import { IS_ARTICLE, IS_ASIDE, IS_FORM, IS_LIST, IS_MAIN, IS_SURE } from './traits.js'
+import { dropRepeated, markCards, markProfiles } from './repeated.js'
+import {
+  IS_ARTICLE,
+  IS_ASIDE,
+  IS_FORM,
+  IS_LIST,
+  IS_MAIN,
+  IS_REPEATED,
+  IS_SEGMENT,
+  IS_STATED,
+  IS_SURE,
+} from './traits.js'
 
 /** Minimum text of an element for which its name counts. */
 const MIN_REGION = 500
+/** Minimum text of a body that the page states, and of a page with one. */
+const MIN_STATED = 150
 const MIN_ARTICLE = 1500
 /** Minimum text in the content of a page. With less the rules were wrong. */
 const MIN_TEXT = 600
@@ -22,21 +35,26 @@ const MAX_LINK_SHARE = 0.8
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items)|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
 
+/** Titles of sections of a page that sells one product, which are not about the product. */
+const OFFER_TITLE =
+  /^(?:(?:customer|verified|google|user|product|critic|all|top|most helpful|our)?\s*(?:reviews?|ratings?|testimonials?)\b|what (?:our )?(?:customers?|people|others)|customers? (?:say|questions|photos|images)|questions?\b|ask a question|q ?(?:&|and) ?a\b|faqs?\b|frequently asked|compare\b|(?:you )?(?:may|might) also|pairs? (?:well|with)|complete (?:the|your)|shop (?:the|more|by|our)|our best|best ?sellers?|more (?:to|ways)|financing|payment|why (?:buy|shop|choose)|accessories|trade.?in|good to know)/i
+
 /** Traits of elements that can be the region of the content, with minimum text and minimum share of the whole text. */
 const REGIONS: readonly [trait: number, minText: number, minShare: number][] = [
+  [IS_STATED, MIN_STATED, 0.5],
   [IS_BODY, MIN_REGION, 0.5],
   [IS_ARTICLE, MIN_ARTICLE, 0.5],
   [IS_MAIN, MIN_REGION, 0],
 ]
 /** An element that is the region of a kind has the trait of that kind, shifted by this, as well. */
-const CHOSEN = 10
+const CHOSEN = 16
 const CHOSEN_MAIN = IS_MAIN << CHOSEN
 
 /** Result of a pass for a container, besides the regions that contain it. */
 const SURE = 1
 const FURNITURE = 2
 /** Traits by which a container may be a part that is not content. */
-const MAY_BE_FURNITURE = IS_LIST | IS_ASIDE | IS_FORM | IS_FURNITURE | IS_REPLIES
+const MAY_BE_FURNITURE = IS_REPEATED | IS_LIST | IS_ASIDE | IS_FORM | IS_FURNITURE | IS_REPLIES | IS_REVIEWS
 
 /** Decides which blocks are the main content of a page. Results for one part are reused for the next. */
 export class MainContent {
@@ -45,11 +63,14 @@ export class MainContent {
   #text = 0
 
   /** Marks the blocks that are content. */
-  choose(blocks: Blocks, containers: Containers): void {
+  choose(blocks: Blocks, containers: Containers, isShop: boolean): void {
     this.#findRegions(containers.rows)
-    this.#apply(blocks, containers.rows, true)
-    if (this.#text + textIn(blocks) < MIN_TEXT) {
-      this.#apply(blocks, containers.rows, false)
+    markCards(containers, isShop)
+    markProfiles(containers)
+    this.#apply(blocks, containers.rows, true, isShop)
+    const minText = (this.#regions & (IS_STATED << CHOSEN)) === 0 ? MIN_TEXT : MIN_STATED
+    if (this.#text + textIn(blocks) < minText) {
+      this.#apply(blocks, containers.rows, false, false)
       if (this.#text + textIn(blocks) < MIN_TEXT) keepAll(blocks)
     }
     this.#text += textIn(blocks)
@@ -68,7 +89,7 @@ export class MainContent {
     }
   }
 
-  #apply(blocks: Blocks, { values: containers, end: last }: Rows, strict: boolean): void {
+  #apply(blocks: Blocks, { values: containers, end: last }: Rows, strict: boolean, isShop: boolean): void {
     const regions = strict ? this.#regions : this.#regions & CHOSEN_MAIN
     const dropsReplies = strict && hasMoreThanReplies(blocks, containers)
     for (let row = 0; row < last; row += WIDTH) {
@@ -78,15 +99,19 @@ export class MainContent {
       if ((traits & IS_SURE) !== 0) verdict |= SURE
       else if (
         (traits & MAY_BE_FURNITURE) !== 0 &&
-        (isFurniture(containers, row, strict) || (dropsReplies && (traits & IS_REPLIES) !== 0))
+        (isFurniture(containers, row, strict) ||
+          (dropsReplies && (traits & IS_REPLIES) !== 0) ||
+          (isShop && (traits & IS_REVIEWS) !== 0))
       )
         verdict |= FURNITURE
       containers[row + VERDICT] = verdict
     }
     const { values, end } = blocks.rows
     for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = isContent(blocks, row, containers, regions) ? 1 : 0
-    if (strict) dropSections(blocks, containers)
+    if (strict) dropSections(blocks, containers, isShop)
+    if (strict && (regions & NAMED_REGION) === 0) keepProse(blocks, containers, last)
     dropEmptyHeadings(values, end)
+    if (strict) dropRepeated(blocks)
   }
 }
 
@@ -102,7 +127,7 @@ function regionOf(values: Int32Array, end: number, trait: number, minText: numbe
     const parent = values[row + PARENT] as number
     const isInside = row > 0 && values[parent + VERDICT] === 1
     values[row + VERDICT] = isInside ? 1 : 0
-    if (((values[row + TRAITS] as number) & trait) === 0 || values[row + HAS_BLOCKS] === 0) continue
+    if (((values[row + TRAITS] as number) & trait) === 0 || values[row + BLOCKS] === 0) continue
     const long = values[row + LONG] as number
     if (((values[parent + WITHIN] as number) & trait) === 0) all += long
     if (isInside || long < minText) continue
@@ -117,7 +142,7 @@ function regionOf(values: Int32Array, end: number, trait: number, minText: numbe
   for (let row = found; row < end; row += WIDTH)
     if (
       ((values[row + TRAITS] as number) & trait) !== 0 &&
-      values[row + HAS_BLOCKS] === 1 &&
+      values[row + BLOCKS] !== 0 &&
       (values[row + LONG] as number) >= minInner
     )
       inner = row
@@ -173,6 +198,7 @@ function isFurniture(containers: Int32Array, row: number, strict: boolean): bool
   const long = containers[row + LONG] as number
   const share = text === 0 ? 0 : (containers[row + LINKS] as number) / text
   if ((traits & IS_LIST) !== 0 && share > MAX_SHARE) return true
+  if (strict && (traits & IS_REPEATED) !== 0) return true
   if ((traits & IS_ASIDE) !== 0 && long < 1250) return true
   if ((traits & IS_FORM) !== 0 && long < 250) return true
   if (!strict || (traits & IS_FURNITURE) === 0 || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
@@ -183,11 +209,14 @@ function isFurniture(containers: Int32Array, row: number, strict: boolean): bool
 const MAX_SECTION = 750
 
 /** Drops sections with a heading such as "Related", up to the next heading of its level. */
-function dropSections(blocks: Blocks, containers: Int32Array): void {
+function dropSections(blocks: Blocks, containers: Int32Array, isShop: boolean): void {
   const { values, end } = blocks.rows
   for (let row = 0; row < end; row += WIDTH) {
     const level = values[row + LEVEL] as number
-    if (level === 0 || values[row + KEPT] === 0 || !ASIDE_TITLE.test(blocks.titleOf(row))) continue
+    if (level === 0 || values[row + KEPT] === 0) continue
+    const title = blocks.titleOf(row)
+    const isOffer = isShop && OFFER_TITLE.test(title)
+    if (!isOffer && !ASIDE_TITLE.test(title)) continue
     let next = row + WIDTH
     let long = 0
     for (; next < end; next += WIDTH) {
@@ -196,11 +225,47 @@ function dropSections(blocks: Blocks, containers: Int32Array): void {
       const text = values[next + BLOCK_TEXT] as number
       if (values[next + KEPT] === 1 && isLong(text, values[next + BLOCK_LINKS] as number)) long += text
     }
-    if (long >= MAX_SECTION) continue
+    if (long >= MAX_SECTION && !isOffer) continue
     for (let each = row; each < next; each += WIDTH)
       if (((containers[(values[each + PLACE] as number) + WITHIN] as number) & IS_SURE) === 0) values[each + KEPT] = 0
   }
 }
+
+/** Regions by names that say where the article is. */
+const NAMED_REGION = (IS_STATED | IS_BODY | IS_ARTICLE) << CHOSEN
+/** Minimum share of all long text in the element that is the article. */
+const MIN_PROSE_SHARE = 0.85
+/** Minimum share of all long text that is directly in one element of a page with an article. */
+const MIN_DIRECT_SHARE = 0.3
+
+/** Keeps the innermost element with nearly all long text of a page where no name says which one the article is. */
+function keepProse(blocks: Blocks, containers: Int32Array, last: number): void {
+  const { values, end } = blocks.rows
+  for (let row = 0; row < last; row += WIDTH) containers[row + PROSE] = 0
+  for (let row = 0; row < end; row += WIDTH) {
+    const text = values[row + BLOCK_TEXT] as number
+    if (values[row + KEPT] === 1 && isLong(text, values[row + BLOCK_LINKS] as number))
+      containers[(values[row + PLACE] as number) + PROSE]! += text
+  }
+  let direct = 0
+  for (let row = 0; row < last; row += WIDTH) direct = Math.max(direct, containers[row + PROSE] as number)
+  for (let row = last - WIDTH; row > 0; row -= WIDTH)
+    containers[(containers[row + PARENT] as number) + PROSE]! += containers[row + PROSE] as number
+  const all = containers[PROSE] as number
+  if (all < MIN_REGION || direct < MIN_DIRECT_SHARE * all) return
+  let inner = 0
+  for (let row = WIDTH; row < last; row += WIDTH)
+    if ((containers[row + PROSE] as number) >= MIN_PROSE_SHARE * all) inner = row
+  for (let row = 0; row < last; row += WIDTH)
+    containers[row + PROSE] =
+      row === inner || (row > 0 && containers[(containers[row + PARENT] as number) + PROSE] === -1) ? -1 : 0
+  for (let row = 0; row < end; row += WIDTH)
+    if (values[row + LEVEL] !== 1 && !isIn(containers, values[row + PLACE] as number)) values[row + KEPT] = 0
+}
+
+/** Returns whether a container is in the chosen one, or a script moves it there. */
+const isIn = (containers: Int32Array, place: number): boolean =>
+  containers[place + PROSE] === -1 || ((containers[place + WITHIN] as number) & IS_SEGMENT) !== 0
 
 /** Drops headings without remaining blocks before the next heading of their level. */
 function dropEmptyHeadings(values: Int32Array, end: number): void {

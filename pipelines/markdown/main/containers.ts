@@ -2,7 +2,7 @@ import type { Tag } from '../text/events.js'
 import { KNOWN_NAMES } from '../text/names.js'
 import { isLong } from './blocks.js'
 import { Rows, WIDTH } from './rows.js'
-import { IS_SURE, traitsOf } from './traits.js'
+import { IS_REPEATED, IS_SURE, signOf, traitsOf } from './traits.js'
 
 /** Maximum depth of containers that are followed. Contents of deeper ones count for the last. */
 const MAX_DEPTH = 64
@@ -23,10 +23,19 @@ export const TEXT = 3
 export const LINKS = 4
 /** Characters of the text in blocks that are longer than a few words and not links. */
 export const LONG = 5
-/** Whether it has blocks since the last choice. */
-export const HAS_BLOCKS = 6
+/** Number of blocks since the last choice. */
+export const BLOCKS = 6
 /** Result of a pass over the containers. */
 export const VERDICT = 7
+/** Sign of its element, which is equal for elements of one name and classes. */
+export const SIGN = 8
+/** Number of blocks that are links. A title that leads to another page is one. */
+export const LEADS = 9
+/** Characters of the long text in it that is content, as far as that is decided. */
+export const PROSE = 10
+
+/** Minimum share of links in the text of a block that is a link. */
+const MIN_LEAD = 0.8
 
 const OPEN_BITS = 16
 const OPEN_TRAITS = (1 << OPEN_BITS) - 1
@@ -41,6 +50,7 @@ export class Containers {
    * Open elements, from the outside, the page first. Each has the position of its name in the table, and its traits.
    */
   readonly #open: number[] = [KNOWN_NAMES << OPEN_BITS]
+  readonly #signs: number[] = [0]
   /** Their rows, as far as they have one. */
   readonly #rowOf: number[] = [0]
   /** The innermost one, and the innermost one that has a row. */
@@ -55,7 +65,7 @@ export class Containers {
   /** Follows the start tag of an element. */
   open(tag: Tag): void {
     const last = this.#last
-    if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traitsOf(tag))
+    if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traitsOf(tag), signOf(tag))
     else this.#endAfter(last)
   }
 
@@ -72,15 +82,16 @@ export class Containers {
 
   /** Begins a container that is content anywhere in the page. `endSure` ends it. */
   beginSure(): void {
-    this.#push(this.#last + 1, (KNOWN_NAMES << OPEN_BITS) | IS_SURE)
+    this.#push(this.#last + 1, (KNOWN_NAMES << OPEN_BITS) | IS_SURE, 0)
   }
 
   endSure(): void {
     this.#endAfter(this.#last - 1)
   }
 
-  #push(last: number, open: number): void {
+  #push(last: number, open: number, sign: number): void {
     this.#open[last] = open
+    this.#signs[last] = sign
     this.#last = last
     if (this.#lastRow >= last) this.#lastRow = last - 1
   }
@@ -104,7 +115,8 @@ export class Containers {
     values[row + PARENT] = parent
     values[row + TRAITS] = traits
     values[row + WITHIN] = traits | (values[parent + WITHIN] as number)
-    values[row + TEXT] = values[row + LINKS] = values[row + LONG] = values[row + HAS_BLOCKS] = 0
+    values[row + SIGN] = this.#signs[at] as number
+    values[row + TEXT] = values[row + LINKS] = values[row + LONG] = values[row + BLOCKS] = values[row + LEADS] = 0
     this.#rowOf[at] = row
   }
 
@@ -114,7 +126,8 @@ export class Containers {
     values[row + TEXT]! += text
     values[row + LINKS]! += links
     if (isLong(text, links)) values[row + LONG]! += text
-    values[row + HAS_BLOCKS] = 1
+    else if (links > 0 && links >= MIN_LEAD * text) values[row + LEADS]!++
+    values[row + BLOCKS]!++
   }
 
   /** Adds the measures of each container to the one around it. */
@@ -125,7 +138,8 @@ export class Containers {
       values[parent + TEXT]! += values[row + TEXT] as number
       values[parent + LINKS]! += values[row + LINKS] as number
       values[parent + LONG]! += values[row + LONG] as number
-      values[parent + HAS_BLOCKS]! |= values[row + HAS_BLOCKS] as number
+      values[parent + LEADS]! += values[row + LEADS] as number
+      values[parent + BLOCKS]! += values[row + BLOCKS] as number
     }
   }
 
@@ -136,13 +150,15 @@ export class Containers {
       const row = at * WIDTH
       values.copyWithin(row, this.#rowOf[at] as number, (this.#rowOf[at] as number) + WIDTH)
       this.#rowOf[at] = row
-      values[row + HAS_BLOCKS] = 0
+      values[row + BLOCKS] = 0
+      values[row + TRAITS]! &= ~IS_REPEATED
       if (at === 0) continue
       const parent = row - WIDTH
       values[row + PARENT] = parent
       values[parent + TEXT]! -= values[row + TEXT] as number
       values[parent + LINKS]! -= values[row + LINKS] as number
       values[parent + LONG]! -= values[row + LONG] as number
+      values[parent + LEADS]! -= values[row + LEADS] as number
     }
     this.rows.end = (this.#lastRow + 1) * WIDTH
   }

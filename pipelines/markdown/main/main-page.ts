@@ -1,7 +1,18 @@
 import type { Skip, Tag } from '../text/events.js'
 import { Page } from '../page/page.js'
+import { elementNamed } from '../text/names.js'
 import { MainWriter } from './main-writer.js'
 import { isFollowed } from './traits.js'
+
+const BODY = elementNamed('body').id
+/** Classes of the body by which shop software names the page of one product. */
+const PRODUCT_PAGE = /(?:^|\s)(?:single-product|template-product|product-template|catalog-product-view)(?:\s|$)/
+/** Open Graph: `og:type` of a product. */
+const OG_TYPE = /^og:type$/i
+const OG_PRODUCT = /^(?:og:)?product(?:\.item)?$/i
+/** Types of JSON-LD, as in schema.org. */
+const PRODUCT_TYPE = /"@type"\s*:\s*(?:\[\s*)?"Product(?:Group)?"/
+const LIST_TYPE = /"@type"\s*:\s*"(?:ItemList|CollectionPage)"/
 
 /** Converts only the main content of a page. */
 export class MainPage extends Page {
@@ -20,9 +31,23 @@ export class MainPage extends Page {
   }
 
   override open(tag: Tag): Skip | void {
+    if (tag.id === BODY && PRODUCT_PAGE.test(tag.attribute('class') ?? '')) this.#writer.shop.isPageOfProduct = true
     const isSkipped = super.open(tag)
     if (isSkipped === undefined && isFollowed(tag.id) && this.#followsContainers) this.#containers.open(tag)
     return isSkipped
+  }
+
+  protected override readHead(tag: Tag): void {
+    super.readHead(tag)
+    if (tag.name !== 'meta' || !OG_TYPE.test(tag.attribute('property') ?? '')) return
+    if (OG_PRODUCT.test(tag.attribute('content') ?? '')) this.#writer.shop.hasProduct = true
+  }
+
+  protected override readJsonLd(script: string): void {
+    super.readJsonLd(script)
+    const { shop } = this.#writer
+    shop.hasProduct ||= PRODUCT_TYPE.test(script)
+    shop.hasList ||= LIST_TYPE.test(script)
   }
 
   override close(name: string, id: number, isStray = false): void {

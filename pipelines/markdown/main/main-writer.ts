@@ -17,6 +17,8 @@ const measure = new BlockMeasure()
 /** Buffers blocks and writes the blocks of the main content. */
 export class MainWriter extends Writer {
   readonly containers = new Containers()
+  /** What the page says that it is. Only a page about one product is cut as a page of a shop. */
+  readonly shop = { isPageOfProduct: false, hasProduct: false, hasList: false }
   /** Labels of the notes whose marks are in the content. */
   readonly #notes = new Set<string>()
   readonly #content = new MainContent()
@@ -112,7 +114,8 @@ export class MainWriter extends Writer {
     const blocks = this.#blocks
     this.#buffered = 0
     containers.addUp()
-    this.#content.choose(blocks, containers)
+    const { isPageOfProduct, hasProduct, hasList } = this.shop
+    this.#content.choose(blocks, containers, isPageOfProduct || (hasProduct && !hasList))
     containers.dropEnded()
     const { frames } = this
     const { values, end } = blocks.rows

@@ -8,8 +8,10 @@ import { DECODED, IN_PAGE, NameStates } from './name-states.js'
 export const IS_BODY = 1
 /** It is a part that is not content. */
 export const IS_FURNITURE = 2
-/** It has comments or reviews. */
+/** It has comments. */
 export const IS_REPLIES = 4
+/** It has what buyers say and ask of a product, or other products. */
+export const IS_REVIEWS = 8
 
 /**
  * Names of parts, as patterns of characters, `(a|b)`, `?` after an optional element, and `_*` for any number of
@@ -43,6 +45,13 @@ const NAMES: readonly [part: number, patterns: readonly string[]][] = [
       'popular|trending|latest|recent|most-?(read|viewed|popular)|upsells?|cross-?sells?|similar|carousel',
       'tags?|tag-?list|categor(y|ies)-?(list|links)|post-?(meta|nav|navigation|tags|footer)|entry-?(meta|footer)',
       'byline-?links|author-?(box|bio|info|card)|about-?author|bio',
+    ],
+  ],
+  [
+    IS_REVIEWS,
+    [
+      '(customer-?|product-?|user-?)?(reviews?|ratings?|questions?|testimonials?)(-?(list|area|section|wrapper|container|widget|summary))?',
+      'q-?and-?a|faqs?|installments?|financing|compare|accessories|bundles?|(product-)?recommendations?',
     ],
   ],
   [IS_REPLIES, ['comments?(-?(list|area|section|wrapper|thread|respond))?|commentlist|disqus_thread|replies|respond']],

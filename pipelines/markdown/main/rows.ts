@@ -1,5 +1,5 @@
 /** Numbers in a row. */
-export const WIDTH = 8
+export const WIDTH = 11
 
 /** Number of rows with memory at first. */
 const FIRST = 256
@@ -11,7 +11,7 @@ const MAX_SPARE = 4
 const MAX_SPARE_ROWS = 4096
 
 /**
- * Rows of eight numbers in one array. A page has thousands of blocks and containers, and separate objects are slower.
+ * Rows of numbers in one array. A page has thousands of blocks and containers, and separate objects are slower.
  */
 export class Rows {
   values = spare.pop() ?? new Int32Array(FIRST * WIDTH)

@@ -1,16 +1,26 @@
 import type { Tag } from '../text/events.js'
 import { attributeBit, elementNamed, KNOWN_NAMES } from '../text/names.js'
-import { IS_BODY, IS_FURNITURE, IS_REPLIES, partsInPage, partsNamed } from './part-names.js'
+import { IS_BODY, IS_FURNITURE, IS_REPLIES, IS_REVIEWS, partsInPage, partsNamed } from './part-names.js'
 
 // Traits of a container, which are the parts that its class, id, role, label or `itemprop` names (part-names.ts), and
 // the following bits.
-export const IS_MAIN = 8
-export const IS_ARTICLE = 16
-export const IS_ASIDE = 32
-export const IS_FORM = 64
-export const IS_LIST = 128
+export const IS_MAIN = 16
+export const IS_ARTICLE = 32
+export const IS_ASIDE = 64
+export const IS_FORM = 128
+export const IS_LIST = 256
 /** It is content anywhere in the page. */
-export const IS_SURE = 256
+export const IS_SURE = 512
+/** A script moves it into the content. */
+export const IS_SEGMENT = 8192
+/** It is one of several things that the page leads to. */
+export const IS_CARDS = 1024
+/** It describes the author of a post. */
+export const IS_PROFILE = 4096
+/** Traits that a choice gives to containers. They are not valid for the next choice. */
+export const IS_REPEATED = IS_CARDS | IS_PROFILE
+/** Its `itemprop` says that it is the body of an article. */
+export const IS_STATED = 2048
 
 /**
  * Elements that are followed as containers, by their position in the table of names. These elements group blocks. Names
@@ -32,6 +42,9 @@ const ID = bitOf('id')
 const ROLE = bitOf('role')
 const NAMING_BITS = BITS.reduce((all, bit) => all | bit)
 
+const ITEMPROP = bitOf('itemprop')
+
+const A = 0x61
 const M = 0x6d
 const AMPERSAND = 0x26
 
@@ -55,10 +68,30 @@ export function traitsOf(tag: Tag): number {
   for (let at = 0; at < NAMING.length; at++)
     if ((bits & (BITS[at] as number)) !== 0) named |= partsOfAttribute(tag, NAMING[at] as string)
   if ((bits & ROLE) !== 0 && isMain(tag)) named |= IS_MAIN
-  if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE
-  if ((named & IS_BODY) !== 0) named &= ~(IS_REPLIES | IS_FURNITURE)
+  if ((bits & ITEMPROP) !== 0 && tag.attributeFirst('itemprop') === A && tag.attribute('itemprop') === 'articleBody')
+    named |= IS_STATED
+  if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE | IS_SEGMENT
+  if ((named & IS_BODY) !== 0) named &= ~(IS_REPLIES | IS_REVIEWS | IS_FURNITURE)
   return traits | named
 }
+
+/** Bits of a sign. A number of so few bits takes no memory of its own. */
+export const SIGN_BITS = 0x3fffffff
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+
+/** Returns a number of a text in the page, without its digits, because they count elements that are alike. */
+function signOfUnits(units: ArrayLike<number>, start: number, end: number): number {
+  let sign = 0
+  for (let at = start | 0; at < end; at++) {
+    const unit = units[at] as number
+    if (unit < DIGIT_0 || unit > DIGIT_9) sign = (Math.imul(sign, 31) + unit) & SIGN_BITS
+  }
+  return sign
+}
+
+/** Returns a number that is equal for elements of one name and classes, and very rarely for others. */
+export const signOf = (tag: Tag): number => (tag.attributeUnits('class', signOfUnits) + tag.id) & SIGN_BITS
 
 /** Returns whether it is a part of a page that React streams. */
 const isSegment = (tag: Tag): boolean =>
@@ -67,7 +100,7 @@ const isSegment = (tag: Tag): boolean =>
   tag.attribute('hidden') !== undefined
 
 /** Traits that an element has by its name, by its position in the table of names. */
-const OF_ELEMENT = new Uint8Array(KNOWN_NAMES + 1)
+const OF_ELEMENT = new Uint16Array(KNOWN_NAMES + 1)
 for (const [name, traits] of [
   ['main', IS_MAIN],
   ['article', IS_ARTICLE],

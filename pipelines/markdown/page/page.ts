@@ -349,8 +349,12 @@ export class Page implements ElementPage, Events {
   #endScript(script: string): void {
     this.script = undefined
     this.#direct()
-    if (this.#texScript === undefined) this.#jsonLd.add(script)
+    if (this.#texScript === undefined) this.readJsonLd(script)
     else writeScript(this, script, this.#texScript)
+  }
+
+  protected readJsonLd(script: string): void {
+    this.#jsonLd.add(script)
   }
 
   protected readHead(tag: Tag): void {

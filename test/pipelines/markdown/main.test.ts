@@ -29,6 +29,12 @@ const prose = (count: number) => `<p>${TEXT}</p>`.repeat(count)
 const links = (count: number) =>
   `<ul>${Array.from({ length: count }, (_, at) => `<li><a href=/${at}>Another story ${at}</a>`).join('')}</ul>`
 
+const cards = (count: number) =>
+  Array.from(
+    { length: count },
+    (_, at) => `<div class="card c-${at}"><h3><a href=/${at}>Other title ${at}</a></h3><p>Teaser of ${at}</p></div>`,
+  ).join('')
+
 const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
   [
     'an article',
@@ -84,6 +90,80 @@ const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
   ],
   ['streamed segments', `<main>${prose(4)}</main><div hidden id="S:1"><p>Segment</p></div>`, /never/, /Segment/],
   ['a noscript with content', `<main>${prose(4)}</main><noscript><p>${TEXT}Posts</p></noscript>`, /never/, /Posts/],
+  [
+    'no cards of other articles',
+    `<div><div>${prose(5)}</div><div>${cards(4)}</div></div>`,
+    /Other title|Teaser/,
+    /mill/,
+  ],
+  ['cards that are the page', `<div><p>Our stories.</p>${cards(9)}</div>`, /never/, /Other title 8[^]*Teaser/],
+  [
+    'no items that lead to other articles',
+    `<div><div>${prose(5)}</div><ul>${'<li><h3><a href=/o>Other title</a></h3><p>Teaser of it'.repeat(4)}</ul></div>`,
+    /Other title|Teaser/,
+    /mill/,
+  ],
+  [
+    'a short article whose body the page states',
+    `<div><div itemprop=articleBody><p>${TEXT}</div><div><p>Cookies of ours are stored here</p></div></div>`,
+    /Cookies/,
+    /mill/,
+  ],
+  [
+    'the element with the text of a page without names',
+    `<div><div><p>Top of it</p></div><div><h1>Mill</h1></div><div>${prose(4)}</div><div><p>All rights reserved</p></div></div>`,
+    /Top|rights/,
+    /# Mill\n\nThe old/,
+  ],
+  [
+    'text for several screens once',
+    `<main>${prose(1)}<div class=wide><p>Wide: ${SENTENCE}</p></div><div class=narrow><p>Wide: ${SENTENCE}</p></div>${prose(1)}</main>`,
+    /Wide[^]*Wide/,
+    /mill/,
+  ],
+  [
+    'text that a quote repeats',
+    `<main>${prose(4)}<div><p>Post: ${SENTENCE}</p></div><div><blockquote><p>Post: ${SENTENCE}</p></blockquote></div></main>`,
+    /never/,
+    /Post[^]*> Post/,
+  ],
+  [
+    'lines that one element repeats, as a refrain',
+    `<main>${prose(4)}<div><p>Refrain: ${SENTENCE}</p><p>Refrain: ${SENTENCE}</p></div></main>`,
+    /never/,
+    /Refrain[^]*Refrain/,
+  ],
+  [
+    'no profiles of authors',
+    `<main>${[1, 2, 3, 4].map((at) => `<div class=post><div class=author><h4>Ann</h4><ul><li>Joined: 2009<li>Posts: 887<li>Likes: 3</ul></div><div class=text><p>Post ${at}. ${TEXT}</p></div></div>`).join('')}</main>`,
+    /Joined|887/,
+    /Post 4/,
+  ],
+  [
+    'no reviews on the page of a product',
+    `<script type="application/ld+json">{"@type":"Product","name":"Mill"}</script><main><h1>Mill</h1>${prose(4)}<h2>Customer reviews</h2>${`<div><p>Mine grinds. ${TEXT}</p></div>`.repeat(4)}</main>`,
+    /Mine grinds/,
+    /# Mill/,
+  ],
+  [
+    'reviews on a page about other things',
+    `<main><h1>Mill</h1>${prose(4)}<h2>Customer reviews</h2>${`<div><p>Mine grinds. ${TEXT}</p></div>`.repeat(4)}</main>`,
+    /never/,
+    /Mine grinds/,
+  ],
+  [
+    'reviews on a page with a list of products',
+    `<script type="application/ld+json">{"@type":"ItemList","itemListElement":[{"@type":"Product"}]}</script><main><h1>Mills</h1>${prose(4)}<h2>Customer reviews</h2><p>Mine grinds. ${TEXT.repeat(4)}</p></main>`,
+    /never/,
+    /Mine grinds/,
+  ],
+  ['a main element behind an overlay', `<main aria-hidden=true>${prose(4)}</main>`, /never/, /mill/],
+  [
+    'an element with a custom property',
+    `<main style="--footer-display: none; --x-visibility:hidden">${prose(4)}</main>`,
+    /never/,
+    /mill/,
+  ],
   [
     'code and tables',
     `<main>${prose(4)}<pre>x = 1</pre><table><tr><th>a<th>b<tr><td>1<td>2</table></main>`,
