@@ -16,6 +16,7 @@ import { MachineInvalidations } from './cache/invalidations.js'
 import { DemoOrigin } from './proxy/demo-origin.js'
 import type { Descriptors } from './proxy/descriptors.js'
 import { Edge } from './proxy/edge.js'
+import { StoredSignatures } from './proxy/stored-signatures.js'
 import type { Foundation } from './foundation.js'
 import { processCount, ProxyProcesses, type ProxyProcessesDeps } from './processes/index.js'
 import { SharedCounts } from './processes/shared-counts.js'
@@ -86,6 +87,7 @@ export class Serving {
       certificateKeys: keys.deriveAll(CERTIFICATES),
       ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
       demand,
+      spent: stack.use(new StoredSignatures({ store, clock, log })),
       ports,
       clock,
       log,

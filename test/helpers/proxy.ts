@@ -8,6 +8,7 @@ import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics/metrics.js'
 import type { ResponseCache } from '../../src/edge/cache/cache.js'
 import type { AgentIdentity } from '../../src/agents/identity.js'
+import type { SpentSignatures } from '../../src/edge/agents/spent-signatures.js'
 import type { FindCustomPage } from '../../src/edge/exchange/custom-pages.js'
 import type { Stage } from '../../src/edge/exchange/response.js'
 import type { AccessLog } from '../../src/edge/records/access-log.js'
@@ -102,6 +103,7 @@ export async function startProxy(
     clock = systemClock,
     customPages,
     agents,
+    spent,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -116,6 +118,7 @@ export async function startProxy(
     clock?: Clock
     customPages?: FindCustomPage
     agents?: AgentIdentity
+    spent?: SpentSignatures
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -136,6 +139,7 @@ export async function startProxy(
     ...(accessLog && { accessLog }),
     ...(customPages && { customPages }),
     ...(agents && { agents }),
+    ...(spent && { spent }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

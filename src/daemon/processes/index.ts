@@ -10,6 +10,7 @@ import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import type { StoreReader } from '../../core/store.js'
+import type { SpentSignatures } from '../../edge/agents/spent-signatures.js'
 import type { Bound } from '../../edge/serve/server.js'
 import type { DiskOwner } from '../../edge/cache/files/owner.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
@@ -57,6 +58,7 @@ export interface ProxyProcessesDeps {
   /** Ports of the daemon's other listeners. */
   readonly ports: ReadonlySet<number>
   readonly demand: (name: string) => Promise<unknown>
+  readonly spent: SpentSignatures
   /** Undefined without `cache.disk`. */
   readonly cacheFiles: DiskOwner | undefined
   /** Called with cached responses that a process found to be outdated. */
@@ -338,7 +340,7 @@ export class ProxyProcesses {
   }
 
   #handlers(slots: RuntimeSlots, files: CacheFilesOfProcess): Omit<Handlers<DaemonCalls>, 'invalidated'> {
-    const { emitter, blobs, demand } = this.#deps
+    const { emitter, blobs, demand, spent } = this.#deps
     return {
       listener: async ({ name, address }) => new PassedHandle(await this.#listeners.get(name, address)),
       records: async ({ dataset, scope, frames }) => {
@@ -351,6 +353,8 @@ export class ProxyProcesses {
       reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),
       cacheFiles: (reports) => files.apply(reports),
       demandCertificate: async (name) => void (await demand(name)),
+      spendSignature: async ({ id, expires }) => await spent.spend(id, expires),
+      releaseSignature: async (id) => await spent.release(id),
       cutRuntime: async (id) => await slots.cut(id),
       leaveRuntime: (id) => slots.leave(id),
     }

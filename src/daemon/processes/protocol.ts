@@ -7,6 +7,7 @@ import type { FrameParts } from '../../../pipelines/logpush/spool/types.js'
 import type { Config } from '../../config/schema.js'
 import type { Scope } from '../../core/scope.js'
 import type { DiskOperation, DiskStart } from '../../edge/cache/files/owner.js'
+import type { Unspendable } from '../../edge/agents/spent-signatures.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Bound } from '../../edge/serve/server.js'
 import type { ListenerName } from '../../http/listen.js'
@@ -102,6 +103,9 @@ export interface DaemonCalls {
   readonly invalidated: [readonly Invalidated[], void]
   /** A client asked for a served name without a certificate. Resolves after it was ordered, if that is possible. */
   readonly demandCertificate: [string, void]
+  /** Records that a signature pays for a request, or releases it. */
+  readonly spendSignature: [{ readonly id: string; readonly expires: number }, Unspendable | undefined]
+  readonly releaseSignature: [string, void]
   readonly cutRuntime: [number, Cut]
   readonly leaveRuntime: [number, void]
 }

@@ -128,6 +128,10 @@ export class ServingProcess {
       certificateKeys: start.certificateKeys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]],
       ticketKeys: () => this.#ticketKeys,
       demand: async (name) => await this.#daemon().call('demandCertificate', name),
+      spent: {
+        spend: async (id, expires) => await this.#daemon().call('spendSignature', { id, expires }),
+        release: async (id) => await this.#daemon().call('releaseSignature', id),
+      },
       counts: { url: 'embedded', countLog: counts, state: start.counts.state },
       spread: this.#spread(),
       cacheDisk: start.cacheDisk && { start: start.cacheDisk, owner: new RemoteDiskOwner(this.#daemon) },

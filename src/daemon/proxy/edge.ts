@@ -21,6 +21,7 @@ import { Geo, readDatabases } from '../../edge/exchange/geo.js'
 import { CanonicalPages } from '../../edge/agents/canonical/canonical-pages.js'
 import { agentsStage } from '../../edge/agents/stage.js'
 import { observingStage } from '../../edge/agents/mcp/observed-page.js'
+import type { SpentSignatures } from '../../edge/agents/spent-signatures.js'
 import { PageIndex } from '../../edge/agents/mcp/page-index.js'
 import { markdownStage } from '../../edge/markdown/stage.js'
 import { conditions } from '../../edge/rules/conditions.js'
@@ -78,6 +79,8 @@ export interface EdgeDeps {
   readonly certificateKeys: readonly [Buffer, ...Buffer[]]
   /** Receives the served names without a certificate. Resolves after the certificate was ordered, if that is possible. */
   readonly demand: (name: string) => Promise<unknown>
+  /** Signatures of agents that have paid, for all processes. */
+  readonly spent: SpentSignatures
   /** Where counts of rate limits are shared. */
   readonly counts: Pick<RateLimitOptions, 'url' | 'countLog' | 'state'>
   /** Descriptors of this process. */
@@ -236,6 +239,7 @@ export class Edge {
       ticketKeys,
       issued: this.#issued,
       demand: this.#deps.demand,
+      spent: this.#deps.spent,
       clock,
       log,
       metrics,

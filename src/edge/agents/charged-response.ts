@@ -1,6 +1,6 @@
+import type { Price } from '../../agents/access/access.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ResponseSink } from '../exchange/response.js'
-import type { Payment } from './payments.js'
 
 /** Fields that only the edge may send. */
 const OURS: ReadonlySet<string> = new Set(['crawler-charged', 'crawler-price', 'crawler-error'])
@@ -16,41 +16,37 @@ function withoutPrices(headers: RawHeaders): string[] {
 /** Charges a successful response: its head is sent after the receipt is stored. */
 export class ChargedResponse implements ResponseSink {
   readonly #next: ResponseSink
-  readonly #payment: Payment
-  /** Stores the receipt. */
+  readonly #price: Price
   readonly #charge: (status: number) => Promise<void>
+  readonly #end: () => Promise<void>
   #isHolding = false
   #held: Buffer[] = []
   #ending: { readonly trailers: RawHeaders | undefined } | undefined
   #isOver = false
-  #isDecided = false
   #drained = (): void => {}
 
-  constructor(next: ResponseSink, payment: Payment, charge: (status: number) => Promise<void>) {
+  /**
+   * `charge` stores the receipt of a response with a status. `end` ends the payment of a response that is not charged, and never
+   * rejects.
+   */
+  constructor(
+    next: ResponseSink,
+    price: Price,
+    { charge, end }: { charge: (status: number) => Promise<void>; end: () => Promise<void> },
+  ) {
     this.#next = next
-    this.#payment = payment
+    this.#price = price
     this.#charge = charge
+    this.#end = end
     next.onDrain(() => {
       if (!this.#isHolding) this.#drained()
     })
   }
 
   head(status: number, headers: RawHeaders): void {
-    this.#isDecided = true
     const kept = withoutPrices(headers)
-    if (status < 200 || status > 299) {
-      this.#payment.release()
-      this.#next.head(status, kept)
-      return
-    }
     this.#isHolding = true
-    this.#charge(status).then(
-      () => this.#charged(status, kept),
-      (error: unknown) => {
-        this.#payment.release()
-        this.fail(error)
-      },
-    )
+    void this.#settle(status, kept).catch((error: unknown) => this.fail(error))
   }
 
   data(chunk: Buffer): boolean {
@@ -65,7 +61,6 @@ export class ChargedResponse implements ResponseSink {
   }
 
   fail(error: unknown): void {
-    if (!this.#isDecided) this.#payment.release()
     this.#isOver = true
     this.#held = []
     this.#next.fail(error)
@@ -75,17 +70,23 @@ export class ChargedResponse implements ResponseSink {
     this.#drained = listener
   }
 
-  #charged(status: number, headers: readonly string[]): void {
+  async #settle(status: number, headers: string[]): Promise<void> {
+    const isSuccess = status >= 200 && status <= 299
+    // The client may use its signature again as soon as it has a response that is not charged.
+    await (isSuccess ? this.#charge(status) : this.#end())
+    this.#send(status, isSuccess ? this.#charged(headers) : headers)
+  }
+
+  /** A receipt must not be used for another request by a cache behind us. */
+  #charged(headers: readonly string[]): string[] {
+    const kept = headers.filter((_, at) => headers[at - (at % 2)]!.toLowerCase() !== 'cache-control')
+    return [...kept, 'crawler-charged', this.#price.text, 'cache-control', 'private, no-store']
+  }
+
+  #send(status: number, headers: RawHeaders): void {
     if (this.#isOver) return
     this.#isHolding = false
-    // A receipt must not be used for another request by a cache behind us.
-    this.#next.head(status, [
-      ...headers.filter((_, at) => headers[at - (at % 2)]!.toLowerCase() !== 'cache-control'),
-      'crawler-charged',
-      this.#payment.price.text,
-      'cache-control',
-      'private, no-store',
-    ])
+    this.#next.head(status, headers)
     let isOpen = true
     for (const chunk of this.#held) isOpen = this.#next.data(chunk) && isOpen
     this.#held = []

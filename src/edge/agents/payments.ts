@@ -1,11 +1,9 @@
+import { createHash } from 'node:crypto'
 import { priceOf, type Price } from '../../agents/access/access.js'
 import type { VerifiedSignature } from '../../agents/signatures/verify.js'
-import type { Clock } from '../../core/clock.js'
 import { headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
-
-/** Signatures that have paid and are not expired. */
-const MAX_USED = 100_000
+import type { SpentSignatures } from './spent-signatures.js'
 
 /** A response in place of the page. */
 export interface Refusal {
@@ -15,25 +13,44 @@ export interface Refusal {
 }
 
 /** A request that pays if its response is a success. */
-export interface Payment {
+export class Payment {
   readonly price: Price
   readonly signature: VerifiedSignature
-  /** The request is not charged: its signature may pay for another one. */
-  release(): void
+  /** The signature stays spent: the request is charged, or its receipt is being stored. */
+  isCharged = false
+  #release: (() => Promise<void>) | undefined
+
+  constructor(price: Price, signature: VerifiedSignature, release: () => Promise<void>) {
+    this.price = price
+    this.signature = signature
+    this.#release = release
+  }
+
+  /** Ends the payment. Resolves when the signature can pay for another request, unless this one is charged. */
+  async end(): Promise<void> {
+    if (this.isCharged) return
+    const release = this.#release
+    this.#release = undefined
+    await release?.()
+  }
 }
 
 /** Decides about requests that have to be paid. One signature pays once. */
 export class Payments {
-  readonly #clock: Pick<Clock, 'now'>
-  /** By key and signature, until when the signature is valid, in seconds. */
-  readonly #used = new Map<string, number>()
+  readonly #spent: SpentSignatures
 
-  constructor(clock: Pick<Clock, 'now'>) {
-    this.#clock = clock
+  constructor(spent: SpentSignatures) {
+    this.#spent = spent
   }
 
-  /** Returns the payment that a request offers, or the response to a request that offers none that fits. */
-  judge({ rawHeaders, agent }: Pick<Exchange, 'rawHeaders' | 'agent'>, price: Price): Payment | Refusal {
+  /**
+   * Returns the payment that a request offers, or the response to a request that offers none that fits. The payment is a promise,
+   * which has the response if the signature has paid before. It rejects if that is not known now.
+   */
+  judge(
+    { rawHeaders, agent }: Pick<Exchange, 'rawHeaders' | 'agent'>,
+    price: Price,
+  ): Promise<Payment | Refusal> | Refusal {
     const exact = headerValues(rawHeaders, 'crawler-exact-price')
     const max = headerValues(rawHeaders, 'crawler-max-price')
     if (exact.length + max.length === 0) return refusal(402, 'MissingCrawlerPrice', price)
@@ -47,25 +64,15 @@ export class Payments {
     if (!fits) return refusal(402, exact.length > 0 ? 'InvalidCrawlerExactPrice' : 'InvalidCrawlerMaxPrice', price)
     const field = exact.length > 0 ? 'crawler-exact-price' : 'crawler-max-price'
     const signature = agent?.signature
-    const release = signature?.covered.has(field) ? this.#reserve(signature) : undefined
-    if (signature === undefined || release === undefined) return refusal(402, 'StrongAuthRequired', price)
-    return { price, signature, release }
+    if (!signature?.covered.has(field)) return refusal(402, 'StrongAuthRequired', price)
+    return this.#spend(signature, price)
   }
 
-  /** Reserves a signature. Returns undefined if it was used, or if too many are remembered. */
-  #reserve({ keyid, signature, expires }: VerifiedSignature): (() => void) | undefined {
-    const id = `${keyid} ${signature}`
-    if (this.#used.has(id)) return undefined
-    if (this.#used.size >= MAX_USED) this.#forgetExpired()
-    if (this.#used.size >= MAX_USED) return undefined
-    this.#used.set(id, expires)
-    return () => this.#used.delete(id)
-  }
-
-  #forgetExpired(): void {
-    // A signature is accepted for a while after it expires, because clocks differ.
-    const now = this.#clock.now() / 1000 - 60
-    for (const [id, expires] of this.#used) if (expires < now) this.#used.delete(id)
+  async #spend(signature: VerifiedSignature, price: Price): Promise<Payment | Refusal> {
+    const id = createHash('sha256').update(`${signature.keyid} ${signature.signature}`).digest('base64url')
+    const reason = await this.#spent.spend(id, signature.expires)
+    if (reason !== undefined) return refusal(402, 'StrongAuthRequired', price)
+    return new Payment(price, signature, async () => await this.#spent.release(id))
   }
 }
 

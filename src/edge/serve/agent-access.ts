@@ -1,14 +1,17 @@
 import { accessOf, type AccessEntry } from '../../agents/access/access.js'
 import type { Agent } from '../../agents/identity.js'
+import { messageOf } from '../../core/errors.js'
 import { newUuid } from '../../core/ids.js'
+import type { Log } from '../../core/log.js'
 import { zone as zoneScope } from '../../core/scope.js'
 import { AgentVariant } from '../agents/agent-variant.js'
 import { ChargedResponse } from '../agents/charged-response.js'
-import type { Payment } from '../agents/payments.js'
+import { Payment, type Refusal } from '../agents/payments.js'
 import { InternalClient } from '../client/internal-client.js'
 import { challengeResponse } from '../challenge/challenge-response.js'
 import { sendBody } from '../exchange/bytes-source.js'
 import type { Exchange } from '../exchange/exchange.js'
+import { requestIds } from '../exchange/request-ids.js'
 import type { ResponseSink } from '../exchange/response.js'
 import type { TerminalAction } from '../../rules/types.js'
 import { respondAsRule } from './apply.js'
@@ -38,12 +41,13 @@ export function passAccess(
   if (entry === undefined) return true
   exchange.agentAction = entry.action
   if (entry.action === 'canonical') return canonicalIsKnown(exchange, client, context, resume)
+  if (entry.action === 'pay') return pays(exchange, client, context, { entry, path, resume })
   if (entry.action === 'block') return end(exchange, client, { kind: 'page', status: 403, reason: 'access_denied' })
   if (entry.action === 'challenge') {
     const response = context.challengeOf && challengeResponse(context.challengeOf, exchange)
     return response === undefined || end(exchange, client, response)
   }
-  return entry.action !== 'pay' || pays(exchange, entry, path, client, context)
+  return true
 }
 
 /** Returns the entry of `access` for an agent. A rule can send crawlers for training to canonical pages. */
@@ -101,22 +105,45 @@ const AMBIGUOUS = /%(?:2e|2f|5c|25|00)|\\|\/\/|\/\.{1,2}(?:[/;]|$)/i
 
 function pays(
   exchange: Exchange,
-  entry: AccessEntry,
-  path: string,
   client: ClientResponse,
-  { payments: judge }: AgentsContext,
+  context: AgentsContext,
+  { entry, path, resume }: { entry: AccessEntry; path: string; resume: () => void },
 ): boolean {
   const { price } = entry
   if (price === undefined || (!AMBIGUOUS.test(path) && entry.isFree(path))) return true
-  const found = judge.judge(exchange, price)
-  if ('release' in found) {
-    payments.set(exchange, found)
-    return true
-  }
-  exchange.payStatus = 'required'
-  client.head(found.status, [...found.headers, 'content-length', String(found.body.length)])
-  sendBody(client, exchange.method, found.body)
+  const found = context.payments.judge(exchange, price)
+  if (found instanceof Promise) void payLater(exchange, client, found, { log: context.log, resume })
+  else refuse(exchange, client, found)
   return false
+}
+
+async function payLater(
+  exchange: Exchange,
+  client: ClientResponse,
+  payment: Promise<Payment | Refusal>,
+  { log, resume }: Pick<AgentsContext, 'log'> & { resume: () => void },
+): Promise<void> {
+  try {
+    const found = await payment
+    if (!(found instanceof Payment)) {
+      if (!client.isOver) refuse(exchange, client, found)
+    } else if (client.isOver) await found.end()
+    else {
+      payments.set(exchange, found)
+      // Other stages may respond before the response is charged.
+      client.finished = () => void endPayment(exchange, found, log)
+      resume()
+    }
+  } catch (error) {
+    log.warn({ event: 'crawl_payment_failed', ...requestIds(exchange), reason: messageOf(error) })
+    if (!client.isOver) client.page({ status: 503, retryAfter: 1 })
+  }
+}
+
+function refuse(exchange: Exchange, client: ClientResponse, { status, headers, body }: Refusal): void {
+  exchange.payStatus = 'required'
+  client.head(status, [...headers, 'content-length', String(body.length)])
+  sendBody(client, exchange.method, body)
 }
 
 /** Returns the sink for what `access` changes in a response. */
@@ -125,7 +152,27 @@ export function accessSink(exchange: Exchange, next: ResponseSink, context: Agen
   const payment = payments.get(exchange)
   if (payment === undefined) return next
   payments.delete(exchange)
-  return new ChargedResponse(next, payment, async (status) => await charge(exchange, payment, status, context))
+  return new ChargedResponse(next, payment.price, {
+    charge: async (status) => {
+      payment.isCharged = true
+      try {
+        await charge(exchange, payment, status, context)
+      } catch (error) {
+        payment.isCharged = false
+        throw error
+      }
+    },
+    end: async () => await endPayment(exchange, payment, context.log),
+  })
+}
+
+/** Never rejects. A signature that cannot be released pays no more. */
+async function endPayment(exchange: Exchange, payment: Payment, log: Log): Promise<void> {
+  try {
+    await payment.end()
+  } catch (error) {
+    log.warn({ event: 'signature_not_released', ...requestIds(exchange), reason: messageOf(error) })
+  }
 }
 
 /** Stores the receipt of a request. */

@@ -34,6 +34,8 @@ export class ClientResponse implements ResponseSink, Responding {
   readonly #keepAlive: boolean
   /** Called when the client has left and the rest of the response is not wanted. */
   cancel: (() => void) | undefined
+  /** Called when the response is complete, or the client has left. Must not throw. */
+  finished: (() => void) | undefined
   #drained: (() => void) | undefined
   /** Ends the tunnel if one of its sides is too slow. Undefined without a tunnel. */
   tunnel: { check(now: number, limits: WriteLimits): void } | undefined
@@ -240,6 +242,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const cacheStatus = this.#exchange.caching.status
     if (cacheStatus !== undefined) this.#context.cache?.metrics.responded(zone, cacheStatus)
     metrics.inFlight--
+    this.finished?.()
     zoneMetrics.finished(this.#exchange)
     const { trace } = this.#exchange
     if (trace && tracer) endTrace(this.#exchange, trace, tracer, clock)

@@ -13,6 +13,7 @@ import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { ResponseCache } from '../cache/cache.js'
 import type { Stage } from '../exchange/response.js'
 import { Payments } from '../agents/payments.js'
+import { spentInMemory, type SpentSignatures } from '../agents/spent-signatures.js'
 import type { FindCustomPage } from '../exchange/custom-pages.js'
 import type { Challenges } from '../challenge/challenges.js'
 import { trust } from '../client/client-address.js'
@@ -88,6 +89,8 @@ export interface ProxyParts {
   readonly issued?: IssuedCertificates
   /** Receives the served names that clients ask for and that have no certificate. See {@link TlsListenerDeps}. */
   readonly demand?: TlsListenerDeps['demand']
+  /** Signatures that have paid. Default: the memory of this proxy. */
+  readonly spent?: SpentSignatures
   /** Counts the connections that are accepted, if present. */
   readonly arrivals?: Arrivals
   /** Returns whether new connections are closed because no descriptor is free for them. */
@@ -219,7 +222,7 @@ class ReverseProxy implements Proxy {
       stages,
       agents: parts.agents,
       challengeOf: challenges,
-      payments: new Payments(clock),
+      payments: new Payments(parts.spent ?? spentInMemory(() => clock.now())),
       saveCharge: async (scope, record) => await emitter?.save?.('edged_crawl_charges', scope, record),
       challenges,
       customPages: parts.customPages,

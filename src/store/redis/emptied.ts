@@ -23,6 +23,7 @@ const OWN_KINDS: ReadonlySet<string> = new Set([
   'cache_invalidation',
   'acme_account',
   'acme_challenge',
+  'spent_signature',
 ])
 
 /** Returns whether a store has records of users. */

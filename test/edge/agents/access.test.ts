@@ -1,49 +1,18 @@
-import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { AgentIdentity } from '../../../src/agents/identity.js'
-import { DIRECTORY_TYPE } from '../../../src/agents/signatures/directories.js'
-import { systemClock } from '../../../src/core/clock.js'
 import type { LogRecord } from '../../../src/core/emit.js'
-import { silentLog } from '../../../src/core/log.js'
+import type { SpentSignatures } from '../../../src/edge/agents/spent-signatures.js'
+import { Signer, testIdentity } from '../../helpers/agents.js'
 import { startOrigin, startProxy, testZone } from '../../helpers/proxy.js'
 
-const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-const jwk = publicKey.export({ format: 'jwk' }) as { crv: string; kty: string; x: string }
-const keyid = createHash('sha256')
-  .update(JSON.stringify({ crv: jwk.crv, kty: jwk.kty, x: jwk.x }))
-  .digest('base64url')
+const signer = new Signer()
+const { keyid } = signer
 
 /** Returns the fields of a request that `www.meta.com` signs, with the other fields among the components. */
-function signed(authority: string, others: Record<string, string> = {}, nonce = '1'): Record<string, string> {
-  const created = Math.floor(Date.now() / 1000)
-  const names = Object.keys(others).map((name) => ` "${name}"`)
-  const parameters = `("@authority" "signature-agent";key="a"${names.join('')});created=${created};expires=${created + 60};keyid="${keyid}";nonce="${nonce}";tag="web-bot-auth"`
-  const lines = Object.entries(others).map(([name, value]) => `"${name}": ${value}\n`)
-  const base = `"@authority": ${authority}\n"signature-agent";key="a": "https://www.meta.com"\n${lines.join('')}"@signature-params": ${parameters}`
-  return {
-    ...others,
-    'signature-agent': 'a="https://www.meta.com"',
-    'signature-input': `sig=${parameters}`,
-    signature: `sig=:${sign(null, Buffer.from(base), privateKey).toString('base64')}:`,
-  }
-}
+const signed = (authority: string, others: Record<string, string> = {}, nonce = '1') =>
+  signer.fields(authority, { fields: others, nonce })
 
 async function setup(t: Test, access: string) {
-  const agents = new AgentIdentity({
-    fetchKeys: async () => ({
-      status: 200,
-      type: DIRECTORY_TYPE,
-      headers: {},
-      bytes: Buffer.from(JSON.stringify({ keys: [jwk] })),
-    }),
-    fetchList: async () => await Promise.reject(new Error('no network')),
-    reverse: async () => [],
-    resolve: async () => [],
-    judged: () => undefined,
-    clock: systemClock,
-    log: silentLog,
-  })
-  t.teardown(() => agents.close())
+  const agents = testIdentity(t, { fetchKeys: signer.fetchKeys })
   const records: Record<string, LogRecord[]> = {}
   const add = (dataset: string, record: LogRecord) => void (records[dataset] ??= []).push(record)
   const emitter = {
@@ -135,3 +104,45 @@ t.test('pages are sold once for one signature', async (t) => {
     { path: '/a', agent: 'Meta-ExternalAgent', price: '0.01', currency: 'USD', status: 200, keyid },
   ])
 })
+
+t.test(
+  'a signature is released if another stage responds, and nothing is sold if that cannot be recorded',
+  async (t) => {
+    const signer = new Signer()
+    const released: string[] = []
+    let isDown = false
+    const spent: SpentSignatures = {
+      spend: async () => (isDown ? await Promise.reject(new Error('the disk is full')) : undefined),
+      release: async (id) => void released.push(id),
+    }
+    const agents = testIdentity(t, { fetchKeys: signer.fetchKeys })
+    const origin = await startOrigin(t, (_, response) => response.end('page'))
+    const members = `hostnames: ['*'], agents: { access: [{ who: { operator: Meta }, do: pay, price: USD 1 }] },
+    paths: [{ path: '/closed', auth: { basic: { realm: R, users: { a: '$2y$04$0123456789012345678901uMrkgMqD5Z0pbZk2bJhQ8yYcPJ7xQb6' } } } }]`
+    const proxy = await startProxy(t, [testZone(origin.url, members)], {
+      yaml: '{ trusted_proxies: [127.0.0.1] }',
+      agents,
+      spent,
+    })
+    const authority = `127.0.0.1:${proxy.port}`
+    const buy = async (path: string, nonce: string) =>
+      await fetch(proxy.url + path, {
+        headers: {
+          'x-forwarded-proto': 'https',
+          ...signer.fields(authority, { fields: { 'crawler-max-price': 'USD 2' }, nonce }),
+        },
+      })
+    await buy('/robots.txt', '1')
+    await agents.directories.settled()
+    t.equal((await buy('/closed', '2')).status, 401)
+    t.equal(released.length, 1, 'authentication has responded')
+    const page = await buy('/open', '3')
+    t.equal(page.headers.get('crawler-charged'), 'USD 1')
+    await page.text()
+    t.equal(released.length, 1)
+    isDown = true
+    const refused = await buy('/open', '4')
+    t.equal(refused.status, 503)
+    t.equal(refused.headers.get('crawler-charged'), null)
+  },
+)
