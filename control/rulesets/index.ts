@@ -20,7 +20,7 @@ export function rulesets(deps: StoredPagesDeps): Endpoint[] {
     ...entryPoints(repository, check),
     ...rules(repository, check),
     ...versions(repository),
-    ...expressions(),
+    ...expressions(deps),
     ...errorAssets(pages),
     ...errorPages(pages),
   ]
