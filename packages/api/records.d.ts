@@ -10,6 +10,7 @@ export declare class BatchText {
     get records(): number;
     get size(): number;
     add(record: ScannedRecord): void;
+    addGroup(count: number, record: (index: number) => ScannedRecord): void;
     addRow(copier: RowCopier, rows: Rows, index: number): void;
     addWritten(text: Uint8Array, count: number): void;
     removeLast(): void;

@@ -84,7 +84,7 @@ export class Delivery {
       }
       metrics.attempt(error.failure)
       log.warn({ ...facts, failure: error.failure, error: error.message })
-      if (error.failure === 'too_large') return batch.records === 1 ? await this.#setAside(batch, 'too_large') : 'split'
+      if (error.failure === 'too_large') return batch.isOne ? await this.#setAside(batch, 'too_large') : 'split'
       // If nothing at all was accepted, the settings may be wrong. Records without a dead letter destination are not
       // dropped for that.
       if (!(error instanceof RecordsRefused) || (error.taken === 0 && !deadLetter.keeps)) return error

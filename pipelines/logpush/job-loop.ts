@@ -10,6 +10,7 @@ import { openReader } from './reader.js'
 import type { SessionDeps, SessionOf } from './session.js'
 import { NoRoom } from './batches/batch-buffer.js'
 import { more, pause } from './backoff.js'
+import { TransformedLines, TransformStage, type TransformCounts } from './transform/transformed-lines.js'
 
 /**
  * Wait after the first new frame. Readers are woken for every frame, and frames that arrive within this time are read
@@ -39,6 +40,9 @@ export class JobLoop {
   readonly #delivery: Delivery
   readonly #flights: Flights
   readonly #stages: Stages
+  #transform: TransformStage | undefined
+  /** Use of the module that is in the metrics. */
+  #used = { restarts: 0, busyMs: 0 }
   /** Maximum bytes of a batch, lowered when the destination rejects a batch as too large and when the disk is full. */
   #ceiling = Infinity
   /** Maximum bytes of the batches that are planned again for a full disk. */
@@ -84,6 +88,7 @@ export class JobLoop {
   async run(): Promise<void> {
     const { control } = this.#of
     const flights = this.#flights
+    this.#transform = this.#openTransform()
     try {
       for (;;) {
         await this.#round()
@@ -96,14 +101,24 @@ export class JobLoop {
       flights.recall()
       await flights.settled().catch(() => {})
       flights.close()
+      await this.#transform?.transform.close()
     }
+  }
+
+  #openTransform(): TransformStage | undefined {
+    const { job, id } = this.#of
+    const { transform } = job.settings
+    if (transform === undefined) return undefined
+    const { openTransform } = this.#deps
+    if (openTransform === undefined) throw new Error('the job has a transform, and nothing can run it')
+    return new TransformStage(openTransform(transform, id), job, this.#stages.dedupe)
   }
 
   /** Creates and sends batches from the place of the cursor on, until the job is interrupted or they have to be planned again. */
   async #round(): Promise<void> {
     const { spool, job, control } = this.#of
     const flights = this.#flights
-    const reader = await openReader(spool, job, flights.place)
+    const reader = await openReader(spool, job, flights.place, this.#transform)
     for (;;) {
       const [redo, ...rest] = flights.plan
       if (redo?.delivered) {
@@ -178,6 +193,7 @@ export class JobLoop {
           batch = begin()
           began = clock.monotonic()
         }
+        if (lines instanceof TransformedLines) await lines.ready()
         if (batch.records > 0 && redo === undefined && this.#apart(batch, lines)) {
           reader.at(lines, lines.begin)
           break
@@ -269,10 +285,22 @@ export class JobLoop {
       counted.place = lines.place(index)
       if (tap?.isWatched) tap.show(lines, from, index)
       metrics.read(index - from)
+      if (lines instanceof TransformedLines) this.#countChanged(lines.counts(from, index))
       metrics.kept(batch.records - before, batch.sampledOut - sampledOut, batch.repeated - repeated)
     }
     if (batch.records > 0) this.#began = batch.from
     return index
+  }
+
+  #countChanged(counts: TransformCounts): void {
+    const { restarts = 0, busyMs = 0 } = this.#transform?.transform ?? {}
+    const used = this.#used
+    this.#used = { restarts, busyMs }
+    this.#of.metrics.transformed?.({
+      ...counts,
+      restarts: restarts - used.restarts,
+      seconds: (busyMs - used.busyMs) / 1000,
+    })
   }
 
   /** Adds lines to a batch until it is full. Returns the index of the first line that is not added. */

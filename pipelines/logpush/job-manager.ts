@@ -3,6 +3,7 @@ import { messageOf } from '../../src/core/errors.js'
 import { newUuid } from '../../src/core/ids.js'
 import { KeyedMutex } from '../../src/core/keyed-mutex.js'
 import type { Log } from '../../src/core/log.js'
+import type { OpenTransform } from '../../src/core/extension/record-transform.js'
 import type { OutgoingTraces } from '../../src/core/outgoing-traces.js'
 import type { Metrics } from '../../src/core/metrics/metrics.js'
 import { LOGPUSH_JOBS, LOGPUSH_STATUS, type LogpushJob } from '../../src/core/model/logpush-job.js'
@@ -16,7 +17,8 @@ import { deadLetter, type DeadLetter } from './dead-letter.js'
 import { destinationOf } from './destination.js'
 import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
-import { newCounts, type Counts, type PipelineMonitor } from './monitor.js'
+import { newCounts, type Counts, type PipelineMonitor, type UseCounts } from './monitor.js'
+import { TransformStats } from './transform/transform-stats.js'
 import { SharedFormatting } from './batches/shared-formatting.js'
 import { SharedFilters } from './batches/shared-filters.js'
 import { SharedRows } from './batches/shared-rows.js'
@@ -37,6 +39,8 @@ export interface LogpushDeps {
   /** Returns the current settings. The limit of uploads and the dead letter destination are only read at the start. */
   readonly options: () => LogpushOptions
   readonly standing?: readonly ConfiguredJob[]
+  /** Starts the transforms of configured jobs. */
+  readonly openTransform?: OpenTransform
   /** Shows the jobs. */
   readonly monitor?: PipelineMonitor
   /** Returns a destination without its secrets. */
@@ -115,7 +119,7 @@ interface Entry extends JobTarget {
   readonly spool: Spool
   readonly cursor: Cursor
   readonly metrics: JobMetrics
-  readonly counts: Counts
+  readonly counts: Counts & UseCounts
   /** Removes the job from the monitor. */
   hide?: (() => void) | undefined
   task?: JobSupervisor | undefined
@@ -224,7 +228,8 @@ class JobManager implements Logpush {
     try {
       this.#live.add(wanted)
       await this.#want()
-      yield* liveLines(spool, cursor, job, { clock: this.#deps.clock, signal })
+      const { clock, openTransform } = this.#deps
+      yield* liveLines(spool, cursor, job, { clock, signal, openTransform })
     } finally {
       this.#live.delete(wanted)
       await cursor.remove()
@@ -316,10 +321,24 @@ class JobManager implements Logpush {
     if (known !== undefined) return known
     const spool = await this.#deps.spools.open(dataset, scope)
     const cursor = await spool.cursor(JOB + id)
-    const counts = newCounts()
-    const entry: Entry = { dataset, scope, spool, cursor, metrics: counted(this.#metricsOf(id), counts), counts }
+    const counts: Counts & { transform?: TransformStats } = newCounts()
+    const entry: Entry = { dataset, scope, spool, cursor, metrics: this.#counted(id, counts), counts }
     this.#entries.set(id, entry)
     return entry
+  }
+
+  #counted(id: string, counts: Counts & { transform?: TransformStats }): JobMetrics {
+    const { log } = this.#deps
+    return {
+      ...counted(this.#metricsOf(id), counts),
+      transformed(use) {
+        counts.transform ??= new TransformStats()
+        counts.transform.add(use)
+        counts.invalid += use.invalid.length
+        for (const { place, message } of use.invalid)
+          log.debug({ event: 'pipeline_invalid_record', name: id, place, message })
+      },
+    }
   }
 
   #show(
@@ -400,7 +419,7 @@ function destinationShown(job: LogpushJob, scope: Scope, id: string, { vault }: 
 }
 
 /** Returns metrics that also count for the monitor. */
-const counted = (metrics: JobMetrics, counts: Counts): JobMetrics => ({
+const counted = (metrics: JobMetrics, counts: Counts): Omit<JobMetrics, 'transformed'> => ({
   read(records) {
     counts.read += records
     metrics.read(records)

@@ -3,6 +3,7 @@ import type { Metrics } from '../../src/core/metrics/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { JobSettings } from './settings/compiled-job.js'
 import type { Tap } from './tap.js'
+import type { TransformStats } from './transform/transform-stats.js'
 
 /** Counts of a pipeline or job since it started. */
 export interface Counts {
@@ -26,6 +27,11 @@ export interface Counts {
   retried: number
   /** Bytes of delivered batches, before compression. */
   bytes: number
+}
+
+/** Use of parts that not every output has. */
+export interface UseCounts {
+  readonly transform?: TransformStats | undefined
 }
 
 /** Lag of a pipeline or job. */
@@ -55,7 +61,7 @@ export interface Watched {
   readonly settings: JobSettings
   /** Shows its records. Undefined if they are in a spool of the daemon. */
   readonly tap?: Tap | undefined
-  readonly counts: Readonly<Counts>
+  readonly counts: Readonly<Counts> & UseCounts
   progress(): Progress
   state(): PipelineState
   /** Returns the reason of a failure. Null if it works. */
@@ -94,6 +100,16 @@ const COUNTERS: readonly (readonly [name: string, help: string, count: keyof Cou
   ['delivered_bytes', 'Bytes delivered, before compression.', 'bytes'],
 ]
 
+/** Counters of outputs with a transform. */
+const TRANSFORM_COUNTERS: readonly (readonly [name: string, help: string, count: keyof TransformUseCounts])[] = [
+  ['transform_records_in', 'Records that the transform got.', 'given'],
+  ['transform_records_out', 'Records that the transform returned.', 'returned'],
+  ['transform_records_invalid', 'Records that the transform made invalid, which records_invalid has too.', 'invalid'],
+  ['transform_restarts', 'Starts of the runtime of the transform after it had exceeded a limit.', 'restarts'],
+  ['transform_seconds', 'Duration of all calls of the transform, in seconds.', 'seconds'],
+]
+type TransformUseCounts = Omit<TransformStats, 'add'>
+
 const GAUGES: readonly (readonly [name: string, help: string, value: keyof Progress])[] = [
   ['lag_records', 'Records accepted that are neither delivered nor passed over.', 'lagRecords'],
   ['lag_seconds', 'Age of the oldest record that was read and not delivered, in seconds.', 'lagSeconds'],
@@ -113,8 +129,8 @@ export class PipelineMonitor {
 
   constructor(registers: Metrics[]) {
     const all = () => this.#watched.values()
-    for (const [name, help, count] of COUNTERS)
-      void new Counter({
+    const counter = (name: string, help: string, valueOf: (of: Watched) => number | undefined, isOfSource = false) =>
+      new Counter({
         name: `edged_pipeline_${name}_total`,
         help,
         labelNames: LABELS,
@@ -123,15 +139,19 @@ export class PipelineMonitor {
           this.reset()
           const counted = new Set<string>()
           for (const each of all()) {
-            const value = each.counts[count]
+            const value = valueOf(each)
             if (value === undefined) continue
-            const isShared = each.route !== undefined && each.scope === undefined && OF_SOURCE.includes(count)
+            const isShared = isOfSource && each.route !== undefined && each.scope === undefined
             if (isShared && counted.has(each.name)) continue
             if (isShared) counted.add(each.name)
             this.inc(isShared ? { pipeline: each.name } : labelsOf(each), value)
           }
         },
       })
+    for (const [name, help, count] of COUNTERS)
+      void counter(name, help, ({ counts }) => counts[count], OF_SOURCE.includes(count))
+    for (const [name, help, count] of TRANSFORM_COUNTERS)
+      void counter(name, help, ({ counts }) => counts.transform?.[count])
     for (const [name, help, value] of GAUGES)
       void new Gauge({
         name: `edged_pipeline_${name}`,

@@ -3,12 +3,20 @@ import type { CompiledJob } from './settings/compiled-job.js'
 import { MergingReader } from './merging-reader.js'
 import type { Lines, SpoolPosition, Reader } from './spool/position.js'
 import type { Frame, Position, ReadableSpool } from './spool/types.js'
+import { TransformReader } from './transform/transform-reader.js'
+import type { TransformStage } from './transform/transformed-lines.js'
 
-/** A reader from a place on. */
-export async function openReader(spool: ReadableSpool, job: CompiledJob, from: SpoolPosition): Promise<Reader> {
+/** A reader from a place on. `stage` changes the records. */
+export async function openReader(
+  spool: ReadableSpool,
+  job: CompiledJob,
+  from: SpoolPosition,
+  stage?: TransformStage,
+): Promise<Reader> {
   if (job.merge !== undefined) return await MergingReader.open(spool, job, job.merge, from)
-  const reader = new PlainReader(spool, from)
-  return job.view === undefined ? reader : new ViewReader(reader, job.view())
+  const plain = new PlainReader(spool, from)
+  const reader = job.view === undefined ? plain : new ViewReader(plain, job.view())
+  return stage === undefined ? reader : new TransformReader(reader, stage)
 }
 
 /** A line is a record. */
@@ -131,6 +139,10 @@ class ViewLines implements Lines {
     return this.lines.frame.line(index)
   }
 
+  source(index: number): string | undefined {
+    return this.lines.source(index)
+  }
+
   key(index: number): number {
     return this.lines.key(index)
   }
@@ -171,6 +183,14 @@ class FrameLines implements Lines {
 
   record(index: number, places: Int16Array): ScannedRecord {
     return this.frame.record(index, places)
+  }
+
+  raw(index: number): Uint8Array {
+    return this.frame.line(index)
+  }
+
+  source(index: number): string | undefined {
+    return this.frame.source?.(index)
   }
 
   key(index: number): number {

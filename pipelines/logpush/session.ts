@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
+import type { OpenTransform } from '../../src/core/extension/record-transform.js'
 import type { CompressionLevel, Sink } from '../../src/core/sink.js'
 import type { BatchBuffer } from './batches/batch-buffer.js'
 import type { CompiledJob } from './settings/compiled-job.js'
@@ -24,6 +25,8 @@ export interface SessionDeps {
   readonly uploads: Uploads
   readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter
+  /** Starts modules of jobs. Undefined if no job can have one. */
+  readonly openTransform?: OpenTransform | undefined
   /** Returns the gzip level for jobs without their own. */
   readonly compressionLevel?: () => CompressionLevel
   readonly clock: Clock

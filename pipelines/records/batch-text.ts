@@ -16,6 +16,8 @@ export class BatchText {
   /** Where the last record began, -1 when it cannot be removed, and the byte before it as it was then. */
   #lastFrom = -1
   #border = 0
+  /** Number of records that were added last. */
+  #lastCount = 1
 
   /** `room` provides memory beyond 16 KiB. */
   constructor(format: Format, room?: ReserveBytes) {
@@ -40,6 +42,18 @@ export class BatchText {
     this.#guard(from)
   }
 
+  /** Adds records that are removed together. `record` returns one by its index. */
+  addGroup(count: number, record: (index: number) => ScannedRecord): void {
+    const from = this.#next()
+    for (let index = 0; index < count; index++) {
+      if (index > 0) this.#output.append(this.#format.delimiter)
+      this.#format.write(record(index), this.#output)
+    }
+    this.#records += count - 1
+    this.#lastCount = count
+    this.#guard(from)
+  }
+
   /** Adds the record of a row. */
   addRow(copier: RowCopier, rows: Rows, index: number): void {
     const from = this.#next()
@@ -52,6 +66,7 @@ export class BatchText {
     const output = this.#output
     const from = output.length
     this.#lastFrom = from
+    this.#lastCount = 1
     this.#border = output.bytes[from - 1] ?? 0
     if (this.#records++ > 0) output.append(this.#format.delimiter)
     return from
@@ -67,13 +82,13 @@ export class BatchText {
     this.#guard(from)
   }
 
-  /** Removes the record that was added last, for a batch that must not exceed a size. Once per `add`. */
+  /** Removes the records that were added last, for a batch that must not exceed a size. Once per `add`. */
   removeLast(): void {
     const from = this.#lastFrom
     if (from < 0) throw new Error('no record to remove')
     this.#output.length = from
     if (from > 0) this.#output.bytes[from - 1] = this.#border
-    this.#records--
+    this.#records -= this.#lastCount
     this.#lastFrom = -1
   }
 

@@ -195,7 +195,7 @@ class Batches {
     const body = { ...bodyOf(bytes, sink.encoding), discard: async () => {} }
     this.#rejected = 0
     const outcome = await this.#delivery.deliver(
-      { ...range, name, records: lines.length, size: text.length, body },
+      { ...range, name, records: lines.length, size: text.length, body, isOne: lines.length === 1 },
       this.fate.over,
     )
     if (outcome === 'interrupted') return false

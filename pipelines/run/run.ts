@@ -7,6 +7,7 @@ import { rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
+import type { OpenTransform } from '../../src/core/extension/record-transform.js'
 import { makeFolder } from '../../src/disk/durable-write.js'
 import { MAX_IN_FLIGHT, type Sink } from '../../src/core/sink.js'
 import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
@@ -16,6 +17,7 @@ import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
 import { START } from '../logpush/spool/position.js'
 import type { AttemptOutcome } from '../logpush/metrics.js'
+import { TransformStats, type TransformUse } from '../logpush/transform/transform-stats.js'
 import { BatchBuffer } from '../logpush/batches/batch-buffer.js'
 import { SharedFilters } from '../logpush/batches/shared-filters.js'
 import { SharedRows } from '../logpush/batches/shared-rows.js'
@@ -37,12 +39,16 @@ export interface RunOutput {
   /** A destination that fails for this long ends the output. */
   readonly retryForMs: number
   readonly stats: OutputStats
+  /** Called for each record that the transform makes invalid, with its place. */
+  readonly reject: (place: string, message: string) => void
 }
 
 export interface RunOptions {
   /** At least one. */
   readonly outputs: readonly RunOutput[]
   readonly input: Input
+  /** Starts the transforms of the outputs. */
+  readonly openTransform: OpenTransform
   /** State of the run, which is cursors, spool and batches in progress. */
   readonly folder: string
   /** Called with each failure of an output that is the first after a success. */
@@ -151,7 +157,7 @@ class OutputLoop {
 
   async #once(): Promise<RunEnd> {
     const { job, sink, aside, cursor, stats, name } = this.#of
-    const { input, clock, log, stop } = this.#options
+    const { input, openTransform, clock, log, stop } = this.#options
     const { batchBuffer, loop, sharedRows, sharedFilters } = this.#shared
     const rows = sharedRows.join('input', job)
     const filter = sharedFilters.join('input', job)
@@ -176,7 +182,7 @@ class OutputLoop {
         cursor,
         control,
         status: fate,
-        metrics: counted(stats, fate),
+        metrics: counted(this.#of, fate),
         counted: { place: START },
         failed: async () => fate.judge(),
       },
@@ -186,6 +192,7 @@ class OutputLoop {
         uploads,
         loop,
         deadLetter: deadLetter(aside, uploads),
+        openTransform,
         clock,
         log,
         random: Math.random,
@@ -255,7 +262,7 @@ export async function removeFolder(path: string): Promise<void> {
   await rmdir(dirname(path)).catch(() => {})
 }
 
-const counted = (stats: OutputStats, fate: Fate) => ({
+const counted = ({ stats, reject }: RunOutput, fate: Fate) => ({
   // Input counts the records that it reads, including invalid ones.
   read() {},
   kept(records: number, sampledOut: number, repeated: number) {
@@ -271,6 +278,11 @@ const counted = (stats: OutputStats, fate: Fate) => ({
     fate.delivered()
   },
   dropped: (records: number) => void (stats.dropped += records),
+  transformed(use: TransformUse) {
+    stats.transform ??= new TransformStats()
+    stats.transform.add(use)
+    for (const { place, message } of use.invalid) reject(place, message)
+  },
   attempt: (outcome: AttemptOutcome) => void (stats.retried += Number(outcome !== 'delivered')),
 })
 

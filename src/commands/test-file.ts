@@ -1,24 +1,28 @@
-import { batchOf } from '../../pipelines/run/batch-of.js'
+import { batchOf, changedBatchOf } from '../../pipelines/run/batch-of.js'
 import { recordText } from '../../pipelines/sources/lines/record-text.js'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import { outputName, type OutputTest, type Pipeline, type PipelineOutput } from '../config/pipeline.js'
 import { loadPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
+import type { RecordTransform } from '../core/extension/record-transform.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
+import { transformOpener } from '../daemon/pipelines/transforms.js'
 import { Exit } from './common/command.js'
 
 /** Runs the tests of a pipeline file and prints the outcome. Throws an Exit if some failed. */
-export function testFile(file: string): void {
+export async function testFile(file: string): Promise<void> {
   const pipelines = loadPipelines(file, destinationChecks({ clock: systemClock, log: silentLog }))
-  const results = pipelines.flatMap((pipeline) =>
-    pipeline.outputs.flatMap((output) =>
-      output.tests.map((test, index) => ({
-        name: `${outputName(pipeline, output)}: ${test.name ?? `test ${index + 1}`}`,
-        ...outcome(pipeline, output, test),
-      })),
-    ),
-  )
+  const results: { name: string; issues: string[] }[] = []
+  for (const pipeline of pipelines)
+    for (const output of pipeline.outputs) {
+      const transform = openOnce(output)
+      for (const [index, test] of output.tests.entries()) {
+        const name = `${outputName(pipeline, output)}: ${test.name ?? `test ${index + 1}`}`
+        results.push({ name, ...(await outcome(pipeline, output, test, transform)) })
+      }
+      await transform?.close()
+    }
   for (const { name, issues } of results)
     process.stdout.write([`${issues.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...issues, ''].join('\n'))
   if (results.length === 0)
@@ -28,17 +32,25 @@ export function testFile(file: string): void {
   if (failed > 0) throw new Exit(1, `${file}: ${failed} of ${results.length} tests failed`)
 }
 
-function outcome(
+/** Starts the transform of an output. Its runtime has no state. */
+function openOnce({ job, route = '' }: PipelineOutput): RecordTransform | undefined {
+  const { transform } = job.settings
+  return transform && transformOpener(`edged test ${process.pid}`, systemClock)(transform, route)
+}
+
+async function outcome(
   { lines, on_invalid: onInvalid }: Pipeline,
   { job }: PipelineOutput,
   { input, output }: OutputTest,
-): { issues: string[] } {
+  transform: RecordTransform | undefined,
+): Promise<{ issues: string[] }> {
   const line = recordText(lines)
   const texts = input.map((record) => (typeof record === 'string' ? record : jsonText(record)))
   // Objects are records. Texts are lines in the format of the source.
-  const { text, rejected } = batchOf(job, texts, (record, index) =>
-    Buffer.from(line === undefined || typeof input[index] === 'object' ? record : line(Buffer.from(record))),
-  )
+  const read = (record: string, index: number) =>
+    Buffer.from(line === undefined || typeof input[index] === 'object' ? record : line(Buffer.from(record)))
+  const made = transform === undefined ? batchOf(job, texts, read) : changedBatchOf(job, texts, transform, read)
+  const { text, rejected } = await made
   const invalid = onInvalid === 'skip' ? [] : rejected
   return {
     issues: [

@@ -9,6 +9,6 @@ export const test: DefineCommand = (command) => {
     .action(async (file: string) => {
       await loadPluginsOf(file)
       const { testFile } = await import('./test-file.js')
-      testFile(file)
+      await testFile(file)
     })
 }

@@ -5,6 +5,7 @@ import { isMap, visit, type Document, type Node } from 'yaml'
 import { ANY, DATASETS, storedDataset, type Dataset, type Locate } from '../../pipelines/records/index.js'
 import { lineFormat, type LineFormat } from '../../pipelines/records/text/index.js'
 import { InvalidInput, type Issue } from '../core/errors.js'
+import type { TransformModule } from '../core/extension/record-transform.js'
 import { nearest } from '../core/nearest.js'
 import { issuesOf, pointerToken, soundMembers, strict } from '../core/schema.js'
 import type { Config } from './schema.js'
@@ -22,6 +23,8 @@ export interface PipelineChecks {
   destination(text: string): string | undefined
   /** Opens databases of locations; returns a message if that is not possible. */
   locator(files: GeoFilesOption): Locate | string
+  /** Reads the module of a transform; returns a message if that is not possible. */
+  transform(file: string): TransformModule | string
   /** The same for a destination with the restrictions that the configuration sets for jobs. */
   jobDestination(text: string, allowed: Config['logpush']['destinations']): string | undefined
 }
@@ -156,8 +159,8 @@ function readPipeline(
 
   if (dataset === ANY && isOwnSource(source))
     issues.push({ pointer: '/dataset', message: 'any is for records that come from outside; name a dataset' })
-  if (dataset !== ANY && given['schema'] !== undefined)
-    issues.push({ pointer: '/schema', message: 'is for dataset: any; other datasets have a schema' })
+  if (dataset !== ANY && given['schema'] !== undefined && !hasTransform(given))
+    issues.push({ pointer: '/schema', message: 'is for dataset: any and for transform; other datasets have a schema' })
 
   // Malformed members are omitted, so that the rest is checked as well.
   const resolved = resolveUnits(PipelineDocument, soundMembers(document, issues)) as Partial<PipelineDocument>
@@ -176,6 +179,12 @@ function readPipeline(
   const pipeline = { ...resolved, ...absoluteOutput(resolved, folder), name, stored, lines, outputs: outputs.read }
   return { ...(pipeline as Pipeline), ...(from && { source: resolveSource(from, folder) }) }
 }
+
+/** Returns whether a module adds fields to records, which `schema` declares. */
+const hasTransform = (given: Readonly<Record<string, unknown>>): boolean =>
+  [given, ...(Array.isArray(given['routes']) ? (given['routes'] as unknown[]) : [])].some(
+    (output) => isObject(output) && output['transform'] !== undefined,
+  )
 
 /** Returns the format of a source, undefined for JSON, or its issues. */
 function formatOf(

@@ -19,7 +19,7 @@ const wrongRoute = issuesOf(
 /** Stages of other tools that run programs. */
 const PROGRAMS: readonly string[] = ['exec', 'script', 'lua', 'vrl', 'bloblang', 'transforms', 'processors']
 const NO_PROGRAMS =
-  'is not a stage: edged runs no programs on records; use dedupe, redact, drop, rename, geo, lookup, set and ' +
+  'is not a stage: edged runs no programs on records; use transform (a JavaScript module), dedupe, redact, drop, rename, geo, lookup, set and ' +
   'output_options.record_template, or put Vector, Fluent Bit or Redpanda Connect in front (docs/pipelines.md, Reshaping)'
 
 /** Returns issues for stages that edged does not have, with a better way. */
@@ -103,7 +103,7 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
     const message = text === undefined ? undefined : checks.destination(text)
     if (message !== undefined) issues.push({ pointer: `/${member}`, message })
   }
-  const { reshape, dedupe, issues: wrong } = readReshape(document, context)
+  const { reshape, dedupe, transform, issues: wrong } = readReshape(document, context)
   issues.push(...wrong)
   if (dataset === undefined) return [...issues, ...issuesOfAnyDataset(output)]
   try {
@@ -116,6 +116,7 @@ function readOutput({ document, route }: GivenOutput, context: OutputContext): P
       schema,
       reshape,
       dedupe,
+      transform,
       edged_in_flight: output.in_flight,
     }
     const job = compileJob(settings, outputName({ name }, { route }))
@@ -159,7 +160,7 @@ const isStdout = (destination = ''): boolean => /^stdout:/i.test(destination)
 
 /** Returns the issues of an output that do not depend on its dataset, for one whose dataset is unknown. */
 function issuesOfAnyDataset(output: OutputDocument & { readonly filter: string }): Issue[] {
-  const settings = { ...output, dataset: ANY, reshape: undefined, dedupe: undefined }
+  const settings = { ...output, dataset: ANY, reshape: undefined, dedupe: undefined, transform: undefined }
   // Records of any shape need field names for csv, other datasets do not.
   return issuesIn(() => compileJob(settings, '')).filter(({ pointer }) => pointer !== '/output_options/field_names')
 }

@@ -5,6 +5,7 @@ import { Type, type Static } from 'typebox'
 import { jsonText } from '../../pipelines/logpush/spool/json-text.js'
 import type { Locate, Reshape } from '../../pipelines/records/index.js'
 import type { Issue } from '../core/errors.js'
+import type { TransformModule } from '../core/extension/record-transform.js'
 import { pointerToken, strict } from '../core/schema.js'
 import { textLookup } from '../lists/text-lookup.js'
 import { Duration } from './units.js'
@@ -108,6 +109,15 @@ export const RESHAPE = {
       description: 'Leaves out records with a value of `field` that a record before them had within `window`.',
     }),
   ),
+  transform: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 4096,
+      description:
+        'Changes records by code: the path of a JavaScript module whose default export has record(record). It returns a ' +
+        'record, an array of records, or null to leave the record out.',
+    }),
+  ),
   redact: Type.Optional(
     Type.Record(Type.String(), Redact, {
       ...limited,
@@ -158,6 +168,8 @@ export interface ReshapeContext {
   readonly checks: {
     /** Opens databases of locations; returns a message if that is not possible. */
     locator(files: GeoFilesOption): Locate | string
+    /** Reads the module of a transform; returns a message if that is not possible. */
+    transform(file: string): TransformModule | string
   }
 }
 
@@ -172,15 +184,24 @@ export function readReshape(given: Given, context: ReshapeContext) {
   const { rename, drop, redact, dedupe } = given
   const set = given.set && constants(given.set, context, issues)
   const geo = given.geo && located(given.geo, context, issues)
+  const transform = given.transform === undefined ? undefined : moduleOf(given.transform, context, issues)
   const lookup = given.lookup?.flatMap((one, index) => listed(one, `/lookup/${index}/list`, context, issues))
   const reshape: Reshape = { set, rename, drop, redact, geo, lookup }
   const isEmpty = Object.values(reshape).every((member) => member === undefined)
   const { field, window = DEFAULT_WINDOW_MS, entries = DEFAULT_ENTRIES } = dedupe ?? {}
   return {
     issues,
+    transform,
     reshape: isEmpty ? undefined : reshape,
     dedupe: field === undefined ? undefined : { field, window, entries },
   }
+}
+
+function moduleOf(file: string, { folder, checks }: ReshapeContext, issues: Issue[]): TransformModule | undefined {
+  const module = checks.transform(resolve(folder, file))
+  if (typeof module !== 'string') return module
+  issues.push({ pointer: '/transform', message: module })
+  return undefined
 }
 
 function constants(

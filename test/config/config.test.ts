@@ -423,6 +423,7 @@ t.test('every file of authorities is checked', async (t) => {
   const checks = {
     destination: nothing,
     locator: () => nothing,
+    transform: () => 'is not read',
     jobDestination: nothing,
     certificate: nothing,
     program: nothing,

@@ -1,5 +1,5 @@
 import type { Batch } from '../../../src/core/sink.js'
-import { BatchText, type Dedupe, type Shape } from '../../records/index.js'
+import { BatchText, type Dedupe, type ScannedRecord, type Shape } from '../../records/index.js'
 import type { CompiledJob } from '../settings/compiled-job.js'
 import type { BatchLimits } from '../settings/limits.js'
 import { lineAt, linesOf, linesUpTo, linesWithin } from './formatted-block.js'
@@ -10,12 +10,15 @@ import type { JobRows } from './shared-rows.js'
 import type { Frame } from '../spool/types.js'
 import type { Buffers } from '../spool/buffers.js'
 import type { BatchBodyHandle, OpenBody, SharedChunk } from './batch-buffer.js'
+import { TransformedLines } from '../transform/transformed-lines.js'
 
 /** A batch that is ready to be sent, and the lines that it holds. */
 export interface ReadyBatch extends Batch {
   readonly body: BatchBodyHandle
   readonly first: SpoolPosition
   readonly end: SpoolPosition
+  /** All its records come from one record of the spool, so it cannot be sent in parts. */
+  readonly isOne: boolean
 }
 
 /** Stages of a job that have a state, which outlives a batch. */
@@ -59,6 +62,8 @@ export class BatchBuilder {
   #first: SpoolPosition | undefined
   #from = 0
   #to = 0
+  /** Number of records of the spool that its records come from. */
+  #sources = 0
   /** Records that passed the filter and were left out by sampling. */
   sampledOut = 0
   /** Records that passed the filter and repeated one before them. */
@@ -115,6 +120,7 @@ export class BatchBuilder {
   #take(lines: Lines, index: number, end: number): number {
     const { frame } = lines
     const shared = this.#shared
+    if (lines instanceof TransformedLines) return this.#writeChanged(lines, index, end)
     return shared === undefined || shared.alone || frame === undefined
       ? this.#write(lines, index, end)
       : this.#copy(lines, shared, frame, index, end)
@@ -147,6 +153,30 @@ export class BatchBuilder {
       }
       if (text.records === 1) this.#begin(lines, at)
       this.full = text.records >= records || text.size > bytes
+      if (this.full || text.size - this.#handedOn >= PIECE) return at + 1
+    }
+    return end
+  }
+
+  /** Adds the records that lines have become. All records of one line are in one batch. */
+  #writeChanged(lines: TransformedLines, index: number, end: number): number {
+    const { bytes, records } = this.#limits
+    const { shape = (record: ScannedRecord) => record } = this.#stages
+    const text = this.#text
+    for (let at = index; at < end; at++) {
+      const before = text.records
+      const count = lines.size(at)
+      if (count > 0) {
+        text.addGroup(count, (record) => shape(lines.changed(at, record)))
+        this.full = text.records >= records || text.size > bytes
+        if (before > 0 && (text.records > records || text.size > bytes)) {
+          text.removeLast()
+          return at
+        }
+        if (before === 0) this.#begin(lines, at)
+        this.#sources++
+      } else if (lines.choice(at) === 'repeated') this.repeated++
+      else if (lines.choice(at) === 'sampled_out') this.sampledOut++
       if (this.full || text.size - this.#handedOn >= PIECE) return at + 1
     }
     return end
@@ -211,7 +241,7 @@ export class BatchBuilder {
     const ended = this.#text.close(async (text) => await this.#stage.end(text, of))
     this.#giveBack()
     const body = await ended
-    return { ...range, name: nameOf(range), records, size, body }
+    return { ...range, name: nameOf(range), records, size, body, isOne: records === 1 || this.#sources === 1 }
   }
 
   async discard(): Promise<void> {

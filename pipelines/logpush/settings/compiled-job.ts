@@ -27,6 +27,7 @@ import {
   type ScannedRecord,
 } from '../../records/index.js'
 import type { Column } from '../parquet/columns.js'
+import type { TransformModule } from '../../../src/core/extension/record-transform.js'
 import type { UploadLimits } from './limits.js'
 import { columnsOf, textOfParquet } from './parquet-job.js'
 
@@ -42,6 +43,8 @@ export interface JobSettings extends UploadLimits {
   readonly schema?: Readonly<Record<string, FieldType>> | undefined
   /** A field that the destination needs besides the output fields. */
   readonly key_field?: string | undefined
+  /** Module that changes records after the filter. */
+  readonly transform?: TransformModule | undefined
   /** Changes of the records between filter and format. */
   readonly reshape?: Reshape | undefined
   /** Batches are Parquet files: fields and types of `output_options` count, its texts do not. */
@@ -67,6 +70,8 @@ export interface CompiledJob {
   readonly samples: Sampler
   /** Creates the filter for repeated records. Undefined if repeated records are delivered. */
   readonly dedupe: (() => Dedupe) | undefined
+  /** Records as `shape` and the format get them. With a transform they are records of any shape. */
+  readonly arriving: Dataset
   /** Creates the stage that changes records before they are written. Undefined if records stay unchanged. */
   readonly shape: (() => Shape) | undefined
   readonly format: Format
@@ -93,13 +98,12 @@ export function compileJob(given: JobSettings, seed: string, limits: FilterLimit
   if (stored === undefined) throw new InvalidInput([{ pointer: '/dataset', message: 'is not a dataset' }])
   const isAny = stored === WHOLE
   const settings = given.parquet === true ? textOfParquet(given, stored) : given
-  const { reshape, dedupe, schema } = settings
+  const { reshape, dedupe, schema, transform } = settings
   // After a reshape records of any shape are scanned again for the fields that are written.
-  const named = namedFields(reshape === undefined ? settings : { filter: settings.filter })
-  const needed = [
-    ...(reshape === undefined ? [] : reshapedFields(reshape)),
-    ...(dedupe === undefined ? [] : [dedupe.field]),
-  ]
+  const isChanged = reshape !== undefined || transform !== undefined
+  const named = namedFields(isChanged ? { filter: settings.filter } : settings)
+  const reshapeNames = reshape === undefined ? [] : reshapedFields(reshape)
+  const needed = [...(transform === undefined ? reshapeNames : []), ...(dedupe === undefined ? [] : [dedupe.field])]
   const dataset = isAny ? anyDataset([...named, ...needed], schema) : stored
   const issues: Issue[] = []
   const at = <T>(pointer: string, work: () => T): T | undefined => {
@@ -115,18 +119,21 @@ export function compileJob(given: JobSettings, seed: string, limits: FilterLimit
   const attack = settings.filter_attack_traffic ? at('/filter_attack_traffic', () => attacksOf(dataset)) : undefined
   const outputOptions = settings.output_options ?? undefined
   const written = namedFields({ output_options: outputOptions })
+  const types = transform === undefined || isAny ? schema : { ...stored.fields, ...schema }
+  const arriving =
+    transform === undefined
+      ? dataset
+      : anyDataset(reshape === undefined ? written : [...written, ...reshapeNames], types)
   const reshaped =
-    reshape === undefined
-      ? undefined
-      : at('', () => compileReshape(dataset, reshape, { names: written, types: schema }))
-  const outgoing = reshaped?.outgoing ?? dataset
+    reshape === undefined ? undefined : at('', () => compileReshape(arriving, reshape, { names: written, types }))
+  const outgoing = reshaped?.outgoing ?? arriving
   const options =
     outputOptions === undefined
       ? at('/logpull_options', () => parseLogpullOptions(outgoing, settings.logpull_options ?? ''))
       : at('/output_options', () => parseOutputOptions(outgoing, outputOptions))
   const repeated = dedupe === undefined ? undefined : fieldIssue(dataset, dedupe.field)
   if (repeated !== undefined) issues.push({ pointer: '/dedupe/field', message: repeated })
-  if (reshape !== undefined && options?.merge_subrequests)
+  if (isChanged && options?.merge_subrequests)
     issues.push({ pointer: '/output_options/merge_subrequests', message: NOT_MERGED })
   if (issues.length > 0 || filter === undefined || options === undefined) throw new InvalidInput(issues)
 
@@ -141,15 +148,16 @@ export function compileJob(given: JobSettings, seed: string, limits: FilterLimit
     writes: ascending(reshaped?.reads(format.places) ?? format.places),
     dedupe:
       place === undefined ? undefined : () => new Dedupe({ place, windowMs: dedupe!.window, entries: dedupe!.entries }),
+    arriving,
     shape: reshaped && (() => reshaped.open(format.places)),
     keeps: attack === undefined ? filter : (record) => !attack(record) && filter(record),
     samples: sampler(format.sampleRate, seed),
     format,
     recipe:
-      isAny || format.sampleRate < 1 || format.mergeSubrequests || reshape !== undefined || dedupe !== undefined
+      isAny || format.sampleRate < 1 || format.mergeSubrequests || isChanged || dedupe !== undefined
         ? undefined
         : JSON.stringify([settings.dataset, settings.filter ?? '', settings.filter_attack_traffic ?? false, options]),
-    style: isAny || reshape !== undefined ? undefined : format.style,
+    style: isAny || isChanged ? undefined : format.style,
     columns,
     merge: format.mergeSubrequests ? options : undefined,
     settings: given,
@@ -161,7 +169,7 @@ export const asParquet = (job: CompiledJob, seed: string): CompiledJob =>
   job.columns === undefined ? compileJob({ ...job.settings, parquet: true }, seed) : job
 
 const NOT_MERGED =
-  'cannot be used with set, rename, drop, redact, geo or lookup; subrequests would retain the original values'
+  'cannot be used with transform, set, rename, drop, redact, geo or lookup; subrequests would retain the original values'
 
 const ascending = (places: Iterable<number>): Int16Array => Int16Array.from(new Set(places)).sort()
 

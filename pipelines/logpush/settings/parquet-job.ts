@@ -13,6 +13,7 @@ interface ParquetSettings {
   readonly output_options?: unknown
   readonly logpull_options?: string | null | undefined
   readonly schema?: Readonly<Record<string, FieldType>> | undefined
+  readonly transform?: unknown
 }
 
 /** Members of `output_options` that have an effect on Parquet. */
@@ -36,12 +37,18 @@ function optionsOf(
   return typeof older === 'string' && older !== '' ? parseLogpullOptions(dataset, older) : {}
 }
 
+/** Returns the names of all columns. Undefined if they are the fields of the dataset. */
+function declaredFields({ schema = {}, transform }: ParquetSettings, dataset: Dataset): string[] | undefined {
+  if (dataset.name === ANY) return Object.keys(schema)
+  return transform === undefined ? undefined : [...dataset.defaults, ...Object.keys(schema)]
+}
+
 /** Returns the settings of the text from which Parquet files are written: one JSON object a line, with exact times. */
 export function textOfParquet<S extends ParquetSettings>(settings: S, dataset: Dataset): S {
   const given: unknown = optionsOf(settings, dataset)
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return settings
   const { field_names: names, timestamp_format: time = null } = given as OutputOptions
-  const fields = names ?? (dataset.name === ANY ? Object.keys(settings.schema ?? {}) : undefined)
+  const fields = names ?? declaredFields(settings, dataset)
   if (dataset.name === ANY && fields?.length === 0)
     throw new InvalidInput([{ pointer: '/schema', message: 'is required for parquet: it declares the columns' }])
   // Options that are unknown or not valid stay, so that they are reported.

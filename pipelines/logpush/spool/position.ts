@@ -32,8 +32,10 @@ export interface Lines {
   readonly frame: Frame | undefined
   /** Returns a record in an object that the next call reuses. Only the fields at `places` are valid. */
   record(index: number, places: Int16Array): ScannedRecord
-  /** The text of the record, of lines whose fields are scanned again as the job names them. */
+  /** Returns the text of the record, in bytes of its own. Not available for merged subrequests. */
   raw?(index: number): Uint8Array
+  /** Returns the file and line of a record. Undefined if the spool does not store them. */
+  source?(index: number): string | undefined
   /** Returns the sampling key of a line. It is the same whenever the line is created again. */
   key(index: number): number
   /** Returns the position before a line. At `count` it is the position after the last line. */

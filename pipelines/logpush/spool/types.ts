@@ -25,6 +25,8 @@ export interface Frame {
   record(index: number, places?: Int16Array): ScannedRecord
   /** The record at an index as one JSON object, in bytes of its own. */
   line(index: number): Uint8Array
+  /** Returns the file and line of the record at an index, for frames of files. */
+  source?(index: number): string
   /**
    * Ends the use of the frame and its records, so its memory is reused immediately. Useful for readers of many frames.
    */

@@ -317,6 +317,11 @@ class FileFrame implements Frame {
     return bytes.slice(from, to)
   }
 
+  source(index: number): string {
+    const { stretch, line } = this.#block
+    return `${stretch.path}:${line + this.#records[index]!.at}`
+  }
+
   /** The next frame takes this memory anyway. */
   release(): void {}
 

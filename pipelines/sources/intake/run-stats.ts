@@ -1,5 +1,6 @@
 import type { Progress } from '../../logpush/monitor.js'
 import { Tap } from '../../logpush/tap.js'
+import type { TransformStats } from '../../logpush/transform/transform-stats.js'
 
 /** Progress of one output of a run. */
 export class OutputStats {
@@ -17,6 +18,8 @@ export class OutputStats {
   batches = 0
   /** Text of delivered batches, before compression. */
   bytes = 0
+  /** Use of the transform. Undefined if the output has none, or has not used it yet. */
+  transform: TransformStats | undefined
   /** Why the destination fails now. */
   failure: string | undefined
   /** Returns the lag of the output. Set while it runs. */

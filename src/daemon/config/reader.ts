@@ -9,6 +9,7 @@ import { silentLog } from '../../core/log.js'
 import { loadedPlugins } from '../../plugins/load.js'
 import { describedText } from './changes.js'
 import { destinationChecks } from '../pipelines/destinations.js'
+import { readTransform } from '../pipelines/transforms.js'
 
 /** Input of a thread. */
 export interface ConfigToRead {
@@ -35,14 +36,15 @@ export type ConfigMessage =
 const MAX_INLINE_CHARACTERS = 16 * 1024
 
 const THREAD = new URL(`./config-thread${extname(import.meta.url)}`, import.meta.url)
-const CHECKS = destinationChecks({ clock: systemClock, log: silentLog })
+// The thread starts the modules of transforms.
+const CHECKS = { ...destinationChecks({ clock: systemClock, log: silentLog }), transform: readTransform }
 const slices = new EventLoopYield()
 
 /** Reads the configuration file while the daemon serves; rejects with {@link BadConfig}. */
 export async function readAgain(file: string, inForce: Pick<Config, 'pipelines'>): Promise<Config> {
   const text = readText(file)
-  // The tables of some expressions take longer than a turn.
-  const hasRules = /^\s*["']?rules["']?\s*:/m.test(text)
+  // The tables of some expressions, and the start of a module, take longer than a turn.
+  const hasRules = /^\s*["']?rules["']?\s*:|\btransform\b/m.test(text)
   if (text.length <= MAX_INLINE_CHARACTERS && !hasRules) return readConfig(text, file, process.env, CHECKS)
   const { port1: port, port2 } = new MessageChannel()
   const thread = new Worker(THREAD, {

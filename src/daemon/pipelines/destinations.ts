@@ -2,6 +2,7 @@ import { checkDestination } from '../../../sinks/index.js'
 import type { SinkDeps } from '../../../sinks/contract/sink-type.js'
 import type { ConfigChecks } from '../../config/load.js'
 import { locator } from './locator.js'
+import { checkTransform } from './transforms.js'
 import { certificateIssue } from '../../tls/certificates.js'
 import { programIssue } from '../../tls/acme/dns-command.js'
 import { authorityIssue } from '../../tls/client-authority.js'
@@ -59,6 +60,7 @@ export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigCheck
     jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
       issue(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
     locator,
+    transform: checkTransform,
     certificate: certificateIssue,
     authority: authorityIssue,
     program: programIssue,

@@ -20,6 +20,7 @@ import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import type { Store } from '../../core/store.js'
 import { configuredJobs } from './pipelines.js'
+import { transformOpener } from './transforms.js'
 import { openDaemonSpools } from './spools.js'
 import type { Egress } from '../../egress/egress.js'
 import type { Keyring } from '../../store/secrets/keyring.js'
@@ -143,6 +144,7 @@ async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Pro
     want: async (wanted) => await targets.replace(wanted),
     options: () => inForce.config,
     standing: configuredJobs(whole, { clock, log }),
+    openTransform: transformOpener(whole.data, clock),
     monitor,
     redact,
     traces: { outgoing: (name, attributes) => inForce.spans?.outgoing(name, attributes) },

@@ -74,6 +74,9 @@ const watched = (
       get bytes() {
         return output.bytes
       },
+      get transform() {
+        return output.transform
+      },
     },
     progress: () => output.progress?.() ?? IDLE,
     state: () => (shown.state === 'running' && output.failure !== undefined ? 'failing' : shown.state),

@@ -7,6 +7,7 @@ import { outputName, type Pipeline } from '../../config/pipeline.js'
 import { ClosingStack } from '../../core/closing-stack.js'
 import { ownDestinations } from './destinations.js'
 import { openInput, type PipelineRun } from './inputs.js'
+import { transformOpener } from './transforms.js'
 
 /** Returns the folder for the state of a pipeline while it has something to deliver. */
 export const stateFolder = (state: string, { name }: Pipeline): string => join(state, name)
@@ -31,9 +32,11 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
       cursor: output.route === undefined ? input.cursor : (input.routes?.get(output.route) ?? input.cursor),
       retryForMs: output.retry_for,
       stats: stats.output(output.route),
+      reject: (place: string, message: string) => stats.reject(place, message),
     }))
+    const openTransform = transformOpener(folder, clock)
     const failing = ({ name }: { name: string }, message: string) => tell(`${name}: ${message}; trying again`)
-    const end = endOf(pipeline, await run({ outputs, input, folder, failing, stop, clock, log }))
+    const end = endOf(pipeline, await run({ outputs, input, openTransform, folder, failing, stop, clock, log }))
     if (end.end === 'done') await input.finished?.()
     await stack.close()
     if (end.end === 'done') await (isRemembered(pipeline) ? removeDelivered(folder) : removeFolder(folder))

@@ -41,7 +41,7 @@ const HEAP_MEGABYTES = 128
  * the first collection comes at 320 MiB of memory, which is the limit of the watchdog. With the limits the process
  * stays below 240 MiB, for the same processor time.
  */
-const COLLECTION_FLAGS = ['--initial-old-space-size=8', '--heap-growing-percent=50']
+export const COLLECTION_FLAGS = ['--initial-old-space-size=8', '--heap-growing-percent=50']
 
 export interface RuntimeConfigInput {
   readonly scripts: readonly RunnableScript[]
