@@ -118,7 +118,7 @@ export class Segments {
     }
   }
 
-  /** Appends frames, which are durable when this resolves. If it rejects, a later start finds none of them. */
+  /** Appends frames, which are durable when this resolves. If it rejects, a later start does not find these frames. */
   async append({ pieces, bytes, end, acceptedAt }: Addition): Promise<void> {
     try {
       const file = await this.#ready()

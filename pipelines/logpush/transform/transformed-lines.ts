@@ -20,7 +20,7 @@ const CALL_BYTES = 512 * 1024
 /** What a job does with a line before its module gets it. */
 type Choice = 'filtered' | 'repeated' | 'sampled_out' | 'passed'
 
-/** Counts of lines, each of which is counted once. */
+/** Counts of lines. Each line is counted once. */
 export interface TransformCounts {
   /** Records that the module got, and records that it returned. */
   readonly given: number

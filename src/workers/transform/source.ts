@@ -30,8 +30,8 @@ BigInt.prototype.toJSON = function () {
 `
 
 /**
- * Returns the main module. It responds to one JSON text a line with an outcome a record: the number of new records in a
- * line with each of them in a line of its own, or an exclamation mark and the JSON text of the reason.
+ * Returns the main module. A request has one JSON text per line. The response has an outcome for each text: a line with
+ * the number of new records and then one line per new record, or an exclamation mark and the JSON text of the reason.
  */
 export const transformSource = (main: string, builtIn: string): string => `import {
   Answer, bodyOf, codeAt, exec, indexOf, integer, isArray, isSafeInteger, namesOf, number, parse, slice, stringify, text,
