@@ -74,9 +74,10 @@ function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDe
     reject('has a user name; use the parameters sasl, username and password')
   const more = given.brokers?.split(',') ?? []
   if (more.length > MAX_BROKERS) reject(`has more than ${MAX_BROKERS} brokers`)
-  const transport = transportOf(given, deps)
+  const brokers = [destination, ...more.map(brokerUrl)].map((url) => serverOf(url, 9092))
+  const transport = transportOf(given, deps, brokers)
   return {
-    brokers: [destination, ...more.map(brokerUrl)].map((url) => serverOf(url, 9092)),
+    brokers,
     topic,
     transport,
     sasl: saslOf(given),

@@ -52,7 +52,9 @@ interface Settings {
 }
 
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
-  const transport = transportOf({ ...given, tls: destination.protocol === 'rediss:' }, deps)
+  const transport = transportOf({ ...given, tls: destination.protocol === 'rediss:' }, deps, [
+    serverOf(destination, 6379),
+  ])
   if (destination.username !== '' || destination.password !== '')
     reject('has a user name or a password; use the parameters username and password')
   const db = pathOf(destination)

@@ -113,13 +113,14 @@ interface Settings {
 }
 
 function settingsOf(destination: URL, given: Static<typeof PARAMS>, deps: SinkDeps): Settings {
-  const transport = transportOf(given, deps)
+  const port = given.tls === false ? 601 : 6514
+  const transport = transportOf(given, deps, [serverOf(destination, port)])
   noPath(destination)
   if (destination.username !== '' || destination.password !== '') reject('has a user name')
   const { facility = 16, severity = 6, hostname: host = hostname(), 'app-name': app = 'edged' } = given
   const priority = facility * 8 + severity
   return {
-    server: serverOf(destination, transport.tls ? 6514 : 601),
+    server: serverOf(destination, port),
     transport,
     head: (time, batch) => `<${priority}>1 ${time.toISOString()} ${host} ${app} ${batch} - `,
   }

@@ -1,7 +1,6 @@
 /** Builds what the control listener serves: the dashboard (`dist/ui`) and the documentation (`dist/docs`). */
-import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { globSync } from 'tinyglobby'
 import { build } from 'vite'
@@ -24,24 +23,10 @@ if (read(MARK) !== content) {
   buildDocs({ from: join(ROOT, 'docs'), to: join(ROOT, 'dist/docs'), style: join(ROOT, 'ui/docs.css') })
   writeFileSync(MARK, content)
 }
-mkdirSync(join(ROOT, 'dist'), { recursive: true })
-writeFileSync(join(ROOT, 'dist/commit'), commit())
-
 function read(file) {
   try {
     return readFileSync(file, 'utf8')
   } catch {
     return undefined
-  }
-}
-
-/** Returns the commit that is built; a package without a repository has none. */
-function commit() {
-  try {
-    return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] })
-      .toString()
-      .trim()
-  } catch {
-    return process.env.EDGED_COMMIT ?? 'unknown'
   }
 }

@@ -241,6 +241,7 @@ export interface ConnectOptions {
 // Egress: src/egress/egress.ts
 export interface Egress {
     check(host: string, port: number): Promise<void>;
+    entryFor?(host: string, port: number): string | undefined;
     agents(options?: AgentOptions): GuardedAgents;
     connect(options: ConnectOptions): Promise<Socket>;
 }

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { plainHttpAdvice } from '../contract/allowing.js'
 import { paramChecker, reject, type ParamSchema } from '../contract/params.js'
 import type { SinkDeps } from '../contract/sink-type.js'
 import { TRANSPORT, transportOf } from '../streams/server.js'
@@ -43,15 +44,16 @@ const RESERVED =
  */
 export function targetReader<S extends ParamSchema>(
   own: S,
-): (destination: URL, deps: Pick<SinkDeps, 'allowPlainHttp'>) => OwnTarget<S> {
+): (destination: URL, deps: Pick<SinkDeps, 'allowPlainHttp' | 'egress'>) => OwnTarget<S> {
   const check = paramChecker(own)
   return (destination, deps) => {
     const { headers, taken, query } = partsOf(destination, Object.keys(own.properties))
     const values = check(taken)
-    const { tls, rejectUnauthorized } = transportOf(values, deps)
+    const { protocol, hostname: host, port } = destination
+    const server = { host, port: Number(port || (protocol === 'http:' ? 80 : 443)) }
+    const { tls, rejectUnauthorized } = transportOf(values, deps, [server])
     const scheme = destination.protocol === 'http:' || !tls ? 'http' : 'https'
-    if (scheme === 'http' && !deps.allowPlainHttp)
-      reject('must use TLS; the operator can allow it with logpush.destinations.allow_plain_http')
+    if (scheme === 'http' && !deps.allowPlainHttp) reject(`must use TLS; ${plainHttpAdvice(deps, [server])}`)
     if (destination.username !== '' || destination.password !== '') {
       if (headers['authorization'] !== undefined) reject('has both credentials and header_Authorization')
       headers['authorization'] = basic(decoded(destination.username), decoded(destination.password))

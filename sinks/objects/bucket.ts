@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { plainHttpAdvice } from '../contract/allowing.js'
 import { reject, secret, text } from '../contract/params.js'
 import type { SinkDeps } from '../contract/sink-type.js'
 
@@ -43,13 +44,15 @@ export function keysOf(given: Keys): { accessKeyId: string; secretAccessKey: str
  * Returns the origin of the server that the parameter `endpoint` names. The parameter is a host with an optional port,
  * or a URL without a path. Plain HTTP needs `http://` and the permission of the operator.
  */
-export function endpointOf(endpoint: string, deps: Pick<SinkDeps, 'allowPlainHttp'>): string {
+export function endpointOf(endpoint: string, deps: Pick<SinkDeps, 'allowPlainHttp' | 'egress'>): string {
   const text = /^https?:\/\//i.test(endpoint) ? endpoint : `https://${endpoint}`
   const url = URL.canParse(text) ? new URL(text) : reject('has an endpoint that is not a host')
   const { pathname, search, hash, username, password } = url
   if (pathname !== '/' || search !== '' || hash !== '' || username !== '' || password !== '')
     reject('has an endpoint with more than a host and a port')
   if (url.protocol === 'http:' && !deps.allowPlainHttp)
-    reject('has an endpoint without TLS; the operator can allow it with logpush.destinations.allow_plain_http')
+    reject(
+      `has an endpoint without TLS; ${plainHttpAdvice(deps, [{ host: url.hostname, port: Number(url.port || 80) }])}`,
+    )
   return url.origin
 }

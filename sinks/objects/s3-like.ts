@@ -10,7 +10,7 @@ import { s3Store, type S3Place } from './s3-store.js'
 export interface S3LikeOptions<S extends ParamSchema> extends Pick<SinkType, 'scheme' | 'form' | 'summary'> {
   readonly params: S
   /** The bucket and the server. Throws InvalidInput with the pointer "". */
-  readonly place: (destination: URL, given: Static<S>, deps: Pick<SinkDeps, 'allowPlainHttp'>) => S3Place
+  readonly place: (destination: URL, given: Static<S>, deps: Pick<SinkDeps, 'allowPlainHttp' | 'egress'>) => S3Place
   /** Whether the owner of a job has to prove that the bucket is theirs. */
   readonly ownership?: (given: Static<S>) => boolean
 }

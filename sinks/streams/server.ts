@@ -1,3 +1,4 @@
+import { plainHttpAdvice } from '../contract/allowing.js'
 import { flag, reject } from '../contract/params.js'
 import type { SinkDeps } from '../contract/sink-type.js'
 
@@ -29,11 +30,12 @@ interface TransportParams {
 /** Returns how to connect: TLS with a verified certificate, unless the destination asks otherwise and the operator allows it. */
 export function transportOf(
   { tls = true, 'insecure-skip-verify': insecure = false }: TransportParams,
-  deps: Pick<SinkDeps, 'allowPlainHttp'>,
+  deps: Pick<SinkDeps, 'allowPlainHttp' | 'egress'>,
+  servers: readonly Server[],
 ): Transport {
-  const advice = 'the operator can allow it with logpush.destinations.allow_plain_http'
-  if (!deps.allowPlainHttp && !tls) reject(`must use TLS; ${advice}`)
-  if (!deps.allowPlainHttp && insecure) reject(`must not have insecure-skip-verify; ${advice}`)
+  const advice = () => plainHttpAdvice(deps, servers)
+  if (!deps.allowPlainHttp && !tls) reject(`must use TLS; ${advice()}`)
+  if (!deps.allowPlainHttp && insecure) reject(`must not have insecure-skip-verify; ${advice()}`)
   return { tls, rejectUnauthorized: !insecure }
 }
 

@@ -134,8 +134,11 @@ function rulePlaces({ accounts, zones }: Config, { lineOf }: YamlFile, file: str
   return { file, lines }
 }
 
-function deadLetterIssues({ logpush: { dead_letter: text, destinations } }: Config, checks: PipelineChecks): Issue[] {
-  const message = text === undefined ? undefined : checks.jobDestination(text, destinations)
+function deadLetterIssues(
+  { logpush: { dead_letter: text, destinations }, egress }: Config,
+  checks: PipelineChecks,
+): Issue[] {
+  const message = text === undefined ? undefined : checks.jobDestination(text, { ...destinations, egress })
   return message === undefined ? [] : [{ pointer: '/logpush/dead_letter', message }]
 }
 

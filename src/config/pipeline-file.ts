@@ -26,7 +26,7 @@ export interface PipelineChecks {
   /** Reads the module of a transform; returns a message if that is not possible. */
   transform(file: string): TransformModule | string
   /** The same for a destination with the restrictions that the configuration sets for jobs. */
-  jobDestination(text: string, allowed: Config['logpush']['destinations']): string | undefined
+  jobDestination(text: string, allowed: Config['logpush']['destinations'] & Pick<Config, 'egress'>): string | undefined
 }
 
 /** Reads a pipeline file; throws BadConfig with every issue found. */

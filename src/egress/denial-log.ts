@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Log } from '../core/log.js'
+import { allowEntry } from '../core/printable.js'
 
 /** A destination is logged again after this time at the earliest. */
 const REPEAT_MS = 60_000
@@ -35,6 +36,5 @@ function described(host: string, port: number, { address, isOwn }: Denied): stri
   if (address === undefined) return `${host} has no address; webhooks and log destinations cannot be sent there`
   const found = host === address ? host : `${host} resolves to ${address}, which`
   if (isOwn) return `${found} is not allowed: port ${port} is a listener of this server`
-  const cidr = address.includes(':') ? `[${address}/128]` : `${address}/32`
-  return `${found} is not allowed; add ${cidr}:${port} to egress.allow_cidrs`
+  return `${found} is not allowed; add ${allowEntry(address, port)} to egress.allow_cidrs`
 }

@@ -9,11 +9,11 @@ import type { Socket } from 'node:net'
 export class NotPublic extends Error {
   override readonly name = 'NotPublic'
 
-  /** `unresolved` is the name that has no address. */
-  constructor(unresolved?: string) {
+  /** `unresolved` is the name that has no address. `entry` allows an address that the user wrote. */
+  constructor({ unresolved, entry }: { readonly unresolved?: string; readonly entry?: string | undefined } = {}) {
     super(
       unresolved === undefined
-        ? 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs'
+        ? `the destination address is not allowed; the operator can allow it with egress.allow_cidrs${entry === undefined ? ', and finds the entry in the log (destination_denied)' : `: ["${entry}"]`}`
         : `the name ${unresolved} does not resolve to an address; check its spelling and its DNS records`,
     )
   }
@@ -57,6 +57,11 @@ export interface Egress {
    * NotPublic}.
    */
   check(host: string, port: number): Promise<void>
+  /**
+   * Returns the entry of `egress.allow_cidrs` that allows a host and port. Undefined if none is needed or can allow it, and for
+   * names, because their addresses are not shown.
+   */
+  entryFor?(host: string, port: number): string | undefined
   /** Creates agents that check the current addresses of every new connection. Destroy them when done. */
   agents(options?: AgentOptions): GuardedAgents
   /**

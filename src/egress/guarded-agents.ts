@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type ClientRequest, type ClientRequestArgs } from '
 import { Agent as HttpsAgent } from 'node:https'
 import type { LookupFunction, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
-import { NotPublic, type AgentOptions, type GuardedAgents } from './egress.js'
+import type { AgentOptions, GuardedAgents, NotPublic } from './egress.js'
 
 /** Guard of connections. Its decisions may change with the configuration. */
 export interface Gate {
@@ -17,6 +17,8 @@ export interface Gate {
   mayDial(host: string, port: number): boolean
   /** Looks up names for connections to a port. Fails unless all addresses are allowed. */
   lookup(port: number): LookupFunction
+  /** The error of a connection to an address that may not be attempted. */
+  notPublic(host: string, port: number): NotPublic
 }
 
 /** Agents for the requests to one destination. */
@@ -62,7 +64,7 @@ function guard<A extends HttpAgent>(agent: A, gate: Gate, isRetired: () => boole
     const { secureContext } = gate
     const socket = connect({
       ...options,
-      ...(allowed ? { host, lookup: gate.lookup(port) } : NOWHERE),
+      ...(allowed ? { host, lookup: gate.lookup(port) } : nowhere(gate.notPublic(host, port))),
       ...(secureContext && { secureContext }),
     })
     if (socket) madeUnder.set(socket, gate.rules)
@@ -95,7 +97,9 @@ function rejectSwitch(this: ClientRequest, _response: unknown, socket: Socket): 
   this.emit('error', Object.assign(error, { code: 'ECONNRESET' }))
 }
 
-const reject: LookupFunction = (_name, _options, callback) => process.nextTick(callback, new NotPublic(), '', 0)
 // Fails like the lookup of a name. If an agent got an error instead of a socket, Node would report the error twice to
 // requests that waited.
-const NOWHERE = { host: 'refused.invalid', lookup: reject }
+const nowhere = (error: NotPublic): { readonly host: string; readonly lookup: LookupFunction } => ({
+  host: 'refused.invalid',
+  lookup: (_name, _options, callback) => process.nextTick(callback, error, '', 0),
+})

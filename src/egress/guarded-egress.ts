@@ -5,6 +5,7 @@ import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 
 import { connect as connectTls, createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { Gauge } from 'prom-client'
+import { allowEntry } from '../core/printable.js'
 import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics/metrics.js'
@@ -102,6 +103,7 @@ export class GuardedEgress implements Egress {
         return may
       },
       lookup: (port) => this.#lookup(port),
+      notPublic: (host, port) => this.#notPublic(host, port),
     }
     this.#tell()
   }
@@ -137,11 +139,17 @@ export class GuardedEgress implements Egress {
     return this.#rules.overrides.get(plainName(name)) ?? (await this.#resolve(name, tenant))
   }
 
+  entryFor(given: string, port: number): string | undefined {
+    const host = bare(given)
+    const cannot = isIP(host) === 0 || this.allows(host, port) || isOwnListener(host, port, this.#reserved)
+    return cannot ? undefined : allowEntry(host, port)
+  }
+
   async check(host: string, port: number): Promise<void> {
     try {
       await this.#addresses(bare(host), port)
     } catch (error) {
-      throw error instanceof NotPublic ? error : new NotPublic(bare(host))
+      throw error instanceof NotPublic ? error : new NotPublic({ unresolved: bare(host) })
     }
   }
 
@@ -179,7 +187,7 @@ export class GuardedEgress implements Egress {
 
   #dial({ host: given, port, tls, rejectUnauthorized = true }: Omit<ConnectOptions, 'timeoutMs' | 'signal'>): Socket {
     const host = bare(given)
-    if (!this.#gate.mayDial(host, port)) throw new NotPublic()
+    if (!this.#gate.mayDial(host, port)) throw this.#notPublic(host, port)
     const lookup = this.#lookup(port)
     if (!tls) return connectPlain({ host, port, lookup })
     const { secureContext } = this.#rules
@@ -218,7 +226,11 @@ export class GuardedEgress implements Egress {
     const denied = addresses.find((address) => !this.allows(address, port))
     if (addresses.length > 0 && denied === undefined) return addresses
     this.#denied(host, port, denied)
-    throw denied === undefined ? new NotPublic(host) : new NotPublic()
+    throw denied === undefined ? new NotPublic({ unresolved: host }) : this.#notPublic(host, port)
+  }
+
+  #notPublic(host: string, port: number): NotPublic {
+    return new NotPublic({ entry: this.entryFor(host, port) })
   }
 
   #denied(host: string, port: number, address: string | undefined): void {

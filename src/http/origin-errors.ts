@@ -1,3 +1,5 @@
+import { allowEntry } from '../core/printable.js'
+
 /** An origin has its maximum number of requests, or the maximum number of origins is in use. */
 export class Overloaded extends Error {
   override readonly name = 'Overloaded'
@@ -44,9 +46,10 @@ export class TargetDenied extends Error {
   override readonly name = 'TargetDenied'
 
   constructor(host: string, address: string, port: number) {
-    const cidr = address.includes(':') ? `[${address}/128]` : `${address}/32`
     const found = host === address ? host : `${host} resolves to ${address}, which`
-    super(`${found} is not allowed as an origin that the API names; add ${cidr}:${port} to egress.allow_cidrs`)
+    super(
+      `${found} is not allowed as an origin that the API names; add ${allowEntry(address, port)} to egress.allow_cidrs`,
+    )
   }
 }
 

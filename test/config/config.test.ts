@@ -394,6 +394,10 @@ t.test('a dead letter destination must be one that jobs can have', (t) => {
     /f.yaml:3:3: logpush.dead_letter is not below a folder/,
   )
   t.throws(read('dead_letter: http://a.test/'), /f.yaml:2:3: logpush.dead_letter must use TLS/)
+  t.throws(
+    read('dead_letter: http://10.0.0.5:9000/in'),
+    /must use TLS; .*allow_plain_http: true, and with egress\.allow_cidrs: \["10\.0\.0\.5\/32:9000"\]/,
+  )
   t.throws(read('dead_letter: "stdout:"'), /logpush.dead_letter is allowed in pipeline files only/)
   t.throws(read('dead_letter: nowhere'), /logpush.dead_letter must begin with/)
   t.end()

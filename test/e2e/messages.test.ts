@@ -130,7 +130,9 @@ t.test('the log names refused hosts and denied destinations with the option', op
   })
   const { errors } = (await response.json()) as { errors: { message: string }[] }
   t.match(errors, [
-    { message: /the destination address is not allowed; the operator can allow it with egress\.allow_cidrs/ },
+    {
+      message: `the destination address is not allowed; the operator can allow it with egress.allow_cidrs: ["127.0.0.1/32:${port}"]`,
+    },
   ])
   t.match(await logged(daemon.lines, 'destination_denied'), [
     { host: '127.0.0.1', port, msg: `127.0.0.1 is not allowed; add 127.0.0.1/32:${port} to egress.allow_cidrs` },

@@ -81,7 +81,9 @@ t.test('an opened address is reached on its port, by address and by name, and on
     const refused = await status(`http://${host}:${closed.port}/`, agents)
     t.type(refused, NotPublic, host)
     const isUnknown = host === 'localhost' || host === 'nowhere.test'
-    const reason = isUnknown ? /^the name .* does not resolve to an address/ : /is not allowed; .* egress\.allow_cidrs$/
+    const reason = isUnknown
+      ? /^the name .* does not resolve to an address/
+      : /is not allowed; .* egress\.allow_cidrs(?:: \[".*"\]|, and finds the entry in the log \(destination_denied\))$/
     t.match((refused as Error).message, reason, host)
     await t.rejects(egress.check(host, closed.port), NotPublic)
     await t.rejects(egress.connect({ host, port: closed.port, tls: false, timeoutMs: 1000 }), NotPublic)

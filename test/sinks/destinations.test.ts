@@ -13,7 +13,8 @@ import {
 import { destinationSchemas, destinationTable } from '../../sinks/manual.js'
 import { openEgress, testEgress } from '../helpers/egress.js'
 import { httpReceiver, type Received, type ReceiverResponse } from '../helpers/http-receiver.js'
-import { batchOf, sinkDeps } from '../helpers/sink-deps.js'
+import { batchOf, depsFor, sinkDeps } from '../helpers/sink-deps.js'
+import type { SinkDeps } from '../../sinks/contract/sink-type.js'
 import { CA_FILE } from '../helpers/tls.js'
 
 const patient = new AbortController().signal
@@ -263,3 +264,40 @@ t.test('text that is no JSON reaches those who want JSON in a form that they tak
     ],
   )
 })
+
+t.test(
+  'a destination without TLS at a private address names everything that the operator writes, at once',
+  async (t) => {
+    const deps = await depsFor([9001], { allowPlainHttp: false })
+    const ENTRIES: [conf: string, more: string][] = [
+      ['http://127.0.0.1:9000/in', ': true, and with egress.allow_cidrs: ["127.0.0.1/32:9000"]'],
+      ['http://127.0.0.1/in', ': true, and with egress.allow_cidrs: ["127.0.0.1/32:80"]'],
+      ['http://[fd00::1]:9000/in', ': true, and with egress.allow_cidrs: ["[fd00::1/128]:9000"]'],
+      ['http://127.0.0.1:9001/in', ''],
+      ['http://receiver.test:9000/in', ''],
+      ['syslog://10.0.0.1?tls=false', ': true, and with egress.allow_cidrs: ["10.0.0.1/32:601"]'],
+      ['redis://10.0.0.1?stream=a', ': true, and with egress.allow_cidrs: ["10.0.0.1/32:6379"]'],
+      [
+        'kafka://10.0.0.1/logs?tls=false&brokers=10.0.0.2:9093',
+        ': true, and with egress.allow_cidrs: ["10.0.0.1/32:9092","10.0.0.2/32:9093"]',
+      ],
+      [
+        's3://bucket/logs?region=eu-central-1&access-key-id=a&secret-access-key=b&endpoint=http://10.0.0.1:9000',
+        ': true, and with egress.allow_cidrs: ["10.0.0.1/32:9000"]',
+      ],
+    ]
+    for (const [conf, more] of ENTRIES) {
+      const advice = `the operator can allow it with logpush.destinations.allow_plain_http${more}`
+      t.ok(issueOf(conf, deps).endsWith(advice), `${conf}: ${issueOf(conf, deps)}`)
+    }
+  },
+)
+
+function issueOf(conf: string, deps: SinkDeps): string {
+  try {
+    checkDestination(conf, deps)
+    return ''
+  } catch (error) {
+    return error instanceof InvalidInput ? (error.issues[0]?.message ?? '') : String(error)
+  }
+}

@@ -7,6 +7,7 @@ import { afterRest, discardRest, isRestShort } from '../../../pipelines/sources/
 import { ApiError, ApiErrors, ERRORS, type ErrorKind } from '../errors.js'
 import { InvalidQuery } from '../query.js'
 import type { ApiMiddleware } from '../context.js'
+import { isTerminal, setJson } from './json-response.js'
 import { notOffered } from './not-offered.js'
 
 const MAX_ERRORS = 100
@@ -29,7 +30,7 @@ export function envelope(log: Log): ApiMiddleware {
       ctx.set({ ...first?.detail.headers })
       if (isRestShort(ctx.req)) {
         if (!ctx.req.complete) discardRest(ctx.req, ctx.res)
-        ctx.body = failure(errors)
+        setJson(ctx, failure(errors))
       } else respondAndClose(ctx, failure(errors))
     }
   }
@@ -42,7 +43,7 @@ const NO_ENDPOINT = ': no endpoint has this path; GET /client/v4/openapi.json li
 
 /** Sends all of a response at once, and ends it with its connection when the client has stopped sending. */
 function respondAndClose(ctx: Parameters<ApiMiddleware>[0], body: object): void {
-  const bytes = Buffer.from(JSON.stringify(body))
+  const bytes = Buffer.from(`${JSON.stringify(body)}${isTerminal(ctx) ? '\n' : ''}`)
   const sent = new Readable({ read: () => undefined })
   sent.push(bytes)
   afterRest(ctx.req, () => sent.push(null))

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.js'
 import { EventLoopYield, type Pause } from '../../../src/core/schedule/event-loop-yield.js'
 import { DAEMON } from '../../../src/core/scope.js'
 import { isLargeJson, jsonBytes } from '../json-text.js'
+import { setJson } from './json-response.js'
 import { placeOf } from './scope.js'
 import type { Caller, ApiMiddleware } from '../context.js'
 
@@ -75,12 +76,6 @@ export function writeResponse(endpoint: Endpoint, read?: Endpoint): ApiMiddlewar
       ...(options.result_info && { result_info: options.result_info }),
       ...options.top,
     }
-    if (!isLargeJson(body)) {
-      ctx.body = body
-      return
-    }
-    const bytes = await jsonBytes(body, pause)
-    ctx.type = 'json'
-    ctx.body = bytes
+    setJson(ctx, isLargeJson(body) ? await jsonBytes(body, pause) : body)
   }
 }

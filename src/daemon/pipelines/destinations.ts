@@ -8,26 +8,29 @@ import { programIssue } from '../../tls/acme/dns-command.js'
 import { authorityIssue } from '../../tls/client-authority.js'
 import type { Clock } from '../../core/clock.js'
 import { InvalidInput } from '../../core/errors.js'
-import type { Log } from '../../core/log.js'
+import { silentLog, type Log } from '../../core/log.js'
 import { openMetrics } from '../../core/metrics/metrics.js'
-import { GuardedEgress } from '../../egress/guarded-egress.js'
+import { parseAllowedTarget, type AllowedTarget } from '../../egress/addresses.js'
+import { GuardedEgress, type EgressConfig } from '../../egress/guarded-egress.js'
 
 /**
  * Returns the options for destinations of a pipeline file. The author of the file runs it, so private addresses, plain
  * HTTP, standard output and all folders are allowed.
  */
 export function ownDestinations({ clock, log }: { clock: Clock; log: Log }, texts: readonly string[] = []): SinkDeps {
-  const open = { has: () => true }
-  const config = { allow_cidrs: [], resolver_overrides: {} }
-  const rules = { config, allowedTargets: [open], overrides: new Map(), ca: undefined, secureContext: undefined }
   return {
-    egress: new GuardedEgress(rules, { log, metrics: openMetrics({ process: false }) }),
+    egress: guarded({ allow_cidrs: [], resolver_overrides: {} }, [{ has: () => true }], log),
     allowPlainHttp: true,
     allowFileUnder: texts.flatMap(fileRoot),
     allowStdout: true,
     clock,
     log,
   }
+}
+
+function guarded(config: EgressConfig, allowedTargets: readonly AllowedTarget[], log: Log = silentLog): GuardedEgress {
+  const rules = { config, allowedTargets, overrides: new Map(), ca: undefined, secureContext: undefined }
+  return new GuardedEgress(rules, { log, metrics: openMetrics({ process: false }) })
 }
 
 /** Returns the folder of a file destination, up to its `{DATE}`; its owner is responsible for links on the path. */
@@ -57,8 +60,17 @@ function issue(text: string, allowed: SinkDeps): string | undefined {
 export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigChecks {
   return {
     destination: (text) => issue(text, ownDestinations(deps, [text])),
-    jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder }) =>
-      issue(text, { ...ownDestinations(deps), allowPlainHttp, allowFileUnder, allowStdout: false }),
+    jobDestination: (text, { allow_plain_http: allowPlainHttp, allow_file_under: allowFileUnder, egress }) =>
+      issue(text, {
+        ...ownDestinations(deps),
+        egress: guarded(
+          egress,
+          egress.allow_cidrs.flatMap((entry) => parseAllowedTarget(entry) ?? []),
+        ),
+        allowPlainHttp,
+        allowFileUnder,
+        allowStdout: false,
+      }),
     locator,
     transform: checkTransform,
     certificate: certificateIssue,

@@ -356,6 +356,7 @@ export class ProxyProcesses {
       spendSignature: async ({ id, expires }) => await spent.spend(id, expires),
       releaseSignature: async (id) => await spent.release(id),
       cutRuntime: async (id) => await slots.cut(id),
+      runtimeThrew: ({ id, rayId }) => slots.threw(id, rayId),
       leaveRuntime: (id) => slots.leave(id),
     }
   }

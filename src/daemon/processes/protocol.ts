@@ -107,6 +107,8 @@ export interface DaemonCalls {
   readonly spendSignature: [{ readonly id: string; readonly expires: number }, Unspendable | undefined]
   readonly releaseSignature: [string, void]
   readonly cutRuntime: [number, Cut]
+  /** An exception of the script ended the request. */
+  readonly runtimeThrew: [{ readonly id: number; readonly rayId: string }, void]
   readonly leaveRuntime: [number, void]
 }
 

@@ -25,6 +25,7 @@ export class RemoteRuntime implements WorkerRunner {
     return {
       script,
       socket,
+      threw: (rayId) => daemon.post('runtimeThrew', { id, rayId }),
       cut: () => daemon.call('cutRuntime', id),
       done: () => daemon.post('leaveRuntime', id),
     }

@@ -47,6 +47,10 @@ export class RuntimeSlots {
     return (await this.#entries.get(id)?.cut()) ?? 'none'
   }
 
+  threw(id: number, rayId: string): void {
+    this.#entries.get(id)?.threw(rayId)
+  }
+
   leave(id: number): void {
     this.#entries.get(id)?.done()
     this.#entries.delete(id)

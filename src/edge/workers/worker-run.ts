@@ -21,6 +21,8 @@ export interface EnteredWorker {
   /** Path of the unix socket to send the request to. */
   readonly socket: string
   cut(): Cut | Promise<Cut>
+  /** An exception of the script ended the request. */
+  threw(rayId: string): void
   /** The request has ended. */
   done(): void
 }
@@ -164,11 +166,11 @@ class WorkerCall implements ResponseSink {
   #threw(): void {
     const cut = this.#entry?.cut() ?? 'none'
     if (!(cut instanceof Promise)) {
-      this.#failWith('threw an exception')
+      this.#failThrown()
       return
     }
     this.#isOver = true
-    void settled(cut).then((cut) => (cut === 'away' ? this.#failAway() : this.#failWith('threw an exception')))
+    void settled(cut).then((cut) => (cut === 'away' ? this.#failAway() : this.#failThrown()))
   }
 
   async #failedLater(error: unknown, later: Promise<Cut>): Promise<void> {
@@ -203,6 +205,11 @@ class WorkerCall implements ResponseSink {
       this.#over('failed')
       this.#sink.fail(error)
     }
+  }
+
+  #failThrown(): void {
+    this.#entry?.threw(this.#exchange.rayId)
+    this.#failWith('threw an exception')
   }
 
   #failWith(what: string): void {

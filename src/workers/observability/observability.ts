@@ -1,11 +1,11 @@
 import type { Log } from '../../core/log.js'
 import type { StoredScript } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
+import { exceptionFacts, shortened } from './exceptions.js'
 import type { TraceEvent } from './trace-record.js'
 
-/** Maximum lines and characters of one call in the log. Further lines are counted. */
+/** Maximum lines of one call in the log. Further lines are counted. */
 const MAX_LINES = 50
-const MAX_CHARACTERS = 2048
 const LEVELS = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'error' } as const
 
 interface Settings {
@@ -36,14 +36,15 @@ export function observe(
   const { head_sampling_rate: rate, logs, redact_query_string: redact } = (script.observability ?? {}) as Settings
   if (random() >= (rate ?? 1) * (logs?.head_sampling_rate ?? 1)) return
   const from = { account: scope.id, script: script.name, version: trace.scriptVersion?.id }
+  const { request, response, ...other } = (trace.event ?? {}) as {
+    request?: { url?: string; method?: string; headers?: Record<string, string> }
+    response?: { status?: number }
+  }
+  const rayId = request?.headers?.['cf-ray']
   if (logs?.invocation_logs !== false) {
-    const { request, response, ...other } = (trace.event ?? {}) as {
-      request?: { url?: string; method?: string; headers?: Record<string, string> }
-      response?: { status?: number }
-    }
     const url = redact ? request?.url?.replace(/\?.*/s, '') : request?.url
     const call = request
-      ? { method: request.method, url: shortened(url), ray_id: request.headers?.['cf-ray'], status: response?.status }
+      ? { method: request.method, url: url && shortened(url), ray_id: rayId, status: response?.status }
       : { trigger: shortened(JSON.stringify(other)) }
     log.info({ event: 'worker_call', ...from, ...call, outcome: trace.outcome, wall_ms: trace.wallTime })
   }
@@ -56,7 +57,8 @@ export function observe(
     log.error({
       event: 'worker_exception',
       ...from,
-      message: shortened(`${String(name)}: ${String(message)}`),
+      ...(rayId !== undefined && { ray: rayId }),
+      ...exceptionFacts({ name, message }),
       ...(typeof stack === 'string' && { stack: shortened(stack) }),
     })
   if (lines.length > MAX_LINES) log.warn({ event: 'worker_log_cut', ...from, lines: lines.length - MAX_LINES })
@@ -66,9 +68,6 @@ const textOf = (message: unknown): string =>
   Array.isArray(message)
     ? message.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join(' ')
     : String(message)
-
-const shortened = (text: string | undefined): string | undefined =>
-  text !== undefined && text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
 
 const listOf = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
   Array.isArray(value) ? (value as Readonly<Record<string, unknown>>[]) : []

@@ -15,6 +15,8 @@ import {
   type StoredVersion,
 } from '../../core/model/worker.js'
 import type { Scope } from '../../core/scope.js'
+import { ExceptionLog } from '../observability/exceptions.js'
+import { isObserved } from '../observability/observability.js'
 import { CONTROL_SOCKET, D1_SOCKET, runtimeConfig } from './config.js'
 import { DataAway, type DataCall } from './data-homes.js'
 import { DataLocks } from './data-locks.js'
@@ -85,6 +87,7 @@ export class AccountRuntime {
   readonly #calls = new WorkerCalls(MAX_CALLS_IN_CIRCLE)
   readonly #locks = new DataLocks()
   readonly #queries: QueryLine
+  readonly #exceptions: ExceptionLog
   readonly #placement = new Placement()
   readonly #shards = new Map<string, Shard>()
   /** Times of the last kills because of a limit, by shard. */
@@ -108,6 +111,15 @@ export class AccountRuntime {
     this.#paths = paths
     this.#servers = servers
     this.#queries = new QueryLine(deps.clock)
+    this.#exceptions = new ExceptionLog({
+      log: deps.log,
+      clock: deps.clock,
+      accountId: scope.id,
+      isObserved: (script) => {
+        const stored = deps.store.get(WORKER_SCRIPTS, scope, script)?.value
+        return stored !== undefined && isObserved(stored)
+      },
+    })
     this.#tunnels = new HyperdriveTunnels(deps, scope, folder)
     this.#relays = new PeerRelays({
       folder,
@@ -322,6 +334,7 @@ export class AccountRuntime {
         log,
         accountId: scope.id,
         locks: this.#locks,
+        exceptions: this.#exceptions,
         otherWasCut: (since) => [...this.#cuts].some(([other, at]) => other !== name && at >= since),
         wasAway: (since) => this.#wasAway(since),
         reaches: (other) => this.#calls.reaches(name, other),

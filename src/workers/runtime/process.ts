@@ -32,6 +32,8 @@ export interface StartOptions {
   /** Allows experimental features, and opens the socket for other processes. */
   readonly experimental: boolean
   readonly timeoutMs: number
+  /** Called with each part of what the process prints on standard error after its start. */
+  readonly printed?: (text: string) => void
 }
 
 /** Name of the socket through which other processes of the account call scripts. */
@@ -94,7 +96,7 @@ export class RuntimeProcess {
 
 /** Starts a process. Rejects with {@link StartFailed} if it ends or if a socket does not listen in time. */
 export async function startRuntime(options: StartOptions): Promise<RuntimeProcess> {
-  const { binary, config, folder, experimental, timeoutMs } = options
+  const { binary, config, folder, experimental, timeoutMs, printed } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = join(folder, 'config.capnp')
   await writeFile(file, config.text.replaceAll(GENERATION_FOLDER, folder), { mode: 0o600 })
@@ -135,6 +137,7 @@ export async function startRuntime(options: StartOptions): Promise<RuntimeProces
   const startMs = performance.now() - begun
   // The file holds secrets.
   await rm(file, { force: true })
+  if (printed) child.stderr?.on('data', (chunk: Buffer) => printed(chunk.toString('utf8')))
   return new RuntimeProcess(child, { exited, ended, folder, startMs, warnings: withoutInternals(stderr) })
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
 import type { StoredModule } from '../../core/model/worker.js'
+import type { ExceptionLog, ProcessExceptions } from '../observability/exceptions.js'
 import { CONTROL_SOCKET, type RuntimeConfig } from './config.js'
 import { deferred, type DataLocks } from './data-locks.js'
 import { InFlight } from './in-flight.js'
@@ -38,6 +39,8 @@ export interface RuntimeEntry {
   /** Milliseconds on the clock's `monotonic` scale. */
   readonly since: number
   cut(): Cut | Promise<Cut>
+  /** Called when an exception of the script ended the request. */
+  threw(rayId: string): void
   /**
    * Returns the limit that this request exceeded. It did if the process was killed and this request was in flight the
    * longest.
@@ -63,6 +66,7 @@ export interface ShardDeps {
   readonly log: Log
   readonly accountId: string
   readonly locks: DataLocks
+  readonly exceptions: ExceptionLog
   /** Whether another process of the account was killed because of a limit, at this time of the clock or later. */
   readonly otherWasCut: (since: number) => boolean
   /** Whether the machine with the data of the account was lost, at this time of the clock or later. */
@@ -81,6 +85,7 @@ interface Generation {
   readonly process: RuntimeProcess
   readonly entries: InFlight<Entry>
   readonly watchdog: Watchdog
+  readonly exceptions: ProcessExceptions
   /** Set while the process ends on purpose. */
   retired: boolean
   idle: (() => void) | undefined
@@ -105,6 +110,10 @@ class Entry implements RuntimeEntry {
   cut(): Cut | Promise<Cut> {
     if (this.#generation.watchdog.suspects.has(this.script)) return 'script'
     return this.#deps.otherWasCut(this.since) ? 'other' : this.#deps.wasAway(this.since)
+  }
+
+  threw(rayId: string): void {
+    this.#generation.exceptions.ended({ script: this.script, rayId })
   }
 
   exceeded(): 'cpu' | 'memory' | undefined {
@@ -287,15 +296,17 @@ export class Shard {
   }
 
   async #start(plan: ShardPlan): Promise<Generation> {
-    const { binary, folder, clock, locks, maxStallMs } = this.#deps
+    const { binary, folder, clock, locks, exceptions: log, maxStallMs } = this.#deps
     this.#number += 1
     const release = await locks.acquire(plan.owns)
+    const exceptions = log.ofProcess(new Set([...plan.scripts.values()].filter((script) => script !== '')))
     const process = await startRuntime({
       binary,
       config: plan.config,
       folder: join(folder, String(this.#number)),
       experimental: true,
       timeoutMs: START_TIMEOUT_MS,
+      printed: (text) => exceptions.read(text),
     }).catch((error: unknown) => {
       release()
       throw error
@@ -315,7 +326,7 @@ export class Shard {
         this.#crashed(generation)
       },
     })
-    const generation: Generation = { plan, process, entries, watchdog, retired: false, idle: undefined }
+    const generation: Generation = { plan, process, entries, watchdog, exceptions, retired: false, idle: undefined }
     void this.#watchEnd(generation)
     return generation
   }

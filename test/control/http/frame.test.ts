@@ -450,3 +450,29 @@ function withResolvers() {
   })
   return { promise, resolve }
 }
+
+t.test('bodies end in a newline for programs that print them on a terminal', async (t) => {
+  const { url } = await client(t)
+  const headers = { authorization: `Bearer ${ADMIN}` }
+  const PATHS: [path: string, init: RequestInit & { headers?: Record<string, string> }][] = [
+    ['/user/tokens/verify', { headers }],
+    ['/zones', {}],
+    ['/nowhere', { headers }],
+    ['/zones', { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: '{' }],
+  ]
+  for (const [path, init] of PATHS)
+    for (const [agent, isTerminal] of [
+      ['curl/8.5.0', true],
+      ['Wget/1.21', true],
+      ['HTTPie/3.2', true],
+      ['Cloudflare/JS 7.3.0', false],
+      ['a curl/8', false],
+    ] as const) {
+      const response = await fetch(`${url}${path}`, { ...init, headers: { ...init.headers, 'user-agent': agent } })
+      const text = await response.text()
+      t.equal(text.endsWith('}\n'), isTerminal, `${path} for ${agent}`)
+      t.equal(Buffer.byteLength(text), Number(response.headers.get('content-length')))
+      t.match(response.headers.get('content-type'), /^application\/json/)
+      JSON.parse(text)
+    }
+})
