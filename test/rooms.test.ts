@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import t, { type Test } from 'tap'
 import { globSync } from 'tinyglobby'
-import { IO_MODULES, lintOverride, ROOMS, TOP } from './helpers/rooms.js'
+import { GROUNDS, IO_MODULES, lintOverride, ROOMS, TOP } from './helpers/rooms.js'
 
 const FOLDERS = ['src', 'control', 'pipelines', 'sinks']
 const FILES = globSync(FOLDERS.map((folder) => `${folder}/**/*.ts`)).sort()
@@ -156,8 +156,25 @@ const LINT = JSON.parse(readFileSync('.oxlintrc.json', 'utf8')) as {
   rules: Record<string, unknown>
 }
 
+t.test('the ground of a room imports none of its folders', async (t) => {
+  for (const room of GROUNDS) {
+    t.ok(
+      FILES.some((file) => dirname(file) === room),
+      `${room} has loose files`,
+    )
+    const wrong = IMPORTS.filter(({ from, to }) => dirname(from) === room && isBelow(to, room) && dirname(to) !== room)
+    t.strictSame(
+      wrong.map(({ from, to }) => `${from} imports ${to}`),
+      [],
+    )
+  }
+})
+
 t.test('lint has one override per room, made from the table', async (t) => {
-  const wanted = Object.keys(ROOMS).map(lintOverride)
+  const wanted = [
+    ...Object.keys(ROOMS).map((name) => lintOverride(name)),
+    ...GROUNDS.map((name) => lintOverride(name, true)),
+  ]
   const found = LINT.overrides.filter((each) => 'no-restricted-imports' in (each as { rules: object }).rules)
   t.strictSame(found, wanted, `the overrides of .oxlintrc.json must be: ${JSON.stringify(wanted)}`)
   t.strictSame(LINT.rules['import/no-cycle'], ['error', { ignoreTypes: false }])
@@ -202,6 +219,11 @@ t.test('lint reports a forbidden import of every room, and no allowed one', asyn
       files[`${from}/io.ts`] = `export { x } from 'node:net'\n`
       if (pure) wanted.push(`${from}/io.ts`)
     }
+  }
+  for (const room of GROUNDS) {
+    files[`${room}/down.ts`] = `export type { A } from './any/file.js'\n`
+    wanted.push(`${room}/down.ts`)
+    files[`${room}/inner/up.ts`] = `export type { A } from '../file.js'\n`
   }
   files['src/disk/ring-a.ts'] = `import type { B } from './ring-b.js'\nexport interface A { b: B }\n`
   files['src/disk/ring-b.ts'] = `import type { A } from './ring-a.js'\nexport interface B { a: A }\n`

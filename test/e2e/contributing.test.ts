@@ -3,11 +3,19 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 
 /** The parts of the repository that its unit tests need. */
-const PARTS = ['src', 'control', 'pipelines', 'sinks', 'test', 'docs', 'config', 'demo', 'packages']
-const FILES = ['package.json', 'tsconfig.json', '.oxlintrc.json', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+const PARTS = ['src', 'control', 'pipelines', 'sinks', 'ui', 'test', 'docs', 'config', 'demo', 'packages']
+const FILES = [
+  'package.json',
+  'tsconfig.json',
+  '.oxlintrc.json',
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+]
 
 /** A new thing as CONTRIBUTING.md says: one file, and rows in tables. */
 interface Addition {
@@ -17,6 +25,8 @@ interface Addition {
   /** Text at the end of a page of the documentation. */
   readonly page?: readonly [path: string, text: string]
   readonly tests: readonly string[]
+  /** A use of the new thing: arguments of `edged`, and its output. */
+  readonly use?: readonly [args: readonly string[], output: RegExp]
 }
 
 const ADDITIONS: Readonly<Record<string, Addition>> = {
@@ -111,6 +121,158 @@ export const probe: FunctionDef = { name: 'probe', params: [], optional: [], ret
     rows: [['control/zones/setting-types.ts', "  inert('webp'", "  inert('probe', ONOFF, 'off'),\n"]],
     tests: ['test/control/zones/settings.test.ts'],
   },
+  source: {
+    file: [
+      'pipelines/sources/probe.ts',
+      `import { Readable } from 'node:stream'
+import type { Input } from './intake/input.js'
+import type { TakingDeps } from './intake/spool-input.js'
+import { stdinInput } from './stdin.js'
+export const probeInput = async (deps: TakingDeps): Promise<Input> =>
+  await stdinInput(Readable.from([Buffer.from('{"a":1}\\n')]), deps)\n`,
+    ],
+    rows: [
+      [
+        'src/config/pipeline-sources.ts',
+        '/** Sources of the product itself:',
+        `const ProbeSource = Type.Object({ probe: Type.Literal(true, { description: 'true.' }) }, { ...strict, description: 'One record.' })\n\n`,
+      ],
+      ['src/config/pipeline-sources.ts', '  zone: ZoneSource,\n', '  probe: ProbeSource,\n'],
+      [
+        'src/daemon/pipelines/inputs.ts',
+        'import { stdinInput } from',
+        "import { probeInput } from '../../../pipelines/sources/probe.js'\n",
+      ],
+      [
+        'src/daemon/pipelines/inputs.ts',
+        '  syslog: async (',
+        '  probe: async (_source, context) => await probeInput(context),\n',
+      ],
+    ],
+    tests: ['test/docs.test.ts', 'test/config/pipelines.test.ts'],
+    use: [['run', 'probe.yaml'], /"delivered":1,/],
+  },
+  endpoint: {
+    file: [
+      'control/overview/probe.ts',
+      `import { Type } from 'typebox'
+import { area } from '../http/area.js'
+import { ACCESS } from '../http/permissions.js'
+import type { OverviewDeps } from './services.js'
+const rows = area<OverviewDeps>({ scopes: ['account'], access: ACCESS.zones })
+/** A number of a test. */
+export const probe = rows.endpoints([
+  rows.get('/edged/probe', { summary: 'Read a number', result: Type.Integer(), handle: () => 1 }),
+])\n`,
+    ],
+    rows: [
+      ['control/overview/index.ts', 'import { ruleCounts }', "import { probe } from './probe.js'\n"],
+      ['control/overview/index.ts', '  ...tries(deps),\n', '  ...probe(deps),\n'],
+    ],
+    tests: ['test/control/openapi/openapi.test.ts', 'test/control/http/server/segment-router.test.ts'],
+    use: [['schema', 'openapi'], /"\/accounts\/\{account_id\}\/edged\/probe"/],
+  },
+  'webhook event': {
+    rows: [
+      [
+        'src/webhooks/payload-schema.ts',
+        '/** Request body of a test delivery. */',
+        `/** Request body of a probe. */
+export const ProbePayload = Type.Object({ event_type: Type.Literal('webhook.probe') }, { ...strict, title: 'Webhook probe payload' })
+export type ProbePayload = Static<typeof ProbePayload>\n\n`,
+      ],
+      [
+        'src/webhooks/payload.ts',
+        'import type { TestPayload,',
+        "import type { ProbePayload } from './payload-schema.js'\n",
+      ],
+      [
+        'src/webhooks/payload.ts',
+        '/** Returns the body of a test delivery. */',
+        `/** Returns the body of a probe. */
+export function probePayload(): string {
+  const payload: ProbePayload = { event_type: 'webhook.probe' }
+  return JSON.stringify(payload)
+}\n\n`,
+      ],
+      [
+        'control/openapi/webhooks.ts',
+        'import { TestPayload,',
+        "import { ProbePayload } from '../../src/webhooks/payload-schema.js'\n",
+      ],
+      ['control/openapi/webhooks.ts', "  'webhook.test':", "  'webhook.probe': request('A probe', ProbePayload),\n"],
+    ],
+    page: ['docs/webhooks.md', 'A probe has `event_type: webhook.probe`.\n'],
+    tests: ['test/webhooks/webhooks.test.ts', 'test/control/openapi/openapi.test.ts'],
+    use: [['schema', 'openapi'], /"webhook\.probe"/],
+  },
+  'stored kind': {
+    file: [
+      'src/core/model/probe.ts',
+      `import { kind } from '../store.js'
+/** A number of a test. */
+export const PROBES = kind<{ readonly count: number }>('probe')\n`,
+    ],
+    rows: [
+      [
+        'src/daemon/processes/replica.ts',
+        'import { WORKER_DEPLOYMENTS',
+        "import { PROBES } from '../../core/model/probe.js'\n",
+      ],
+      [
+        'src/daemon/processes/replica.ts',
+        '  WORKER_SCRIPTS,\n  WORKER_DEPLOYMENTS,\n  WORKER_VERSIONS,\n]',
+        '  PROBES,\n',
+      ],
+      ['src/store/redis/emptied.ts', "  'acme_challenge',\n", "  'probe',\n"],
+    ],
+    tests: ['test/store/store.test.ts'],
+  },
+  'configuration option': {
+    rows: [
+      [
+        'src/config/schema.ts',
+        '        level: Type.Union(\n',
+        "        probe: Type.Boolean({ default: false, description: 'An option of a test.' }),\n",
+      ],
+      ['src/daemon/config/changes.ts', "  'admin.listen': (", "  'log.probe': ({ log }) => log.probe,\n"],
+    ],
+    tests: ['test/config/config.test.ts'],
+    use: [['schema', 'config', '--yaml'], /probe: false/],
+  },
+  command: {
+    file: [
+      'src/commands/probe.ts',
+      `import type { DefineCommand } from './common/command.js'
+/** \`edged probe\`: a word of a test. */
+export const probe: DefineCommand = (command) => {
+  command.action(() => void process.stdout.write('probed\\n'))
+}\n`,
+    ],
+    rows: [
+      [
+        'src/cli.ts',
+        "  ['test', 'run the tests",
+        "  ['probe', 'print a word', async () => (await import('./commands/probe.js')).probe],\n",
+      ],
+    ],
+    page: ['docs/configuration.md', '`edged probe` prints a word.\n'],
+    tests: ['test/doc-names.test.ts'],
+    use: [['probe'], /^probed\n$/],
+  },
+  'dashboard page': {
+    file: [
+      'ui/src/pages/probe.tsx',
+      `import { Panel } from '../parts.tsx'
+/** A page of a test. */
+export const Probe = () => <Panel title="Probe">A page.</Panel>\n`,
+    ],
+    rows: [
+      ['ui/src/pages/index.ts', 'import { Rulesets }', "import { Probe } from './probe.tsx'\n"],
+      ['ui/src/pages/index.ts', "  { path: '/audit'", "  { path: '/probe', title: 'Probe', Page: Probe },\n"],
+    ],
+    tests: [],
+  },
   migration: {
     file: [
       'src/store/migrations/004-probe.ts',
@@ -125,35 +287,72 @@ export const probe: Migration = { name: 'probe', kinds: [], convert: (record) =>
   },
 }
 
-const run = async (cwd: string, ...args: string[]): Promise<{ failed: boolean; out: string }> =>
+/** A pipeline with the new source. */
+const PIPELINE = `source: { probe: true }
+dataset: any
+destination_conf: file:out
+`
+
+const run = async (cwd: string, ...args: readonly string[]): Promise<{ failed: boolean; out: string }> =>
   await new Promise((done) => {
     execFile(process.execPath, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, out, err) => {
       done({ failed: error !== null, out: out + err })
     })
   })
 
+const edged = async (cwd: string, ...args: readonly string[]) =>
+  await run(cwd, '--import', 'tsx', 'src/cli.ts', ...args)
+
+async function add(t: Test, copy: string, name: string, { file, rows, page }: Addition): Promise<void> {
+  if (file) await writeFile(join(copy, file[0]), file[1], { flag: 'wx' })
+  for (const [path, before, row] of rows) {
+    const text = await readFile(join(copy, path), 'utf8')
+    t.ok(text.includes(before), `${name}: ${path} has ${JSON.stringify(before)}`)
+    await writeFile(
+      join(copy, path),
+      text.replace(before, () => row + before),
+    )
+  }
+  if (page) await appendFile(join(copy, page[0]), `\n${page[1]}`)
+}
+
+/** Prints the files again that the schemas print. */
+async function print(copy: string): Promise<void> {
+  const config = await edged(copy, 'schema', 'config', '--yaml')
+  await writeFile(join(copy, 'config/full.yaml'), config.out)
+  const { out } = await edged(copy, 'schema', 'pipeline', '--markdown')
+  const page = join(copy, 'docs/pipelines.md')
+  const reference = out.slice(out.indexOf('### Members of a pipeline'))
+  const text = await readFile(page, 'utf8')
+  await writeFile(
+    page,
+    text.replace(
+      /(<!-- reference -->\n)[^]*(<!-- \/reference -->)/,
+      (_, start, end) => `${start}\n${reference}\n${end}`,
+    ),
+  )
+}
+
 t.test('one new thing of each type, added as CONTRIBUTING.md says, compiles and passes the near tests', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'edged-contributing-'))
   t.teardown(() => rmSync(copy, { recursive: true }))
   for (const part of [...PARTS, ...FILES]) cpSync(part, join(copy, part), { recursive: true })
   symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
-  const tests = new Set<string>()
-  for (const [name, { file, rows, page, tests: near }] of Object.entries(ADDITIONS)) {
-    if (file) await writeFile(join(copy, file[0]), file[1], { flag: 'wx' })
-    for (const [path, before, row] of rows) {
-      const text = await readFile(join(copy, path), 'utf8')
-      t.ok(text.includes(before), `${name}: ${path} has ${JSON.stringify(before)}`)
-      await writeFile(
-        join(copy, path),
-        text.replace(before, () => row + before),
-      )
-    }
-    if (page) await appendFile(join(copy, page[0]), `\n${page[1]}`)
-    for (const test of near) tests.add(test)
+  await writeFile(join(copy, 'probe.yaml'), PIPELINE)
+  for (const [name, addition] of Object.entries(ADDITIONS)) await add(t, copy, name, addition)
+  await print(copy)
+  for (const project of ['.', 'ui']) {
+    const types = await run(copy, resolve('node_modules/typescript/bin/tsc'), '--noEmit', '-p', project)
+    t.notOk(types.failed, types.out)
   }
-  const types = await run(copy, resolve('node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.')
-  t.notOk(types.failed, types.out)
+  const tests = new Set(Object.values(ADDITIONS).flatMap((addition) => addition.tests))
   const { failed, out } = await run(copy, 'test/run.mjs', ...tests)
   t.notOk(failed, out)
   t.match(out, /\d+ files, \d+ passed, 0 failed/)
+  for (const [name, { use }] of Object.entries(ADDITIONS)) {
+    if (!use) continue
+    const used = await edged(copy, ...use[0])
+    t.notOk(used.failed, `${name}: ${used.out.slice(-2000)}`)
+    t.match(used.out, use[1], name)
+  }
 })

@@ -117,8 +117,14 @@ export const TOP: Readonly<Record<string, readonly string[]>> = {
   'src/daemon': ['src/commands/'],
 }
 
-/** Returns the lint configuration of one room: it denies the imports that the table does not allow. */
-export function lintOverride(name: string): object {
+/** Rooms whose loose files are the ground of the room: they import none of its folders, not even for types. */
+export const GROUNDS: readonly string[] = ['src/core', 'src/rules', 'src/webhooks']
+
+/**
+ * Returns the lint configuration of one room: it denies the imports that the table does not allow. With `isGround` that
+ * of its loose files.
+ */
+export function lintOverride(name: string, isGround = false): object {
   const { may = [], files = [], types = [], pure = false } = ROOMS[name]!
   const denied = [...Object.keys(ROOMS), ...Object.keys(TOP)].filter(
     (room) => room !== name && room !== 'src/core' && !may.includes(room),
@@ -129,13 +135,14 @@ export function lintOverride(name: string): object {
   ]
   const message = `${name} may import ${['src/core', ...may, ...files, ...types].join(', ')} (test/helpers/rooms.ts)`
   return {
-    files: [`${name}/**`],
+    files: [isGround ? `${name}/*.ts` : `${name}/**`],
     rules: {
       'no-restricted-imports': [
         'error',
         {
           patterns: [
             { group: patterns, message },
+            ...(isGround ? [{ group: ['./*/**'], message: `loose files of ${name} import none of its folders` }] : []),
             ...(pure ? [{ group: IO_MODULES, message: `${name} does no I/O` }] : []),
           ],
         },
