@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Config } from '../config/schema.js'
 import type { Blobs } from '../core/blobs.js'
 import type { Clock } from '../core/clock.js'
@@ -6,6 +7,7 @@ import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics/metrics.js'
 import { fairResolve, systemResolve, type Resolve } from '../egress/fair-resolve.js'
 import { GuardedEgress, readEgress } from '../egress/guarded-egress.js'
+import { History } from '../history/history.js'
 import type { AcceptedLosses } from '../store/index.js'
 import { KeyRotation } from '../store/secrets/key-rotation.js'
 import type { Keyring } from '../store/secrets/keyring.js'
@@ -26,6 +28,7 @@ export interface Foundation {
   readonly resolve: Resolve
   readonly egress: GuardedEgress
   readonly logpush: LogPush
+  readonly history: History
   /** The configuration in force, with the zones that were created through the API. */
   readonly effective: () => Config
 }
@@ -65,6 +68,7 @@ export async function openFoundation(
   const logpush = stack.use(await openLogPush(first, { store, keys, egress, clock, log, metrics }))
   state.watch(logpush.disk, { whileStarting: true })
   state.mention(logpush)
+  const history = stack.use(await History.open(join(first.data, 'history'), first.history, { clock, log }))
   const running = () => store.list(WEBHOOK_SENDERS).map(({ id }) => id)
   const rotation = stack.use(
     await KeyRotation.open({
@@ -83,5 +87,5 @@ export async function openFoundation(
   store.tell = auditLog(logpush.emitter, effective)
   const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock, log }))
   state.watch(blobs, { whileStarting: true })
-  return { store, keys, blobs, resolve, egress, logpush, effective }
+  return { store, keys, blobs, resolve, egress, logpush, history, effective }
 }

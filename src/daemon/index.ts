@@ -266,7 +266,7 @@ async function applyConfig(
   given: Config,
   inForce: { config: Config },
   {
-    foundation: { store, egress, logpush },
+    foundation: { store, egress, logpush, history },
     serving,
     scripts,
     certificates,
@@ -290,6 +290,7 @@ async function applyConfig(
     log.warn({ event: 'restart_needed', section }, `${section} changed; restart the daemon to apply it`)
   egress.use(ways)
   logpush.configure(next.logpush)
+  await history.configure(next.history)
   scripts.configure(next)
   log.level = next.log.level
   inForce.config = next

@@ -76,13 +76,14 @@ export class Serving {
   /** Opens what requests depend on. Without processes of its own the proxy accepts connections afterwards. */
   static async open(written: Config, stack: ClosingStack, deps: ServingDeps): Promise<Serving> {
     const { foundation, activated, machine, descriptors, demand, ports, clock, log, metrics } = deps
-    const { store, keys, blobs, resolve, egress, logpush } = foundation
+    const { store, keys, blobs, resolve, egress, logpush, history } = foundation
     const demo = stack.use(new DemoOrigin(ports))
     const config = await demo.resolve(written)
     const shared = {
       store,
       blobs,
       emitter: logpush.emitter,
+      history,
       challengeKeys: keys.derivedKeys('challenge'),
       certificateKeys: keys.deriveAll(CERTIFICATES),
       ticketKeys: dailyTicketKeys((purpose) => keys.derive(purpose), clock),
@@ -186,6 +187,11 @@ export class Serving {
       throw error
     }
     this.#parts.files?.configure(next.cache)
+  }
+
+  /** Sends the counts of requests so far to the history. */
+  async flushHistory(): Promise<void> {
+    await this.#running.flushHistory()
   }
 
   /** Opens the access log again, for a log rotation that renamed it. */

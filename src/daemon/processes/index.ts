@@ -14,6 +14,7 @@ import type { SpentSignatures } from '../../edge/agents/spent-signatures.js'
 import type { Bound } from '../../edge/serve/server.js'
 import type { DiskOwner } from '../../edge/cache/files/owner.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
+import type { HistorySink } from '../../history/part.js'
 import type { Limiter } from '../../rules/limits/limiter.js'
 import { CacheFilesOfProcess } from './cache-files.js'
 import type { ActivatedSockets } from './socket-activation.js'
@@ -47,6 +48,7 @@ export interface ProxyProcessesDeps {
   readonly store: StoreReader
   readonly blobs: Pick<Blobs, 'get'>
   readonly emitter: Pick<SpoolEmitter, 'adopt' | 'commit'>
+  readonly history: HistorySink
   readonly challengeKeys: () => readonly Buffer[]
   readonly certificateKeys: readonly Buffer[]
   readonly ticketKeys: () => Buffer
@@ -203,6 +205,13 @@ export class ProxyProcesses {
     )
   }
 
+  /** Receives the counts of requests of all processes. A process that does not respond in time is left out. */
+  async flushHistory(): Promise<void> {
+    await Promise.allSettled(
+      this.#serving.map(async ({ channel }) => await channel.call('flushHistory', undefined, { timeoutMs: SCRAPE_MS })),
+    )
+  }
+
   /** Returns an origin as the processes know it; see {@link ProcessMetrics.origin}. */
   origin(key: string): SeenOrigin | undefined {
     return this.#metrics.origin(key)
@@ -340,7 +349,7 @@ export class ProxyProcesses {
   }
 
   #handlers(slots: RuntimeSlots, files: CacheFilesOfProcess): Omit<Handlers<DaemonCalls>, 'invalidated'> {
-    const { emitter, blobs, demand, spent } = this.#deps
+    const { emitter, history, blobs, demand, spent } = this.#deps
     return {
       listener: async ({ name, address }) => new PassedHandle(await this.#listeners.get(name, address)),
       records: async ({ dataset, scope, frames }) => {
@@ -348,6 +357,7 @@ export class ProxyProcesses {
         // Responses wait until their receipts are stored.
         if (dataset === 'edged_crawl_charges') await emitter.commit(dataset, scope)
       },
+      history: async (parts) => await history.add(parts),
       blob: async (name) => await blobs.get(name),
       enterRuntime: async ({ scope, id }) => await slots.enter(scope, id),
       reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),

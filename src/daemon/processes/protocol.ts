@@ -10,6 +10,7 @@ import type { DiskOperation, DiskStart } from '../../edge/cache/files/owner.js'
 import type { Unspendable } from '../../edge/agents/spent-signatures.js'
 import type { Invalidated } from '../../edge/cache/invalidation.js'
 import type { Bound } from '../../edge/serve/server.js'
+import type { HistoryPart } from '../../history/part.js'
 import type { ListenerName } from '../../http/listen.js'
 import type { LimitState } from '../../rules/limits/limiter.js'
 import type { Cut } from '../../workers/runtime/types.js'
@@ -79,6 +80,8 @@ export interface ProcessCalls {
   /** Opens the access log again. */
   readonly reopenLogs: [undefined, void]
   readonly metrics: [MetricRequest, MetricPart]
+  /** Sends the counts of requests so far. Resolves when the daemon has them. */
+  readonly flushHistory: [undefined, void]
   /** Stops listening, finishes requests and sends the remaining log records. */
   readonly drain: [undefined, void]
 }
@@ -94,6 +97,7 @@ export type CacheFileReport =
 export interface DaemonCalls {
   readonly listener: [{ readonly name: ListenerName; readonly address: string }, PassedHandle]
   readonly records: [{ readonly dataset: string; readonly scope: Scope; readonly frames: readonly FrameParts[] }, void]
+  readonly history: [readonly HistoryPart[], void]
   readonly blob: [string, Uint8Array | undefined]
   readonly enterRuntime: [{ readonly scope: Scope; readonly id: string }, EnteredRuntime]
   /** Reserves bytes for a file of the response cache. */

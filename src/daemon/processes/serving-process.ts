@@ -81,6 +81,7 @@ export class ServingProcess {
     reconfigure: async ({ config, ports }) => await this.#reconfigure(config, ports),
     reopenLogs: async () => await this.#edge?.reopenLogs(),
     metrics: async (request) => await this.#changes.read(request),
+    flushHistory: async () => await this.#edge?.flushHistory(),
     drain: async () => {
       await this.#edge?.close()
       await this.#started?.emitter.close()
@@ -124,6 +125,7 @@ export class ServingProcess {
       egress,
       resolve: fairResolve(systemResolve),
       emitter,
+      history: { add: async (parts) => await this.#daemon().call('history', parts) },
       challengeKeys: () => this.#challengeKeys,
       certificateKeys: start.certificateKeys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]],
       ticketKeys: () => this.#ticketKeys,

@@ -19,6 +19,8 @@ import { Challenges } from '../../edge/challenge/challenges.js'
 import { listenProxy, type Proxy, type ProxyParts } from '../../edge/serve/server.js'
 import { Geo, readDatabases } from '../../edge/exchange/geo.js'
 import { CanonicalPages } from '../../edge/agents/canonical/canonical-pages.js'
+import { HistoryCounter } from '../../edge/history/counter.js'
+import type { HistorySink } from '../../history/part.js'
 import { agentsStage } from '../../edge/agents/stage.js'
 import { observingStage } from '../../edge/agents/mcp/observed-page.js'
 import type { SpentSignatures } from '../../edge/agents/spent-signatures.js'
@@ -71,6 +73,8 @@ export interface EdgeDeps {
   readonly egress: GuardedEgress
   readonly resolve: Resolve
   readonly emitter: Emitter
+  /** Receives the counts of requests. */
+  readonly history: HistorySink
   /** Key of challenges and their cookies. */
   readonly challengeKeys: () => readonly Buffer[]
   /** 48 bytes for TLS session tickets, replaced daily. */
@@ -112,6 +116,8 @@ export class Edge {
   /** Undefined before the proxy listens. */
   #agents: AgentIdentity | undefined
   #proxy: Proxy | undefined
+  /** Undefined before the proxy listens. */
+  #counter: HistoryCounter | undefined
   readonly #deps: EdgeDeps
   readonly #stack: ClosingStack
   readonly #lists: ListRegistry
@@ -201,11 +207,14 @@ export class Edge {
 
   /** Starts the proxy in this process. */
   async listen(more: Pick<ProxyParts, 'bind'> = {}): Promise<Proxy> {
-    const { store, egress, resolve, emitter, ticketKeys, descriptors, ports, clock, log, metrics } = this.#deps
+    const { store, egress, resolve, emitter, history, ticketKeys, descriptors, ports, clock, log, metrics } = this.#deps
     const agents = openAgents({ egress, resolve, clock, log, metrics })
     this.#stack.use(agents)
     configureAgents(agents, this.#config)
     this.#agents = agents
+    const counter = this.#stack.use(new HistoryCounter({ history, geo: this.geo, clock, log }))
+    counter.isEnabled = this.#config.history.days > 0
+    this.#counter = counter
     const arrivals = new Arrivals()
     const monotonic = () => clock.monotonic()
     const proxy = await listenProxy(descriptors.fit(this.#config.proxy), {
@@ -235,7 +244,7 @@ export class Edge {
       emitter,
       tracer: this.tracer,
       accessLog: this.#accessLog.entries,
-      observers: [this.#requestLog],
+      observers: [counter, this.#requestLog],
       ticketKeys,
       issued: this.#issued,
       demand: this.#deps.demand,
@@ -284,6 +293,7 @@ export class Edge {
     this.#cache.configure(next.cache)
     this.#requestLog.configure(next.history)
     this.tracer.configure(next.telemetry)
+    if (this.#counter) this.#counter.isEnabled = next.history.days > 0
     this.#config = next
   }
 
@@ -307,6 +317,11 @@ export class Edge {
   /** Removes cached responses that another process or machine found to be outdated. */
   async invalidate(invalidated: readonly Invalidated[]): Promise<void> {
     await Promise.all(invalidated.map(async (one) => await this.#cache.invalidate(one)))
+  }
+
+  /** Sends the counts of requests so far to the history. */
+  async flushHistory(): Promise<void> {
+    await this.#counter?.flush()
   }
 
   /** Opens the access log again, for a log rotation that renamed it. */

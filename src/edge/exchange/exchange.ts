@@ -1,4 +1,4 @@
-import type { AccessAction } from '../../agents/access/access.js'
+import type { AccessAction, Price } from '../../agents/access/access.js'
 import type { Agent } from '../../agents/identity.js'
 import type { ClientCertificate } from '../../core/client-certificate.js'
 import type { RawHeaders } from '../../http/headers.js'
@@ -11,6 +11,7 @@ import { ArrivedRequest, type Arrival } from './arrival.js'
 import { aliasOf, type Alias } from './markdown-addresses.js'
 import { normalTarget } from './normal-path.js'
 import { OriginFacts } from './origin-exchange.js'
+import type { Conversion } from './conversion.js'
 import type { AuthOptions } from './auth-options.js'
 import type { Balancer } from '../balancing/balancer.js'
 import type { Place } from './paths.js'
@@ -66,6 +67,12 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   agentAction: AccessAction | undefined
   /** Whether the agent has to pay for the page, or has paid for it. */
   payStatus: 'required' | 'charged' | undefined
+  /** The price that was charged. Undefined if none was. */
+  charged: Price | undefined
+  /** The Worker in charge. Undefined if there is none. */
+  worker: string | undefined
+  /** Undefined unless the response was a page that the request wanted in Markdown. */
+  conversion: Conversion | undefined
   /** Undefined if the zone has no rules. */
   run: Run | undefined
   /** Undefined if the request is not traced. */

@@ -78,7 +78,7 @@ export const TOKENS = 'x-markdown-tokens'
 export const tokensIn = (bytes: number): string => String(Math.ceil(bytes / BYTES_PER_TOKEN))
 
 /** The usual estimate. Tokenizers of language models have 3.3 to 3.8 (`npm run bench -- tokens`). */
-const BYTES_PER_TOKEN = 4
+export const BYTES_PER_TOKEN = 4
 
 /**
  * Returns the header fields of a converted response, created from the header fields of the HTML response. `bytes` is

@@ -108,10 +108,12 @@ export class HeldPage implements PageSink {
 
   #finish(): void {
     if (!this.#holding || !this.#keep(() => this.#converter.end())) return
-    const { headers, signal } = this.#context
+    const { headers, signal, conversion } = this.#context
     this.#original.release()
     this.#held = this.#markdown
     const bytes = this.#markdown.length
+    conversion.bytes = bytes
+    conversion.htmlBytes = this.#htmlBytes
     this.#begin('converted', markdownHeaders(headers, { signal, bytes }), bytes)
   }
 

@@ -1,3 +1,4 @@
+import type { Conversion } from '../exchange/conversion.js'
 import type { ResponseSink } from '../exchange/response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
@@ -45,6 +46,8 @@ export interface PageContext {
   readonly trailers: boolean
   /** Schedules work outside of calls of the sink. */
   readonly turns: TurnQueue
+  /** The facts of the conversion, which the page adds to. */
+  readonly conversion: Conversion
   /** Reports a bug of the conversion. */
   readonly reportBug: (error: unknown) => void
   /** Called when more data is accepted after `data` returned false. Harmless at other times. */

@@ -5,6 +5,7 @@ import { LlmsTxt } from '../../../pipelines/markdown/llms-txt.js'
 import { letHeapGrow } from '../../core/memory/heap-size.js'
 import type { Log } from '../../core/log.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
+import { newConversion } from '../exchange/conversion.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { requestIds } from '../exchange/request-ids.js'
 import { acceptsTrailers, type ResponseSink, type Stage } from '../exchange/response.js'
@@ -75,9 +76,12 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
     if (method === 'HEAD') return new MarkdownHead(sink, { isList, signal, compress })
     const content = settings.content_converter_content ?? 'page'
     const trailers = acceptsTrailers(exchange)
+    const conversion = newConversion()
     const settled: ReportOutcome = (outcome, bytes = Infinity) => {
       if (SENT_AS_MARKDOWN.has(outcome) && bytes >= MIN_COMPRESSED_BYTES) compress()
       reportOutcome(outcome)
+      conversion.outcome = outcome
+      exchange.conversion = conversion
     }
     const context = {
       memory,
@@ -91,11 +95,11 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
       trailers,
       reduced: () => undefined,
     }
-    const open: OpenConversion = (to, outcome, reduced) =>
-      new MarkdownResponse(to, { ...context, reportOutcome: outcome, reduced })
+    const open: OpenConversion = (to, facts, outcome, reduced) =>
+      new MarkdownResponse(to, { ...context, conversion: facts, reportOutcome: outcome, reduced })
     const source = isList ? ['llms_txt', siteOf(exchange), zone.mdAddresses, alias.part] : ['page', extras]
     // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
-    const stored = { open, reportOutcome: settled, isList, signal, settings: JSON.stringify([...source, content]) }
+    const stored = { open, conversion, reportOutcome: settled, isList, signal, settings: JSON.stringify([...source, content]) }
     return new StoredMarkdown(sink, exchange, stored)
   }
 }
@@ -183,7 +187,7 @@ const SLICE = 32_768
 
 interface StageContext extends Pick<
   PageContext,
-  'memory' | 'signal' | 'turns' | 'reportBug' | 'reportOutcome' | 'trailers'
+  'memory' | 'signal' | 'turns' | 'conversion' | 'reportBug' | 'reportOutcome' | 'trailers'
 > {
   readonly converter: (contentType: string, content: Content) => PageConverter
   readonly content: Content

@@ -1,5 +1,6 @@
 import type { RawHeaders } from '../../http/headers.js'
 import { BytesSource } from '../exchange/bytes-source.js'
+import { newConversion, type Conversion } from '../exchange/conversion.js'
 import type { Variant } from '../cache/entries/entry.js'
 import type { CachedResponse, VariantRecorder } from '../cache/entries/types.js'
 import type { Exchange } from '../exchange/exchange.js'
@@ -8,11 +9,18 @@ import { markdownHeaders, pageOf, variesByAccept } from './headers.js'
 import type { Outcome, ReportOutcome } from './page-sink.js'
 import { mayFit } from './variants.js'
 
-/** Creates the sink that converts one page. `reportOutcome` gets the outcome; `reduced` is called if not all settings applied. */
-export type OpenConversion = (next: ResponseSink, reportOutcome: ReportOutcome, reduced: () => void) => ResponseSink
+/** Creates the sink that converts one page. `conversion` gets its sizes, `reportOutcome` the outcome; `reduced` is called if not all settings applied. */
+export type OpenConversion = (
+  next: ResponseSink,
+  conversion: Conversion,
+  reportOutcome: ReportOutcome,
+  reduced: () => void,
+) => ResponseSink
 
 export interface StoredOptions {
   readonly open: OpenConversion
+  /** The facts of the conversion for this request. */
+  readonly conversion: Conversion
   readonly reportOutcome: ReportOutcome
   /** All settings that the Markdown depends on, as text. */
   readonly settings: string
@@ -21,7 +29,7 @@ export interface StoredOptions {
   readonly signal: string | undefined
 }
 
-/** Facts of a variant: the page cannot be converted. */
+/** Facts of a variant: the page cannot be converted. Those of Markdown are the bytes of its page. */
 const HTML = 'html'
 /** Outcomes that another attempt would have too. */
 const PERMANENT: ReadonlySet<Outcome | undefined> = new Set(['too_large', 'undecodable', 'malformed'])
@@ -47,12 +55,12 @@ export class StoredMarkdown implements ResponseSink {
   }
 
   head(status: number, headers: RawHeaders): void {
-    const { isList, settings, open, reportOutcome } = this.#options
+    const { isList, settings, open, conversion, reportOutcome } = this.#options
     const cached = this.#exchange.caching.response
     const page = cached && pageOf(status, headers, isList)
     if (!cached || !page || !mayFit(page)) {
       this.#convert(
-        open(this.#next, reportOutcome, () => undefined),
+        open(this.#next, conversion, reportOutcome, () => undefined),
         status,
         headers,
       )
@@ -96,31 +104,32 @@ export class StoredMarkdown implements ResponseSink {
   /** Converts the page while it arrives, and records the Markdown. */
   #recorded(cached: CachedResponse, name: string): ResponseSink {
     const recorder = cached.record(name)
-    const { open, reportOutcome } = this.#options
-    const copy = new RecordedMarkdown(this.#next, recorder, () => (cached.form = name))
+    const { open, conversion, reportOutcome } = this.#options
+    const copy = new RecordedMarkdown(this.#next, { recorder, conversion, begun: () => (cached.form = name) })
     const settled: ReportOutcome = (outcome, bytes) => {
       copy.outcome = outcome
       reportOutcome(outcome, bytes)
     }
-    return open(copy, settled, () => recorder.drop())
+    return open(copy, conversion, settled, () => recorder.drop())
   }
 
   /** Converts the stored page for all requests that wait for its Markdown. */
   #derive(page: StoredPage): void {
     const { status, headers, cached, name } = page
-    const { open, reportOutcome } = this.#options
+    const { open, conversion: own, reportOutcome } = this.#options
     cached.body = 'hold'
     cached.derive(
       name,
       (recorder, done) => {
-        const copy = new RecordedMarkdown(undefined, recorder, () => undefined, done)
+        const conversion = newConversion()
+        const copy = new RecordedMarkdown(undefined, { recorder, conversion, begun: () => undefined, done })
         const settled: ReportOutcome = (outcome, bytes) => {
           copy.outcome = outcome
           reportOutcome(outcome, bytes)
         }
-        const conversion = open(copy, settled, () => recorder.drop())
-        conversion.head(status, headers)
-        return conversion
+        const sink = open(copy, conversion, settled, () => recorder.drop())
+        sink.head(status, headers)
+        return sink
       },
       (variant) => {
         if (this.#over) return
@@ -130,7 +139,7 @@ export class StoredMarkdown implements ResponseSink {
           return
         } else
           this.#convert(
-            open(this.#next, reportOutcome, () => undefined),
+            open(this.#next, own, reportOutcome, () => undefined),
             status,
             headers,
           )
@@ -146,7 +155,10 @@ export class StoredMarkdown implements ResponseSink {
       this.#next.head(status, variesByAccept(headers))
       return
     }
-    this.#options.reportOutcome('cached', variant.bytes.length)
+    const { conversion, reportOutcome } = this.#options
+    conversion.bytes = variant.bytes.length
+    conversion.htmlBytes = Number(variant.facts)
+    reportOutcome('cached', variant.bytes.length)
     cached.form = name
     this.#exchange.caching.bytes = variant.bytes.length
     this.#next.head(status, markdownHeaders(headers, { signal: this.#options.signal, bytes: variant.bytes.length }))
@@ -161,23 +173,28 @@ interface StoredPage {
   readonly name: string
 }
 
+interface Recording {
+  readonly recorder: VariantRecorder
+  readonly conversion: Conversion
+  /** Called when Markdown begins. */
+  readonly begun: () => void
+  readonly done?: (variant: Variant | undefined) => void
+}
+
 /** Records the Markdown of a page on its way to the client, or without one. */
 class RecordedMarkdown implements ResponseSink {
   outcome: Outcome | undefined
   readonly #next: ResponseSink | undefined
   readonly #recorder: VariantRecorder
+  readonly #conversion: Conversion
   readonly #begun: () => void
   readonly #done: (variant: Variant | undefined) => void
   #isMarkdown = false
 
-  constructor(
-    next: ResponseSink | undefined,
-    recorder: VariantRecorder,
-    begun: () => void,
-    done: (variant: Variant | undefined) => void = () => undefined,
-  ) {
+  constructor(next: ResponseSink | undefined, { recorder, conversion, begun, done = () => undefined }: Recording) {
     this.#next = next
     this.#recorder = recorder
+    this.#conversion = conversion
     this.#begun = begun
     this.#done = done
   }
@@ -199,7 +216,7 @@ class RecordedMarkdown implements ResponseSink {
   }
 
   end(trailers?: RawHeaders): void {
-    if (this.#isMarkdown) this.#done(this.#recorder.commit())
+    if (this.#isMarkdown) this.#done(this.#recorder.commit(String(this.#conversion.htmlBytes)))
     this.#next?.end(trailers)
   }
 

@@ -23,6 +23,7 @@ export class StreamedPage implements PageSink {
 
   data(chunk: Buffer): boolean {
     this.#missing -= chunk.length
+    this.#context.conversion.htmlBytes += chunk.length
     const markdown = this.#converter.write(chunk)
     // Nothing can follow: a page that arrived in one chunk is complete here, so its size is known.
     if (this.#missing === 0) return this.#send(markdown + this.#converter.end(), true)
@@ -44,6 +45,7 @@ export class StreamedPage implements PageSink {
     const { next, status, headers, signal, reportOutcome, trailers } = this.#context
     const bytes = Buffer.from(markdown)
     this.#bytes += bytes.length
+    this.#context.conversion.bytes = this.#bytes
     if (!this.#headSent) {
       this.#headSent = true
       reportOutcome('streamed', whole ? bytes.length : undefined)

@@ -200,6 +200,7 @@ async function charge(
   await saveCharge(zoneScope(zone.id), record)
   log.info({ event: 'crawl_charged', ...record, time: new Date(startedAt).toISOString() })
   exchange.payStatus = 'charged'
+  exchange.charged = price
 }
 
 function end(exchange: Exchange, client: ClientResponse, ending: Exclude<TerminalAction, { kind: 'close' }>): boolean {

@@ -1,0 +1,277 @@
+import { EventLoopYield } from '../core/schedule/event-loop-yield.js'
+import { SectionReader } from './codec.js'
+import { RESOLUTIONS } from './cell-store.js'
+import type { History, ReadRange } from './history.js'
+import { addRow, CELL_MS, newRow, OTHER, placeOf, REQUESTS, SEPARATOR, TOTAL, type DimensionName, type Row } from './layout.js'
+import { valueOf } from './rows.js'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Steps by the length of a query: few enough points to draw. */
+const STEPS: readonly (readonly [upTo: number, step: number])[] = [
+  [HOUR, CELL_MS],
+  [DAY, 5 * MINUTE],
+  [7 * DAY, HOUR],
+  [75 * DAY, 6 * HOUR],
+  [300 * DAY, DAY],
+  [Infinity, 2 * DAY],
+]
+
+/** Points of one query. */
+export const MAX_POINTS = 1500
+/** Points of all groups together. Further groups have none. */
+const MAX_GROUP_POINTS = 4000
+/** Different values that are compared. The least frequent ones beyond are counted with the others. */
+const MAX_VALUES = 10_000
+/** Sections that are kept from the first reading to the second one. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024
+
+/** Only the requests with one value of a dimension. */
+export interface Filter {
+  readonly dimension: DimensionName
+  readonly value: string
+}
+
+/** What is asked of the history. Times in milliseconds. */
+export interface HistoryQuery {
+  /** Ids of zones, or the scope of an account. Their counts are added. */
+  readonly scopes: readonly string[]
+  readonly since: number
+  readonly until: number
+  /** Undefined: chosen by the length. */
+  readonly step?: number | undefined
+  readonly by?: DimensionName | undefined
+  readonly filter?: Filter | undefined
+  /** Groups; the rest are counted together. */
+  readonly limit?: number
+  /** Whether groups have points. */
+  readonly groupPoints?: boolean
+}
+
+export interface Point {
+  readonly at: number
+  readonly row: Row
+}
+
+export interface Group {
+  /** The value, with what describes it. */
+  readonly key: string
+  readonly row: Row
+  readonly points: readonly Point[]
+}
+
+export interface HistoryAnswer {
+  readonly since: number
+  readonly until: number
+  readonly step: number
+  readonly totals: Row
+  /** One for each step, also without requests. */
+  readonly points: readonly Point[]
+  /** The most frequent values first. */
+  readonly groups: readonly Group[]
+  /** All other values. */
+  readonly other: Row
+}
+
+/** Returns the times and the step of a query as they can be answered: the step is one that is kept for all of it. */
+export function planOf(history: History, { since, until, step: wanted }: HistoryQuery): ReadRange & { until: number } {
+  const usual = STEPS.find(([upTo]) => until - since <= upTo)![1]
+  const fitting = RESOLUTIONS.find((one) => history.keptFrom(one) <= since + one.ms) ?? RESOLUTIONS[3]
+  const least = Math.max(fitting.ms, Math.ceil((until - since) / MAX_POINTS / CELL_MS) * CELL_MS)
+  let step = Math.max(wanted ?? usual, CELL_MS)
+  if (step < least || (wanted !== undefined && !isDivisible(step))) step = roundUp(Math.max(step, least))
+  const from = since - (since % step)
+  return { from, to: Math.ceil(until / step) * step, step, until }
+}
+
+/** Steps in which days can be divided, or that are days. */
+const ROUND_STEPS = [10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400].map(
+  (seconds) => seconds * 1000,
+)
+const isDivisible = (step: number): boolean => step % DAY === 0 || (DAY % step === 0 && step % CELL_MS === 0)
+const roundUp = (step: number): number => ROUND_STEPS.find((one) => one >= step) ?? Math.ceil(step / DAY) * DAY
+
+/** Reads the history in slices, so that requests go on meanwhile. */
+export async function readHistory(history: History, query: HistoryQuery): Promise<HistoryAnswer> {
+  const { from, to, step, until } = planOf(history, query)
+  const { by, filter, limit = 10 } = query
+  const range = { from, to, step }
+  const points = Array.from({ length: Math.max(0, (to - from) / step) }, (_, i) => ({ at: from + i * step, row: newRow() }))
+  const totals = newRow()
+  const base = filter ? keyed(filter.dimension, filter.value) : { place: TOTAL, fits: () => true }
+  for await (const { time, reader } of rowsOf(history, query.scopes, base.place, range)) {
+    const key = reader.key()
+    reader.add(base.fits(key) ? points[Math.floor((time - from) / step)]?.row : undefined)
+  }
+  for (const { row } of points) addRow(totals, row)
+  const grouped = by === undefined ? NO_GROUPS : await groupsOf(history, { ...query, by, limit }, range)
+  return { since: from, until, step, totals, points, ...grouped }
+}
+
+const NO_GROUPS: Pick<HistoryAnswer, 'groups' | 'other'> = { groups: [], other: newRow() }
+
+/** Returns the place of a dimension, and whether a key is a value of it. */
+function keyed(dimension: DimensionName, value: string): { place: number; fits: (key: string) => boolean } {
+  return { place: placeOf(dimension), fits: (key) => valueOf(key) === value }
+}
+
+/** Whether requests are counted by both dimensions together. */
+export const areCountedTogether = (by: DimensionName, { dimension }: Filter): boolean =>
+  by === dimension || (by === 'path' && dimension === 'agent')
+
+interface GroupQuery extends HistoryQuery {
+  readonly by: DimensionName
+  readonly limit: number
+}
+
+/** The rows of one dimension with the groups that a query asks for. */
+interface GroupSource {
+  readonly place: number
+  /** Returns the group of a key. Undefined: it is not asked for. */
+  readonly group: (key: string) => string | undefined
+}
+
+function sourceOf({ by, filter }: GroupQuery): GroupSource {
+  if (by === 'agent,path') return { place: placeOf(by), group: (key) => key }
+  if (filter?.dimension === 'agent' && by === 'path') {
+    const prefix = filter.value + SEPARATOR
+    return {
+      place: placeOf('agent,path'),
+      group: (key) => (key.startsWith(prefix) ? key.slice(prefix.length) : undefined),
+    }
+  }
+  const isAsked = (value: string): boolean => filter === undefined || value === filter.value
+  return {
+    place: placeOf(by),
+    group(key) {
+      const value = valueOf(key)
+      return key === OTHER || isAsked(value) ? value : undefined
+    },
+  }
+}
+
+async function groupsOf(
+  history: History,
+  query: GroupQuery,
+  range: ReadRange,
+): Promise<Pick<HistoryAnswer, 'groups' | 'other'>> {
+  const { scopes, limit, filter } = query
+  const { place, group } = sourceOf(query)
+  const values = new Values()
+  const other = newRow()
+  let kept: Section[] | undefined = []
+  let bytes = 0
+  for await (const section of sectionsOf(history, scopes, place, range)) {
+    bytes += section.bytes.length
+    if (bytes > MAX_KEPT_BYTES) kept = undefined
+    else kept?.push(section)
+    for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
+      const key = reader.key()
+      const value = group(key)
+      const row = value === undefined ? undefined : value === OTHER ? (filter ? undefined : other) : values.of(value, key)
+      reader.add(row)
+    }
+  }
+  const sorted = values.sorted()
+  const shown = sorted.slice(0, limit).map(({ key, row }) => ({ key, row, points: new Map<number, Row>() }))
+  for (const { row } of sorted.slice(limit)) addRow(other, row)
+  addRow(other, values.dropped)
+  const { from, to, step } = range
+  const withPoints = query.groupPoints === false ? 0 : Math.floor((MAX_GROUP_POINTS * step) / Math.max(to - from, step))
+  const pointed = new Map(
+    shown.slice(0, Math.max(withPoints, query.groupPoints === false ? 0 : 1)).map((one) => [group(one.key)!, one.points]),
+  )
+  if (pointed.size > 0)
+    for await (const section of kept ?? sectionsOf(history, scopes, place, range)) {
+      const at = section.time - ((section.time - from) % step)
+      for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
+        const points = pointed.get(group(reader.key()) ?? OTHER)
+        reader.add(points && rowAt(points, at))
+      }
+      await slices.yieldToEventLoop()
+    }
+  const groups = shown.map(({ key, row, points }) => {
+    const all: Point[] = []
+    if (points.size > 0)
+      for (let at = from; at < to; at += step) all.push({ at, row: points.get(at) ?? NO_REQUESTS })
+    return { key, row, points: all }
+  })
+  return { groups, other }
+}
+
+const NO_REQUESTS = newRow()
+
+function rowAt(points: Map<number, Row>, at: number): Row {
+  const known = points.get(at)
+  if (known) return known
+  const row = newRow()
+  points.set(at, row)
+  return row
+}
+
+/** The rows of values. Above {@link MAX_VALUES} the least frequent half is dropped. */
+class Values {
+  readonly #rows = new Map<string, { key: string; readonly row: Row }>()
+  readonly dropped = newRow()
+
+  /** Returns the row of a value. `key` is the value with what describes it. */
+  of(value: string, key: string): Row {
+    const known = this.#rows.get(value)
+    if (known) {
+      known.key = key
+      return known.row
+    }
+    if (this.#rows.size >= MAX_VALUES) this.#drop()
+    const row = newRow()
+    this.#rows.set(value, { key, row })
+    return row
+  }
+
+  /** Returns the rows, those with the most requests first. */
+  sorted(): { readonly key: string; readonly row: Row }[] {
+    return [...this.#rows.values()].sort((a, b) => b.row[REQUESTS]! - a.row[REQUESTS]!)
+  }
+
+  #drop(): void {
+    const entries = [...this.#rows].sort(([, a], [, b]) => b.row[REQUESTS]! - a.row[REQUESTS]!)
+    for (const [value, { row }] of entries.slice(MAX_VALUES / 2)) {
+      addRow(this.dropped, row)
+      this.#rows.delete(value)
+    }
+  }
+}
+
+interface Section {
+  readonly time: number
+  readonly bytes: Uint8Array
+}
+
+const slices = new EventLoopYield()
+
+/** Yields the sections of all scopes, with pauses for other work. */
+async function* sectionsOf(
+  history: History,
+  scopes: readonly string[],
+  place: number,
+  range: ReadRange,
+): AsyncGenerator<Section> {
+  for (const scope of scopes)
+    for await (const some of history.read(scope, place, range))
+      for (const section of some) {
+        yield section
+        await slices.yieldToEventLoop()
+      }
+}
+
+/** Yields a reader at each row of the sections. The row must be read before the next one. */
+async function* rowsOf(
+  history: History,
+  scopes: readonly string[],
+  place: number,
+  range: ReadRange,
+): AsyncGenerator<{ readonly time: number; readonly reader: SectionReader }> {
+  for await (const { time, bytes } of sectionsOf(history, scopes, place, range))
+    for (const reader = new SectionReader(bytes); !reader.isAtEnd;) yield { time, reader }
+}
