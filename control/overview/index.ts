@@ -1,4 +1,6 @@
 import type { Endpoint } from '../http/endpoint.js'
+import { agentReports } from './agents.js'
+import { analytics } from './analytics.js'
 import { auditEntries } from './audit.js'
 import { certificates } from './certificates.js'
 import type { OverviewDeps } from './services.js'
@@ -9,6 +11,8 @@ import { tries } from './try.js'
 /** The state of the daemon: numbers, certificates, changes, and trial requests. */
 export const overview = (deps: OverviewDeps): Endpoint[] => [
   ...traffic(deps),
+  ...analytics(deps),
+  ...agentReports(deps),
   ...auditEntries(deps),
   ...certificates(deps),
   ...ruleCounts(deps),

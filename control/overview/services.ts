@@ -1,3 +1,5 @@
+import type { Span } from '../../src/history/coverage.js'
+import type { HistoryAnswer, HistoryQuery } from '../../src/history/query.js'
 import type { ControlDeps } from '../http/context.js'
 
 /** Totals of one zone since the start of the daemon. */
@@ -53,6 +55,7 @@ export interface OverviewServices {
     /** Returns the rules that have matched or failed. */
     rules(): Promise<readonly RuleCount[]>
   }
+  readonly history: HistoryReader
   /** Returns the origins of each zone that the proxy serves, read while it is iterated. */
   zones(): Iterable<{ readonly id: string; readonly origins: readonly OriginState[] }>
   /** Returns the served host names and patterns without a certificate. */
@@ -62,6 +65,18 @@ export interface OverviewServices {
   readonly version: string
   /** Returns the base URL of the proxy, `http://127.0.0.1:8080`. */
   proxy(): string
+}
+
+/** The counts of requests over time. */
+export interface HistoryReader {
+  /** Whether requests are counted. */
+  readonly isEnabled: boolean
+  /** Whether the counts are of this machine alone, or of all machines with the same store. */
+  readonly machines: 'this' | 'all'
+  /** Reads the history, with the requests that have finished by now. */
+  read(query: HistoryQuery): Promise<HistoryAnswer>
+  /** Returns the times in which requests were counted. Times in milliseconds. */
+  coverage(from: number, to: number): readonly Span[]
 }
 
 export interface OverviewDeps extends ControlDeps {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { HistoryReader } from '../../control/overview/services.js'
 import type { FileRules } from '../../control/http/context.js'
 import type { FileRulesets } from '../rules/rulesets/file-rulesets.js'
 import type { Control } from '../../control/http/server/listen.js'
@@ -40,6 +41,7 @@ export interface ApiParts {
   readonly scripts: WorkerScripts
   readonly traffic: TrafficHistory
   readonly requests: Requests
+  readonly history: HistoryReader
   readonly state: DaemonState
   readonly activated: ActivatedSockets
   readonly descriptors: Descriptors
@@ -110,6 +112,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
   }
   const overview = {
     traffic,
+    history: parts.history,
     zones: () => state.zones(),
     missingCertificates: () => state.missingCertificates(),
     startedAt: state.startedAt,

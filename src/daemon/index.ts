@@ -17,6 +17,7 @@ import { Certificates } from './certificates/certificates.js'
 import { configChanges, type ConfigChanges } from './config/changes.js'
 import { assertKnownToRules, keptRules } from './config/rules-of-api.js'
 import { openFoundation, type Foundation } from './foundation.js'
+import { historyReader } from './history-reader.js'
 import { buildInfo } from './observe.js'
 import { pipelinePorts, portOf, urlOf } from './proxy/own-urls.js'
 import { startPipelines } from './pipelines/pipelines.js'
@@ -158,7 +159,8 @@ async function start(
   const traffic = stack.use(new TrafficHistory((prefix) => serving.samples(prefix), { clock, log }))
   const requests = stack.use(new Requests({ config, edge, clock, log }))
   const proxyUrl = () => urlOf(serving.bound.proxy)
-  const shown = { foundation, edge, tails, webhooks, scripts, traffic, requests, state, proxyUrl }
+  const history = historyReader(foundation.history, async () => await serving.flushHistory())
+  const shown = { foundation, edge, tails, webhooks, scripts, traffic, history, requests, state, proxyUrl }
   const control = stack.use(await startApi({ config, activated, descriptors, ...shown, ...common }))
   ports.add(portOf(control.url))
   egress.reserve(portOf(control.url))

@@ -1,11 +1,4 @@
-import {
-  COMMON_SLOTS,
-  DURATIONS,
-  ORIGIN_TIMES,
-  SINGLE_SLOTS,
-  SLOTS,
-  type Row,
-} from './layout.js'
+import { COMMON_SLOTS, DURATIONS, ORIGIN_TIMES, SINGLE_SLOTS, SLOTS, type Row } from './layout.js'
 
 /**
  * Rows as bytes. A section is a list of rows, each with its key: length and UTF-8 of the key, two masks of the single
@@ -121,7 +114,7 @@ export class SectionReader {
     return requests
   }
 
-  /** Adds the row whose key was read to another one. Undefined: skips it. */
+  /** Adds the row whose key was read to another one, or skips it without one. */
   add(to: Row | undefined): void {
     this.#singles(to, 0)
     this.#singles(to, COMMON_SLOTS)

@@ -39,6 +39,8 @@ export interface FoundSection {
 /** The scope of an account in the store; those of zones are their ids. */
 export const accountScope = (id: string): string => `a-${id}`
 
+export const isAccount = (scope: string): boolean => scope.startsWith('a-')
+
 const [CELLS] = RESOLUTIONS
 const BY_ZONE = placeOf('zone')
 
@@ -111,7 +113,7 @@ export class History implements HistorySink {
         cellOf(scopes, zone === OTHER_ZONES ? undefined : zone)?.add(number, bytes)
         cellOf(scopes, accountScope(account))?.add(number, bytes)
       }
-      ofZone.addTo(cellOf(scopes, accountScope(account))!, BY_ZONE, zone)
+      ofZone.addTo(cellOf(scopes, accountScope(account)), BY_ZONE, zone)
       await this.#slices.yieldToEventLoop()
     }
   }
@@ -300,4 +302,3 @@ function* sectionsOf(
   for (const [scope, cell] of scopes)
     for (const [place, bytes] of cell.sections()) yield [{ resolution, scope, place, time }, bytes]
 }
-

@@ -77,8 +77,7 @@ export function addRow(to: Row, from: Row): void {
 }
 
 /** Returns the bucket of a time in milliseconds: below 1 ms, then half a power of two each, the last one from 33 s on. */
-export const bucketOf = (ms: number): number =>
-  ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(2 * Math.log2(ms)))
+export const bucketOf = (ms: number): number => (ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(2 * Math.log2(ms))))
 
 /** Factor from the beginning of a bucket to its middle. */
 const MIDDLE = 2 ** 0.25

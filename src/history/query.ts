@@ -1,8 +1,19 @@
 import { EventLoopYield } from '../core/schedule/event-loop-yield.js'
 import { SectionReader } from './codec.js'
 import { RESOLUTIONS } from './cell-store.js'
-import type { History, ReadRange } from './history.js'
-import { addRow, CELL_MS, newRow, OTHER, placeOf, REQUESTS, SEPARATOR, TOTAL, type DimensionName, type Row } from './layout.js'
+import { isAccount, type History, type ReadRange } from './history.js'
+import {
+  addRow,
+  CELL_MS,
+  newRow,
+  OTHER,
+  placeOf,
+  REQUESTS,
+  SEPARATOR,
+  TOTAL,
+  type DimensionName,
+  type Row,
+} from './layout.js'
 import { valueOf } from './rows.js'
 
 const MINUTE = 60_000
@@ -40,7 +51,7 @@ export interface HistoryQuery {
   readonly scopes: readonly string[]
   readonly since: number
   readonly until: number
-  /** Undefined: chosen by the length. */
+  /** By default chosen by the length. */
   readonly step?: number | undefined
   readonly by?: DimensionName | undefined
   readonly filter?: Filter | undefined
@@ -98,12 +109,16 @@ export async function readHistory(history: History, query: HistoryQuery): Promis
   const { from, to, step, until } = planOf(history, query)
   const { by, filter, limit = 10 } = query
   const range = { from, to, step }
-  const points = Array.from({ length: Math.max(0, (to - from) / step) }, (_, i) => ({ at: from + i * step, row: newRow() }))
+  const points = Array.from({ length: Math.max(0, (to - from) / step) }, (_, i) => ({
+    at: from + i * step,
+    row: newRow(),
+  }))
   const totals = newRow()
   const base = filter ? keyed(filter.dimension, filter.value) : { place: TOTAL, fits: () => true }
-  for await (const { time, reader } of rowsOf(history, query.scopes, base.place, range)) {
-    const key = reader.key()
-    reader.add(base.fits(key) ? points[Math.floor((time - from) / step)]?.row : undefined)
+  for await (const { time, bytes } of sectionsOf(history, query.scopes, base.place, range)) {
+    const row = points[Math.floor((time - from) / step)]?.row
+    for (const reader = new SectionReader(bytes); !reader.isAtEnd;)
+      reader.add(base.fits(reader.key()) ? row : undefined)
   }
   for (const { row } of points) addRow(totals, row)
   const grouped = by === undefined ? NO_GROUPS : await groupsOf(history, { ...query, by, limit }, range)
@@ -126,25 +141,30 @@ interface GroupQuery extends HistoryQuery {
   readonly limit: number
 }
 
-/** The rows of one dimension with the groups that a query asks for. */
+/** The rows of one dimension, with the groups that a query asks for. */
 interface GroupSource {
   readonly place: number
-  /** Returns the group of a key. Undefined: it is not asked for. */
-  readonly group: (key: string) => string | undefined
+  /** Keys contain more about their groups. */
+  readonly isDescribed: boolean
+  /** Returns the group of a key, or undefined if it is not asked for. */
+  readonly group: (key: string, scope: string) => string | undefined
 }
 
-function sourceOf({ by, filter }: GroupQuery): GroupSource {
-  if (by === 'agent,path') return { place: placeOf(by), group: (key) => key }
+function sourceOf({ by, filter, scopes }: GroupQuery): GroupSource {
+  if (by === 'agent,path' || by === 'charge') return { place: placeOf(by), isDescribed: false, group: (key) => key }
+  if (by === 'zone' && !scopes.every(isAccount)) return { place: TOTAL, isDescribed: false, group: (_, scope) => scope }
   if (filter?.dimension === 'agent' && by === 'path') {
     const prefix = filter.value + SEPARATOR
     return {
       place: placeOf('agent,path'),
+      isDescribed: false,
       group: (key) => (key.startsWith(prefix) ? key.slice(prefix.length) : undefined),
     }
   }
   const isAsked = (value: string): boolean => filter === undefined || value === filter.value
   return {
     place: placeOf(by),
+    isDescribed: true,
     group(key) {
       const value = valueOf(key)
       return key === OTHER || isAsked(value) ? value : undefined
@@ -158,7 +178,7 @@ async function groupsOf(
   range: ReadRange,
 ): Promise<Pick<HistoryAnswer, 'groups' | 'other'>> {
   const { scopes, limit, filter } = query
-  const { place, group } = sourceOf(query)
+  const { place, group, isDescribed } = sourceOf(query)
   const values = new Values()
   const other = newRow()
   let kept: Section[] | undefined = []
@@ -169,33 +189,31 @@ async function groupsOf(
     else kept?.push(section)
     for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
       const key = reader.key()
-      const value = group(key)
-      const row = value === undefined ? undefined : value === OTHER ? (filter ? undefined : other) : values.of(value, key)
-      reader.add(row)
+      const value = group(key, section.scope)
+      if (value === undefined) reader.add(undefined)
+      else if (value === OTHER) reader.add(filter ? undefined : other)
+      else reader.add(values.of(value, isDescribed ? key : value))
     }
   }
   const sorted = values.sorted()
-  const shown = sorted.slice(0, limit).map(({ key, row }) => ({ key, row, points: new Map<number, Row>() }))
+  const shown = sorted.slice(0, limit).map((one) => ({ ...one, points: new Map<number, Row>() }))
   for (const { row } of sorted.slice(limit)) addRow(other, row)
   addRow(other, values.dropped)
   const { from, to, step } = range
-  const withPoints = query.groupPoints === false ? 0 : Math.floor((MAX_GROUP_POINTS * step) / Math.max(to - from, step))
-  const pointed = new Map(
-    shown.slice(0, Math.max(withPoints, query.groupPoints === false ? 0 : 1)).map((one) => [group(one.key)!, one.points]),
-  )
+  const most = query.groupPoints === false ? 0 : Math.max(1, Math.floor((MAX_GROUP_POINTS * step) / (to - from)))
+  const pointed = new Map(shown.slice(0, most).map(({ value, points }) => [value, points]))
   if (pointed.size > 0)
     for await (const section of kept ?? sectionsOf(history, scopes, place, range)) {
       const at = section.time - ((section.time - from) % step)
       for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
-        const points = pointed.get(group(reader.key()) ?? OTHER)
+        const points = pointed.get(group(reader.key(), section.scope) ?? OTHER)
         reader.add(points && rowAt(points, at))
       }
       await slices.yieldToEventLoop()
     }
   const groups = shown.map(({ key, row, points }) => {
     const all: Point[] = []
-    if (points.size > 0)
-      for (let at = from; at < to; at += step) all.push({ at, row: points.get(at) ?? NO_REQUESTS })
+    if (points.size > 0) for (let at = from; at < to; at += step) all.push({ at, row: points.get(at) ?? NO_REQUESTS })
     return { key, row, points: all }
   })
   return { groups, other }
@@ -230,8 +248,10 @@ class Values {
   }
 
   /** Returns the rows, those with the most requests first. */
-  sorted(): { readonly key: string; readonly row: Row }[] {
-    return [...this.#rows.values()].sort((a, b) => b.row[REQUESTS]! - a.row[REQUESTS]!)
+  sorted(): { readonly value: string; readonly key: string; readonly row: Row }[] {
+    return [...this.#rows]
+      .map(([value, { key, row }]) => ({ value, key, row }))
+      .sort((a, b) => b.row[REQUESTS]! - a.row[REQUESTS]!)
   }
 
   #drop(): void {
@@ -244,6 +264,7 @@ class Values {
 }
 
 interface Section {
+  readonly scope: string
   readonly time: number
   readonly bytes: Uint8Array
 }
@@ -259,19 +280,8 @@ async function* sectionsOf(
 ): AsyncGenerator<Section> {
   for (const scope of scopes)
     for await (const some of history.read(scope, place, range))
-      for (const section of some) {
-        yield section
+      for (const { time, bytes } of some) {
+        yield { scope, time, bytes }
         await slices.yieldToEventLoop()
       }
-}
-
-/** Yields a reader at each row of the sections. The row must be read before the next one. */
-async function* rowsOf(
-  history: History,
-  scopes: readonly string[],
-  place: number,
-  range: ReadRange,
-): AsyncGenerator<{ readonly time: number; readonly reader: SectionReader }> {
-  for await (const { time, bytes } of sectionsOf(history, scopes, place, range))
-    for (const reader = new SectionReader(bytes); !reader.isAtEnd;) yield { time, reader }
 }

@@ -27,7 +27,10 @@ export class RollUps {
     const rollUps = new RollUps(store)
     for (const resolution of RESOLUTIONS) {
       const { name, ms } = resolution
-      rollUps.#until.set(resolution, (await store.number(`until/${name}`)) ?? floor(now, ms))
+      const until = await store.number(`until/${name}`)
+      // Stored now: the next start can be long after the end of the first period.
+      if (until === undefined) await store.putNumber(`until/${name}`, floor(now, ms))
+      rollUps.#until.set(resolution, until ?? floor(now, ms))
       rollUps.#from.set(resolution, (await store.number(`from/${name}`)) ?? 0)
       for (const scope of await store.scopes(resolution)) rollUps.#scopes.set(scope, writtenUntil)
     }
@@ -69,7 +72,7 @@ export class RollUps {
       const begin = floor(time, resolution.ms)
       if (index === 0 || begin + resolution.ms > this.until(resolution)) continue
       const parts = RESOLUTIONS[index - 1]!
-      if (begin < (await this.#store.oldest(parts, this.scopes) ?? Infinity)) return
+      if (begin < ((await this.#store.oldest(parts, this.scopes)) ?? Infinity)) return
       await this.#add(resolution, parts, begin)
     }
   }

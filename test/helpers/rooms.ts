@@ -28,6 +28,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/expr': { pure: true },
   'src/http': {},
   'src/egress': {},
+  'src/history': {},
   'src/store': { may: ['src/disk'] },
   'src/agents': { may: ['src/expr'] },
   'src/lists': { may: ['src/expr'] },
@@ -51,6 +52,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     may: [
       'src/agents',
       'src/disk',
+      'src/history',
       'src/http',
       'src/tls',
       'src/expr',
@@ -85,7 +87,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'control/lists': area({ may: ['src/lists'], files: ['src/rules/rulesets/referenced-lists.ts'] }),
   'control/logpush': area({ may: ['pipelines/logpush', 'pipelines/records', 'pipelines/sources'] }),
   'control/overview': area({
-    may: ['pipelines/markdown'],
+    may: ['pipelines/markdown', 'src/history'],
     files: [
       'control/zones/certificate-packs.ts',
       'control/zones/certificate-states.ts',

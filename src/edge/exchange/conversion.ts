@@ -9,3 +9,9 @@ export interface Conversion {
 }
 
 export const newConversion = (): Conversion => ({ outcome: undefined, bytes: 0, htmlBytes: 0 })
+
+/** The usual estimate. Tokenizers of language models have 3.3 to 3.8 (`npm run bench -- tokens`). */
+const BYTES_PER_TOKEN = 4
+
+/** Returns the estimated number of tokens in a text of this length. */
+export const estimatedTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)

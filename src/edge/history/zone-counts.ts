@@ -1,7 +1,8 @@
-import { SectionWriter } from '../../history/codec.js'
+import type { SectionWriter } from '../../history/codec.js'
 import {
   ACCESS,
   ACTIONS,
+  addRow,
   AGENTS_WITH_PATHS,
   bucketOf,
   BYTES,
@@ -36,8 +37,8 @@ import {
 } from '../../history/layout.js'
 import { Rows, type RowPool } from '../../history/rows.js'
 import { headerOf } from '../../http/headers.js'
+import { estimatedTokens } from '../exchange/conversion.js'
 import type { Exchange } from '../exchange/exchange.js'
-import { BYTES_PER_TOKEN } from '../markdown/headers.js'
 
 /** Longer paths, host names and descriptions of rules are cut. */
 const MAX_KEY = 256
@@ -177,11 +178,11 @@ export class ZoneCounts {
     for (const [agent, rows] of this.#agentPaths) {
       const prefix = Buffer.from(cut(agent) + SEPARATOR)
       for (const [path, row] of rows.top())
-        if (path === OTHER) add(other, row)
+        if (path === OTHER) addRow(other, row)
         else section.row(Buffer.concat([prefix, Buffer.from(path, 'latin1')]), row)
       rows.clear()
     }
-    for (const [, row] of this.#otherAgentPaths.top()) add(other, row)
+    for (const [, row] of this.#otherAgentPaths.top()) addRow(other, row)
     this.#otherAgentPaths.clear()
     this.#agentPaths.clear()
     if (other[REQUESTS]! > 0) section.row(OTHER, other)
@@ -223,7 +224,11 @@ function readFacts({ sent, caching, origin, conversion }: Exchange, ms: number):
   if (conversion === undefined) return
   const { outcome, htmlBytes } = conversion
   const isConverted = outcome === 'converted' || outcome === 'streamed' || outcome === 'cached'
-  facts.markdownSlot = isConverted ? CONVERTED : outcome === 'internal_error' || outcome === 'no_memory' ? FAILED : REFUSED
+  facts.markdownSlot = isConverted
+    ? CONVERTED
+    : outcome === 'internal_error' || outcome === 'no_memory'
+      ? FAILED
+      : REFUSED
   facts.markdownBytes = isConverted ? conversion.bytes : 0
   facts.htmlBytes = isConverted ? htmlBytes : -1
 }
@@ -245,19 +250,13 @@ function addMarkdown(row: Row): void {
   const { markdownSlot, markdownBytes, htmlBytes } = facts
   row[markdownSlot]!++
   if (markdownSlot !== CONVERTED) return
-  const tokens = tokensIn(markdownBytes)
+  const tokens = estimatedTokens(markdownBytes)
   row[MARKDOWN_BYTES]! += markdownBytes
   row[TOKENS]! += tokens
   if (htmlBytes < 0) return
   row[HTML_BYTES]! += htmlBytes
-  row[HTML_TOKENS]! += tokensIn(htmlBytes)
+  row[HTML_TOKENS]! += estimatedTokens(htmlBytes)
   row[COMPARED_TOKENS]! += tokens
-}
-
-const tokensIn = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
-
-function add(to: Row, from: Row): void {
-  for (let slot = 0; slot < to.length; slot++) to[slot]! += from[slot]!
 }
 
 const cut = (text: string): string => (text.length > MAX_KEY ? text.slice(0, MAX_KEY) : text)

@@ -1,6 +1,7 @@
 import { members } from '../../http/accept.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { codingsToUndo } from '../exchange/content-coding.js'
+import { estimatedTokens } from '../exchange/conversion.js'
 import { withoutFiles } from '../exchange/link-field.js'
 
 /** An HTML page as its header fields describe it. */
@@ -75,10 +76,7 @@ const OF_THE_HTML = new Set([
 export const TOKENS = 'x-markdown-tokens'
 
 /** Returns the estimated number of tokens in Markdown of this length. */
-export const tokensIn = (bytes: number): string => String(Math.ceil(bytes / BYTES_PER_TOKEN))
-
-/** The usual estimate. Tokenizers of language models have 3.3 to 3.8 (`npm run bench -- tokens`). */
-export const BYTES_PER_TOKEN = 4
+export const tokensIn = (bytes: number): string => String(estimatedTokens(bytes))
 
 /**
  * Returns the header fields of a converted response, created from the header fields of the HTML response. `bytes` is

@@ -80,6 +80,12 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount
     startedAt: START,
     version: '1.2.3',
     proxy: () => proxy,
+    history: {
+      isEnabled: false,
+      machines: 'this',
+      read: () => Promise.reject(new Error('unasked')),
+      coverage: () => [],
+    },
   }
   return await client(t, {
     config: {

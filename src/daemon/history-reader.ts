@@ -1,0 +1,16 @@
+import type { HistoryReader } from '../../control/overview/services.js'
+import type { History } from '../history/history.js'
+import { readHistory } from '../history/query.js'
+
+/** Returns what the API reads of the history. `flush` makes the processes of the proxy send what they have counted. */
+export const historyReader = (history: History, flush: () => Promise<void>): HistoryReader => ({
+  get isEnabled() {
+    return history.isEnabled
+  },
+  machines: 'this',
+  async read(query) {
+    await flush()
+    return await readHistory(history, query)
+  },
+  coverage: (from, to) => history.coverage(from, to),
+})
