@@ -38,12 +38,12 @@ const AgentReport = Type.Object({
   markdown_requests: count('Requests that got Markdown.'),
   bytes: count('Body bytes sent to it.'),
   tokens: count('Estimated tokens of converted pages.'),
-  tokens_saved: count('Estimated tokens of the HTML of these pages, less those of the Markdown.'),
+  tokens_saved: count('Estimated tokens of the HTML of these pages, less the tokens of the Markdown.'),
   verified: Type.Object(
     { none: count(''), address: count(''), signature: count('') },
     { description: 'Requests by how the agent was verified.' },
   ),
-  actions: Type.Record(Type.String(), count(''), { description: 'Requests by what `agents.access` did.' }),
+  actions: Type.Record(Type.String(), count(''), { description: 'Requests by the action of `agents.access`.' }),
   charged: Type.Record(Type.String(), Type.String(), { description: 'Amounts that it agreed to, by currency.' }),
   paths: Type.Array(Type.Object({ path: Type.String(), requests: count('') }), {
     description: 'Paths with the most requests, of the agents with the most requests.',
@@ -52,7 +52,7 @@ const AgentReport = Type.Object({
 
 const rows = area<OverviewDeps>({ scopes: ['zone'], access: { read: ACCESS.zones.read, write: [] } })
 
-/** What agents have asked for, and what they got. */
+/** The requests of agents, and the responses that they got. */
 export const agentReports = rows.endpoints([
   rows.get('/edged/agents', {
     summary: 'List the agents that have sent requests to a zone, those with the most requests first',

@@ -12,7 +12,7 @@ import type { OverviewDeps } from './services.js'
 import { Totals, totalsOf } from './totals.js'
 
 const MAX_GROUPS = 100
-/** What requests can be grouped by. */
+/** Requests can be grouped by these properties. */
 const DIMENSIONS = DIMENSION_NAMES.filter((name) => name !== 'charge')
 
 const Points = Type.Array(Type.Object({ at: Type.String(), ...Totals.properties }))
@@ -49,7 +49,7 @@ const AnalyticsQuery = Type.Object({
         'Length of a point in seconds. Default: 10 up to one hour, 300 up to a day, 3600 up to a week, 21600 up to 75 days, then days. A longer one is chosen where only longer periods are kept.',
     }),
   ),
-  by: Type.Optional(Type.Enum(DIMENSIONS, { description: 'What the requests are grouped by.' })),
+  by: Type.Optional(Type.Enum(DIMENSIONS, { description: 'Property by which the requests are grouped.' })),
   limit: Type.Integer({ minimum: 1, maximum: MAX_GROUPS, default: 10, description: 'Groups.' }),
   filter: Type.Optional(
     Type.String({

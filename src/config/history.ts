@@ -11,7 +11,7 @@ export const History = Type.Object(
       maximum: 400,
       default: 30,
       description:
-        'Days for which the counts of each hour are kept; those of whole days are kept for 400. 0: nothing is counted.',
+        'Days for which the counts of each hour are kept; counts of whole days are kept for 400. 0: nothing is counted.',
     }),
     bytes: Size(
       '512MB',

@@ -2,7 +2,7 @@ import type { HistoryReader } from '../../control/overview/services.js'
 import type { History } from '../history/history.js'
 import { readHistory } from '../history/query.js'
 
-/** Returns what the API reads of the history. `flush` makes the processes of the proxy send what they have counted. */
+/** Returns the history as the API reads it. `flush` makes the processes of the proxy send their counts. */
 export const historyReader = (history: History, flush: () => Promise<void>): HistoryReader => ({
   get isEnabled() {
     return history.isEnabled

@@ -154,7 +154,7 @@ export class CellStore {
     return oldest
   }
 
-  /** Frees the space of what was deleted. */
+  /** Frees the space of deleted sections. */
   async compact(): Promise<void> {
     await this.#db.compactRange(FIRST, END)
   }

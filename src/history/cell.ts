@@ -18,7 +18,7 @@ import { RowPool, Rows, valueOf } from './rows.js'
 const SPARE = 4
 const AGENT_PATHS = placeOf('agent,path')
 
-/** The counts of a zone or account in one period, made of those of processes or of shorter periods. */
+/** The counts of a zone or account in one period, the sum of several processes or shorter periods. */
 export class Cell {
   readonly #total = newRow()
   readonly #pool = new RowPool()

@@ -84,7 +84,7 @@ export class SectionWriter {
 /** Numbers of at most 8 bytes (2^53). */
 const MAX_ROW_BYTES = 8 * (SLOTS + 8)
 
-/** Reads what a {@link SectionWriter} has written. */
+/** Reads sections of a {@link SectionWriter}. */
 export class SectionReader {
   readonly #bytes: Uint8Array
   #at = 0

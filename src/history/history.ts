@@ -36,7 +36,7 @@ export interface FoundSection {
   readonly bytes: Uint8Array
 }
 
-/** The scope of an account in the store; those of zones are their ids. */
+/** The scope of an account in the store. The scope of a zone is its id. */
 export const accountScope = (id: string): string => `a-${id}`
 
 export const isAccount = (scope: string): boolean => scope.startsWith('a-')
@@ -153,14 +153,14 @@ export class History implements HistorySink {
     return this.#coverage?.between(from, to, this.#deps.clock.now()) ?? []
   }
 
-  /** Writes what is in memory. */
+  /** Writes the cells in memory. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#running
     await this.#task(async () => await this.#closeStore())
   }
 
-  /** Writes finished cells and what is due. Runs by itself every 10 s. */
+  /** Writes finished cells and due periods. Runs by itself every 10 s. */
   async tick(): Promise<void> {
     await this.#task(async () => {
       if (!this.#store) return
@@ -235,7 +235,7 @@ export class History implements HistorySink {
     }
   }
 
-  /** Returns cells with what is stored of the same time. */
+  /** Returns cells with the stored counts for the same time. */
   async #joined(time: number, scopes: ReadonlyMap<string, Cell>): Promise<Map<string, Cell>> {
     const joined = new Map<string, Cell>()
     for (const [scope, cell] of scopes) {

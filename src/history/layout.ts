@@ -1,5 +1,5 @@
 /**
- * What is counted, and where it is in a row of counts. A row is an array of numbers, the same for all requests of a zone
+ * The counts and their places in a row. A row is an array of numbers, the same for all requests of a zone
  * as for those with one status, path or agent.
  */
 
@@ -22,7 +22,7 @@ export const CACHE_STATES = [
 /** How agents were verified. */
 export const VERIFIED = ['none', 'address', 'signature'] as const
 
-/** What `access` did to requests of agents. */
+/** Actions of `access` on requests of agents. */
 export const ACTIONS = ['none', 'allow', 'block', 'markdown', 'canonical', 'challenge', 'pay'] as const
 
 let next = 0
@@ -101,7 +101,7 @@ export function quantile(row: Row, first: number, share: number): number | null 
   return middle < 10 ? Math.round(middle * 10) / 10 : Math.round(middle)
 }
 
-/** What requests are counted by besides their zone. `limit`: values of one period; the rest are counted together. */
+/** A property of requests by which they are counted, besides their zone. `limit`: values of one period; the rest are counted together. */
 export interface Dimension {
   readonly name: DimensionName
   readonly limit: number
@@ -159,7 +159,7 @@ export const PLACES: readonly number[] = [TOTAL, ...DIMENSION_NAMES.map(placeOf)
 /** Key of the row for all values beyond the limit. */
 export const OTHER = ''
 
-/** Between the key of a value and what describes it, as in `ID\nDescription`, and between an agent and a path. */
+/** Between the key of a value and its description, as in `ID\nDescription`, and between an agent and a path. */
 export const SEPARATOR = '\n'
 
 /** The name of zones after the first ones. */

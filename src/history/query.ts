@@ -45,7 +45,7 @@ export interface Filter {
   readonly value: string
 }
 
-/** What is asked of the history. Times in milliseconds. */
+/** A question to the history. Times are in milliseconds. */
 export interface HistoryQuery {
   /** Ids of zones, or the scope of an account. Their counts are added. */
   readonly scopes: readonly string[]
@@ -67,7 +67,7 @@ export interface Point {
 }
 
 export interface Group {
-  /** The value, with what describes it. */
+  /** The value and its description. */
   readonly key: string
   readonly row: Row
   readonly points: readonly Point[]
@@ -86,7 +86,7 @@ export interface HistoryAnswer {
   readonly other: Row
 }
 
-/** Returns the times and the step of a query as they can be answered: the step is one that is kept for all of it. */
+/** Returns the times and the step of a query as they can be answered: all periods of this length are kept. */
 export function planOf(history: History, { since, until, step: wanted }: HistoryQuery): ReadRange & { until: number } {
   const usual = STEPS.find(([upTo]) => until - since <= upTo)![1]
   const fitting = RESOLUTIONS.find((one) => history.keptFrom(one) <= since + one.ms) ?? RESOLUTIONS[3]
@@ -127,7 +127,7 @@ export async function readHistory(history: History, query: HistoryQuery): Promis
 
 const NO_GROUPS: Pick<HistoryAnswer, 'groups' | 'other'> = { groups: [], other: newRow() }
 
-/** Returns the place of a dimension, and whether a key is a value of it. */
+/** Returns the place of a dimension, and whether a key has the value. */
 function keyed(dimension: DimensionName, value: string): { place: number; fits: (key: string) => boolean } {
   return { place: placeOf(dimension), fits: (key) => valueOf(key) === value }
 }
@@ -234,7 +234,7 @@ class Values {
   readonly #rows = new Map<string, { key: string; readonly row: Row }>()
   readonly dropped = newRow()
 
-  /** Returns the row of a value. `key` is the value with what describes it. */
+  /** Returns the row of a value. `key` is the value with its description. */
   of(value: string, key: string): Row {
     const known = this.#rows.get(value)
     if (known) {

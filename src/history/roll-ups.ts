@@ -7,7 +7,7 @@ import { retentionMs } from './retention.js'
 /** Sweeps of minutes for one sweep of hours and days. */
 const LONG_SWEEPS = 36
 
-/** Adds finished periods to the next longer ones, and deletes what is too old. */
+/** Adds finished periods to the next longer ones, and deletes old periods. */
 export class RollUps {
   readonly #store: CellStore
   readonly #slices = new EventLoopYield()
@@ -77,7 +77,7 @@ export class RollUps {
     }
   }
 
-  /** Deletes what is older than it is kept. */
+  /** Deletes periods that are older than they are kept. */
   async sweep(days: number, now: number): Promise<void> {
     const isLong = this.#sweeps++ % LONG_SWEEPS === 0
     for (const [index, resolution] of RESOLUTIONS.entries()) {

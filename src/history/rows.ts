@@ -122,7 +122,7 @@ export class Rows {
 /** Copies a text: a part of the head of a request would keep the whole head in memory. */
 const unshared = (text: string): string => Buffer.from(text).toString()
 
-/** Returns a value without what describes it. */
+/** Returns a value without its description. */
 export function valueOf(key: string): string {
   const end = key.indexOf(SEPARATOR)
   return end < 0 ? key : key.slice(0, end)

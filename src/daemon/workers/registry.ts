@@ -119,7 +119,6 @@ export class WorkerRegistry implements WorkerSites {
 
   find(exchange: Exchange): WorkerSite | undefined {
     const found = this.scriptFor(exchange)
-    exchange.worker = found?.name
     if (!found && exchange.zone.isOfWorkers) return NO_WORKER
     return found && this.#worker(found.scope, found.name)
   }

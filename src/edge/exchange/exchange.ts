@@ -69,8 +69,6 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   payStatus: 'required' | 'charged' | undefined
   /** The price that was charged. Undefined if none was. */
   charged: Price | undefined
-  /** The Worker in charge. Undefined if there is none. */
-  worker: string | undefined
   /** Undefined unless the response was a page that the request wanted in Markdown. */
   conversion: Conversion | undefined
   /** Undefined if the zone has no rules. */

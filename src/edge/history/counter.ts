@@ -43,7 +43,7 @@ export class HistoryCounter implements FinishedObserver {
     this.#running = this.#run()
   }
 
-  /** Whether requests are counted. What was counted before is sent. */
+  /** Whether requests are counted. Earlier counts are sent. */
   set isEnabled(isEnabled: boolean) {
     this.#isEnabled = isEnabled
   }
@@ -58,7 +58,7 @@ export class HistoryCounter implements FinishedObserver {
     counts.count(exchange, clock.monotonic() - startedMonotonic, country)
   }
 
-  /** Sends what was counted. Resolves when a query sees it. */
+  /** Sends the counts. Resolves when a query sees it. */
   async flush(): Promise<void> {
     this.#sending = this.#sending.then(async () => await this.#send())
     await this.#sending

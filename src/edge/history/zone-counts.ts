@@ -191,7 +191,7 @@ export class ZoneCounts {
   }
 }
 
-/** What every row of one request counts. Filled for each request, so that none allocates. */
+/** The facts that every row of one request counts. Filled for each request, so that none allocates. */
 const facts = {
   bytes: 0,
   originBytes: 0,

@@ -99,7 +99,14 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
       new MarkdownResponse(to, { ...context, conversion: facts, reportOutcome: outcome, reduced })
     const source = isList ? ['llms_txt', siteOf(exchange), zone.mdAddresses, alias.part] : ['page', extras]
     // Everything that the converter reads besides the page: stored Markdown is used only with the same settings.
-    const stored = { open, conversion, reportOutcome: settled, isList, signal, settings: JSON.stringify([...source, content]) }
+    const stored = {
+      open,
+      conversion,
+      reportOutcome: settled,
+      isList,
+      signal,
+      settings: JSON.stringify([...source, content]),
+    }
     return new StoredMarkdown(sink, exchange, stored)
   }
 }
