@@ -4,6 +4,8 @@ import { words, type ElementPage, type Family } from './element.js'
 import { isForSharing } from './marks.js'
 import { openFormula } from './tex.js'
 
+const UPPER_B = 0x42
+const LETTER_C = 0x63
 const LETTER_L = 0x6c
 const LETTER_T = 0x74
 
@@ -31,7 +33,9 @@ export const divisions: Family = {
     if (
       tag.attributeIncludes('class', 'highlight-') ||
       (first === LETTER_L && tag.attributeStarts('class', 'language-')) ||
-      (first === LETTER_T && tag.attributeStarts('class', 'type-'))
+      (first === LETTER_T && tag.attributeStarts('class', 'type-')) ||
+      (first === UPPER_B && tag.attributeIncludes('class', 'blob-wrapper')) ||
+      (first === LETTER_C && tag.attributeStarts('class', 'code-block'))
     )
       page.language = languageAround(tag) ?? page.language
     else if (isCodeView(tag, first)) beginCode(page, tag)

@@ -29,6 +29,12 @@ mark(NOT_CODE, IS_DROPPED)
 mark(CONTAINERS, IS_CONTAINER)
 mark(LINES, IS_LINE)
 
+/** A number, its line, and the next number. */
+const NUMBERED = /^\s*\d+\n[^\n]*\n\s*\d+\n/
+
+/** Elements with a header or a button of a program, by their class. */
+const HEADER = /(?:^|[\s_-])(?:header|toolbar|copy)(?:[\s_-]|$)/i
+
 /** The contents of a `<pre>`, unchanged. */
 export class Preformatted {
   #text = ''
@@ -38,6 +44,8 @@ export class Preformatted {
   #isFresh = true
   /** Whether line numbers were dropped. */
   #hasNumbers = false
+  /** Whether elements began lines. */
+  #hasLines = false
   readonly #name: string
   /** Number of open elements inside, by name. */
   readonly #open = new Map<string, number>()
@@ -55,6 +63,7 @@ export class Preformatted {
       return
     }
     if ((meaning & IS_DROPPED) !== 0) return 'skip'
+    if (name === 'div' && this.#text.trim() === '' && HEADER.test(tag.attribute('class') ?? '')) return 'skip'
     if (isLineNumber(tag)) {
       this.#hasNumbers = true
       return 'skip'
@@ -91,12 +100,24 @@ export class Preformatted {
   }
 
   #breakLine(): void {
+    this.#hasLines = true
     if (this.#text !== '' && lastCode(this.#text) !== LF) this.#text += '\n'
+  }
+
+  /** Returns the text without a column of line numbers, where each number became a line before its line of code. */
+  #withoutNumbers(): string {
+    if (!NUMBERED.test(this.#text)) return this.#text
+    const lines = this.#text.replace(/\n$/, '').split('\n')
+    const first = Number(lines[0])
+    const isNumbered =
+      lines.length % 2 === 0 && lines.every((line, at) => at % 2 === 1 || line.trim() === `${first + at / 2}`)
+    return isNumbered ? lines.filter((_, at) => at % 2 === 1).join('\n') : this.#text
   }
 
   /** Returns a fenced block, or '' for white space that is not code. */
   fence(): string {
-    const text = holds(this.#text, '\u00a0') ? this.#text.replaceAll('\u00a0', ' ') : this.#text
+    const code = this.#hasLines ? this.#withoutNumbers() : this.#text
+    const text = holds(code, '\u00a0') ? code.replaceAll('\u00a0', ' ') : code
     if ((!this.#isCode || this.#hasNumbers) && text.trim() === '') return ''
     const fence = fenceFor(text)
     const end = text === '' || text.endsWith('\n') ? '' : '\n'

@@ -18,10 +18,14 @@ const SHORT_NAMES = new Set('c++ cc cs docker golang hs kt md ps1 py rb rs tf ym
 const HIGHLIGHTERS = new Set(['brush:', 'hljs', 'prettyprint', 'sourceCode', 'highlight', 'syntaxhighlighter'])
 
 /** Highlighters whose next class is a language, whatever its name. */
-const NAMING = new Set(['hljs', 'sourceCode', 'syntaxhighlighter'])
+const NAMING = new Set(['hl', 'hljs', 'sourceCode', 'syntaxhighlighter'])
 
 /** Prefixes of names that are languages, whatever they are. */
 const CERTAIN = /^(?:mw-highlight-lang|language|lang|highlight-source)-(.+)$/
+
+/** Form of the only class of a `pre` that is a language. */
+const PLAIN_NAME =
+  /^(?!(?:code|pre|codeblock|block|snippet|prettyprint|prism|shiki|screen|programlisting|listing|literal|verse|poem|lyrics|example|src|source|terminal|content|body|mono|monospace|box|wide|small|inline|quote|ascii|diagram|raw|preformatted|verbatim|message|mail|post)$)[a-z][a-z\d+#]{0,19}$/
 
 /** Names that mean text without a language, and classes that highlighters add. */
 const NO_LANGUAGE =
@@ -31,9 +35,11 @@ const NO_LANGUAGE =
 export function languageOf(tag: Tag): string | undefined {
   const data = tag.attribute('data-lang') ?? tag.attribute('data-language') ?? tag.attribute('data-enlighter-language')
   if (data !== undefined && isInfo(data)) return data
+  const named = tag.attribute('language')
+  if (named !== undefined && isLanguage(named)) return named
   // Confluence names it as SyntaxHighlighter does, in an attribute.
   const classes = tag.attribute('data-syntaxhighlighter-params') ?? tag.attribute('class')
-  return (classes === undefined ? undefined : languageIn(classes)) ?? languageOfPre(tag)
+  return (classes === undefined ? undefined : languageIn(classes, tag.name)) ?? languageOfPre(tag)
 }
 
 /** Returns the program language that an element around a `pre` names. Names that are unknown may have other meanings. */
@@ -42,13 +48,13 @@ export function languageAround(tag: Tag): string | undefined {
   if (language === undefined) return undefined
   const lower = language.toLowerCase()
   const isKnown = LANGUAGES.has(lower) || SHORT_NAMES.has(lower)
-  return isKnown || isCertain(tag.attribute('class') ?? '') ? language : undefined
+  return isKnown || tag.name === 'figure' || isCertain(tag.attribute('class') ?? '') ? language : undefined
 }
 
 /** Returns whether classes name a language by a prefix that has no other meaning around a program. */
 const isCertain = (classes: string): boolean =>
   classes.split(/[\t\n\f\r ]+/).some((name) => CERTAIN.test(name)) ||
-  /(?:^|\s)(?:notranslate|syntaxhighlighter)(?:\s|$)/.test(classes)
+  /(?:^|\s)(?:notranslate|syntaxhighlighter|blob-wrapper)(?:\s|$)/.test(classes)
 
 /** Returns the language that renderers of Markdown write as `<pre lang="ts">`. Other values are human languages. */
 function languageOfPre(tag: Tag): string | undefined {
@@ -56,11 +62,13 @@ function languageOfPre(tag: Tag): string | undefined {
   return language !== undefined && LANGUAGES.has(language.toLowerCase()) ? language : undefined
 }
 
-function languageIn(classes: string): string | undefined {
+function languageIn(classes: string, element: string): string | undefined {
   let plain: string | undefined
   let isHighlighted = false
   let isNamed = false
   const names = classes.split(/[\t\n\f\r ]+/, MAX_CLASSES)
+  // Pandoc names any language so.
+  if (element === 'pre' && names.length === 1 && PLAIN_NAME.test(classes) && !NO_LANGUAGE.test(classes)) return classes
   for (const name of names) {
     const certain = CERTAIN.exec(name)?.[1]
     if (certain !== undefined && isInfo(certain)) {
@@ -70,21 +78,19 @@ function languageIn(classes: string): string | undefined {
     const named = /^(?:highlight|src|brush:|type)-?(.+)$/.exec(name)?.[1] ?? (isHighlighted ? name : '')
     const language = named.replace(/;$/, '')
     if (isLanguage(language)) return language
-    // Sphinx marks the element around a program so.
-    if (
-      name.startsWith('highlight-') &&
-      names.includes('notranslate') &&
-      isInfo(language) &&
-      !NO_LANGUAGE.test(language)
-    )
-      return language
+    if (isMarked(name, names) && isInfo(language) && !NO_LANGUAGE.test(language)) return language
     if (isNamed && plain === undefined && /^[a-z][\w+#.-]{0,30}$/i.test(name) && !NO_LANGUAGE.test(name)) plain = name
     if (LANGUAGES.has(name)) plain ??= name
     isHighlighted ||= HIGHLIGHTERS.has(name)
-    isNamed = NAMING.has(name) || (isNamed && NO_LANGUAGE.test(name))
+    isNamed = NAMING.has(name) || (element === 'figure' && name === 'highlight') || (isNamed && NO_LANGUAGE.test(name))
   }
   return plain
 }
+
+/** Returns whether a class names a language, whatever it is. Sphinx and GitHub mark the element around a program so. */
+const isMarked = (name: string, names: readonly string[]): boolean =>
+  (name.startsWith('highlight-') && names.includes('notranslate')) ||
+  (name.startsWith('type-') && names.includes('blob-wrapper'))
 
 /** Maximum number of classes that are read. */
 const MAX_CLASSES = 32
