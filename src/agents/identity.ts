@@ -10,6 +10,7 @@ import { networksOf, type Networks } from './addresses/networks.js'
 import { KeyDirectories, type DirectoriesDeps } from './signatures/directories.js'
 import { RecentVerdicts } from './signatures/recent-verdicts.js'
 import type { SignedMessage } from './signatures/message.js'
+import type { AgentDirectory } from './signatures/signature-agent.js'
 import { ClientRate } from './signatures/client-rate.js'
 import { verifyRequest, type Verdict, type VerifiedSignature } from './signatures/verify.js'
 
@@ -117,15 +118,22 @@ export class AgentIdentity {
 
   #signer({ share, keys }: AgentRequest, signed: SignedMessage): Agent | undefined {
     const verdict = verifyRequest(signed, Math.floor(this.#deps.clock.now() / 1000), {
-      key: (directory, keyid) => this.directories.key(directory, keyid, share, ownText(keys, directory.host)),
+      key: (directory, keyid) => {
+        const replaced = ownText(keys, directory.host)
+        return this.directories.key(directory, keyid, {
+          share,
+          replaced,
+          isKnown: this.#entryOf(directory) !== undefined,
+        })
+      },
       mayVerify: () => this.#rate.take(share),
       verdicts: this.#verdicts,
     })
     this.#deps.judged(verdict)
     const [signature] = verdict.verified
     if (signature === undefined) return undefined
-    const { origin, host } = signature.agent
-    const entry = this.#signers.get(origin)
+    const { host } = signature.agent
+    const entry = this.#entryOf(signature.agent, Object.hasOwn(keys, host))
     const isKnown = entry !== undefined || Object.hasOwn(keys, host)
     return {
       name: entry?.name ?? host,
@@ -136,6 +144,14 @@ export class AgentIdentity {
       isVerifiedBot: isKnown,
       signature,
     }
+  }
+
+  /**
+   * Returns the entry of a signer. Its keys must be those of its directory or of the operator, because other addresses of its
+   * host may have files of anybody.
+   */
+  #entryOf({ origin, type }: AgentDirectory, isReplaced = false): AgentEntry | undefined {
+    return type === 'directory' || isReplaced ? this.#signers.get(origin) : undefined
   }
 
   #agentsOf(entry: AgentEntry): readonly [Agent, Agent] {

@@ -34,7 +34,8 @@ function signer(host: string) {
       `sig1=:${signature}:`,
     ]
   }
-  return { host, answer, fields, jwk }
+  const signed = (base: string) => sign(null, Buffer.from(base), privateKey).toString('base64')
+  return { host, answer, fields, jwk, keyid, sign: signed }
 }
 
 function setup(t: Test, deps: Partial<IdentityDeps> = {}) {
@@ -264,4 +265,58 @@ t.test('many names of directories and many signatures of one client are limited'
   await second.directories.settled()
   const verified = Array.from({ length: 60 }, (_, n) => askSecond({ fields: own.fields('example.test', NOW, `n${n}`) }))
   t.equal(verified.filter(Boolean).length, 50, 'verifications in a second')
+})
+
+t.test('directories of liars neither delay nor displace those of the catalogue', async (t) => {
+  const known = signer('www.meta.com')
+  const jwks = signer('www.meta.com')
+  let slow = 0
+  const { identity, ask } = setup(t, {
+    fetchKeys: async ({ host, pathname }) => {
+      if (host === 'www.meta.com')
+        return pathname === '/upload.json' ? { ...jwks.answer, type: 'application/json' } : known.answer
+      if (host.endsWith('.fast.test')) return known.answer
+      slow++
+      return await new Promise<DirectoryAnswer>(() => undefined)
+    },
+  })
+  const liar = signer('x')
+  const lie = (host: string, share: string) => {
+    const fields = liar.fields('example.test').map((field) => field.replaceAll('https://x', `https://${host}`))
+    return ask({ fields, share })
+  }
+  for (let at = 0; at < 20; at++) t.equal(lie(`${at}.slow.test`, `192.0.2.${at}`), undefined)
+  t.equal(slow, 8, 'all places for fetches are taken')
+  t.equal(ask({ fields: known.fields('example.test') }), undefined, 'the first request')
+  await new Promise(setImmediate)
+  t.match(ask({ fields: known.fields('example.test', NOW, 'a') }), { name: 'Meta-ExternalAgent' })
+  for (let at = 0; at < 1100; at++) lie(`${at}.fast.test`, `198.51.100.${at % 250}`)
+  t.ok(identity.directories.size <= 1000)
+  t.match(ask({ fields: known.fields('example.test', NOW, 'b') }), { name: 'Meta-ExternalAgent' }, 'its keys are kept')
+})
+
+t.test('a key set at another address of a known host is not the agent', async (t) => {
+  const known = signer('www.meta.com')
+  const { identity, ask } = setup(t, { fetchKeys: async () => ({ ...known.answer, type: 'application/json' }) })
+  const value = 'sig1="https://www.meta.com/upload.json";type=jwks_uri'
+  const parameters = `("@authority" "signature-agent";key="sig1");created=${NOW};expires=${NOW + 300};keyid="${known.keyid}";tag="web-bot-auth"`
+  const base = `"@authority": example.test\n"signature-agent";key="sig1": ${value.slice(5)}\n"@signature-params": ${parameters}`
+  const fields = [
+    'Signature-Agent',
+    value,
+    'Signature-Input',
+    `sig1=${parameters}`,
+    'Signature',
+    `sig1=:${known.sign(base)}:`,
+  ]
+  ask({ fields })
+  await identity.directories.settled()
+  const agent = { name: 'www.meta.com', verified: 'signature', isVerifiedBot: false, verifiedBotCategory: '' }
+  t.match(ask({ fields, userAgent: 'meta-externalagent/1.1' }), agent)
+  const keys = { 'www.meta.com': 'https://www.meta.com/upload.json' }
+  t.match(
+    ask({ fields, keys }),
+    { name: 'Meta-ExternalAgent', isVerifiedBot: true },
+    'the keys that the operator gives',
+  )
 })

@@ -60,7 +60,8 @@ function* casesOf(document: Document): Generator<Case> {
           log: silentLog,
         })
         const deps = {
-          key: (...args: [Parameters<KeyDirectories['key']>[0], string]) => directories.key(...args, 'client'),
+          key: (...args: [Parameters<KeyDirectories['key']>[0], string]) =>
+            directories.key(...args, { share: 'client', isKnown: false }),
           mayVerify: () => true,
           verdicts: new Map(),
         }

@@ -8,6 +8,7 @@ import { silentLog, type Log } from '../../src/core/log.js'
 import { openMetrics, type Metrics } from '../../src/core/metrics/metrics.js'
 import type { ResponseCache } from '../../src/edge/cache/cache.js'
 import type { AgentIdentity } from '../../src/agents/identity.js'
+import type { PageIndex } from '../../src/edge/agents/mcp/page-index.js'
 import type { SpentSignatures } from '../../src/edge/agents/spent-signatures.js'
 import type { FindCustomPage } from '../../src/edge/exchange/custom-pages.js'
 import type { Stage } from '../../src/edge/exchange/response.js'
@@ -104,6 +105,7 @@ export async function startProxy(
     customPages,
     agents,
     spent,
+    pages,
   }: {
     yaml?: string
     stages?: readonly Stage[]
@@ -119,6 +121,7 @@ export async function startProxy(
     customPages?: FindCustomPage
     agents?: AgentIdentity
     spent?: SpentSignatures
+    pages?: PageIndex
   } = {},
 ): Promise<TestProxy> {
   const zones: Zones = { current: zoneTable(typeof origin === 'string' ? [testZone(origin)] : origin) }
@@ -140,6 +143,7 @@ export async function startProxy(
     ...(customPages && { customPages }),
     ...(agents && { agents }),
     ...(spent && { spent }),
+    ...(pages && { pages }),
   })
   t.teardown(async () => {
     await proxy.reconfigure({ ...config, drain_timeout: 1 })

@@ -50,6 +50,8 @@ const MAX_UNREACHABLE = 300 * SECOND
 interface Entry {
   readonly url: string
   readonly type: AgentDirectory['type']
+  /** The configuration or the catalogue has it. Others make room for it. */
+  readonly isKept: boolean
   keys: KeySet | undefined
   /** On the clock's `monotonic` scale, as the others. */
   freshUntil: number
@@ -82,11 +84,17 @@ export class KeyDirectories {
   }
 
   /**
-   * Returns a key by its directory and thumbprint, or why there is none now. `client`: key of the client's share.
-   * `replaced`: the address or file of a key set that the operator gives in place of the directory.
+   * Returns a key by its directory and thumbprint, or why there is none now. `share`: key of the client's share.
+   * `replaced`: the address or file of a key set that the operator gives in place of the directory. `isKnown`: the catalogue has
+   * the directory, so that no client and no other directory delays it or displaces its keys.
    */
-  key(directory: AgentDirectory, keyid: string, client: string, replaced?: string): VerificationKey | NoKey {
+  key(
+    directory: AgentDirectory,
+    keyid: string,
+    { share, replaced, isKnown }: { share: string; replaced?: string | undefined; isKnown: boolean },
+  ): VerificationKey | NoKey {
     const type = replaced === undefined ? directory.type : 'jwks_uri'
+    const client = isKnown || replaced !== undefined ? OPERATOR : share
     const entry = this.#entryOf(replaced ?? directory.url, type, client)
     if (entry === undefined) return 'directory'
     const now = this.#deps.clock.monotonic()
@@ -127,6 +135,7 @@ export class KeyDirectories {
     const entry: Entry = {
       url,
       type,
+      isKept: client === OPERATOR,
       keys: undefined,
       freshUntil: -Infinity,
       staleUntil: -Infinity,
@@ -142,8 +151,8 @@ export class KeyDirectories {
   /** Makes room: a directory without keys goes first, so that names of nothing displace no keys. */
   #drop(): void {
     let oldest: string | undefined
-    for (const [id, { keys, fetching }] of this.#entries) {
-      if (fetching) continue
+    for (const [id, { keys, fetching, isKept }] of this.#entries) {
+      if (fetching || isKept) continue
       oldest ??= id
       if (keys !== undefined) continue
       this.#entries.delete(id)
@@ -201,7 +210,7 @@ export class KeyDirectories {
   }
 }
 
-/** The client for directories that the configuration names. */
+/** The client for directories that the configuration or the catalogue names. */
 const OPERATOR = ''
 
 const backoff = ({ failures }: Entry): number => Math.min(MAX_UNREACHABLE, MIN_UNREACHABLE * 2 ** Math.min(failures, 5))

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Agent } from '../../agents/identity.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
@@ -24,6 +25,8 @@ export class InternalClient implements ClientStream {
   readonly reusable = true
   readonly unsentBytes = 0
   readonly writer: InternalWriter
+  /** The agent that sent the request of the client. A signature of that request verifies it. */
+  readonly agent: Agent | undefined
   responding: Responding | undefined
   body: BodyReader | undefined
   readonly #of: ClientStream
@@ -33,9 +36,14 @@ export class InternalClient implements ClientStream {
   /** `client` is the connection of the client. `done` is called once. */
   constructor(
     client: ClientStream,
-    { maxBytes, done }: { maxBytes: number; done: (response: InternalResponse) => void },
+    {
+      agent,
+      maxBytes,
+      done,
+    }: { agent: Agent | undefined; maxBytes: number; done: (response: InternalResponse) => void },
   ) {
     this.#of = client
+    this.agent = agent
     this.#done = done
     this.writer = new InternalWriter(maxBytes, () => {
       // A real response is delivered in a later turn too.

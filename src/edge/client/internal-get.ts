@@ -17,7 +17,7 @@ export interface InternalRequest {
 
 /**
  * Sends a GET through the whole way of a request: rules, rate limits, access, Workers, cache and converter. It has the
- * address and User-Agent of the client, and none of its credentials.
+ * address, User-Agent and verified agent of the client, and none of its credentials.
  */
 export type InternalGet = (request: InternalRequest) => {
   readonly response: Promise<InternalResponse>
@@ -35,7 +35,8 @@ export function internalFields(
 ): string[] {
   const { rawHeaders, clientAddress, scheme } = exchange
   const fields = ['host', host, 'accept', accept, 'accept-encoding', 'identity']
-  for (const name of ['user-agent', 'accept-language'])
+  // What the client offers to pay counts for the page that it reads.
+  for (const name of ['user-agent', 'accept-language', 'crawler-exact-price', 'crawler-max-price'])
     for (const value of headerValues(rawHeaders, name)) fields.push(name, value)
   if (isTrusted) fields.push('x-forwarded-for', clientAddress, 'x-forwarded-proto', scheme, ...vouched)
   return fields

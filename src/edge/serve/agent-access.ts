@@ -50,6 +50,17 @@ export function passAccess(
   return true
 }
 
+/** Returns whether `access` lets the agent of a request have a page without more, as far as the path decides. */
+export function isOpen(exchange: Exchange): boolean {
+  const { agent, rawTarget } = exchange
+  const entry = agent && accessEntryOf(exchange, agent)
+  if (entry === undefined) return true
+  if (entry.action === 'pay') return isFree(entry, rawTarget.split('?', 1)[0]!)
+  return entry.action !== 'block' && entry.action !== 'challenge'
+}
+
+const isFree = (entry: AccessEntry, path: string): boolean => !AMBIGUOUS.test(path) && entry.isFree(path)
+
 /** Returns the entry of `access` for an agent. A rule can send crawlers for training to canonical pages. */
 function accessEntryOf({ zone, decisions }: Exchange, agent: Agent): AccessEntry | undefined {
   const entry = zone.agentAccess?.find((one) => one.fits(agent))
@@ -110,7 +121,7 @@ function pays(
   { entry, path, resume }: { entry: AccessEntry; path: string; resume: () => void },
 ): boolean {
   const { price } = entry
-  if (price === undefined || (!AMBIGUOUS.test(path) && entry.isFree(path))) return true
+  if (price === undefined || isFree(entry, path)) return true
   const found = context.payments.judge(exchange, price)
   if (found instanceof Promise) void payLater(exchange, client, found, { log: context.log, resume })
   else refuse(exchange, client, found)

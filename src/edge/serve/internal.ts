@@ -6,7 +6,9 @@ import { internalFields, type InternalRequest } from '../client/internal-get.js'
 import type { Caller } from '../agents/mcp/read-page.js'
 import type { RequestHead } from '../client/framing.js'
 import { InternalClient, type InternalResponse } from '../client/internal-client.js'
+import type { Exchange } from '../exchange/exchange.js'
 import { hostOf } from '../exchange/site.js'
+import { isOpen } from './agent-access.js'
 import type { ProxyContext } from './proxy-context.js'
 import { RequestFields } from './request-fields.js'
 import { arrivedExchange } from './arrived-exchange.js'
@@ -19,7 +21,8 @@ export function internalGet(
 ): { readonly response: Promise<InternalResponse>; readonly cancel: () => void } {
   let client!: InternalClient
   const response = new Promise<InternalResponse>((done) => {
-    client = new InternalClient(request.connection, { maxBytes: request.maxBytes, done })
+    const { maxBytes } = request
+    client = new InternalClient(request.connection, { agent: request.exchange.agent, maxBytes, done })
   })
   try {
     serve(headOf(request, context), client, context)
@@ -33,16 +36,31 @@ export function internalGet(
 /** Counts of requests are not evaluated for a request that is not made. */
 const LIMITS: ReadonlySet<PhaseName> = new Set(['http_ratelimit'])
 
-/** Returns whether the rules of the site let the client of a request read another page. */
+/**
+ * Returns whether the rules of the site, its `access` and its authentication let the client of a request read another page as
+ * it is: without a price and without credentials.
+ */
 export function mayRead({ exchange, connection }: Caller, target: string, context: ProxyContext): boolean {
-  const { rules } = exchange.zone
-  if (!rules) return true
   const head = headOf({ exchange, connection, target, accept: 'text/markdown', maxBytes: 0 }, context)
   const served = context.zones.current.find(hostOf(exchange))
   if (!served) return false
   const method = 'GET'
   const fields = new RequestFields(head.rawHeaders)
   const other = arrivedExchange(head, connection, fields, { method, target, served, context })
+  other.agent = exchange.agent
+  return passesRules(other, context) && isOpen(other) && !needsAuthentication(other)
+}
+
+/** Returns whether the path of a request needs authentication, or the page that it is the Markdown of. */
+function needsAuthentication(other: Exchange): boolean {
+  if (!other.zone.places) return false
+  other.settle()
+  return other.auths.length > 0
+}
+
+function passesRules(other: Exchange, context: ProxyContext): boolean {
+  const { rules } = other.zone
+  if (!rules) return true
   const run = rules.begin(other, fieldContext(other, context.fields))
   other.run = run
   return run.request(LIMITS) === undefined

@@ -4,6 +4,7 @@ import { agentOf } from '../agents/agent-of.js'
 import { requestPhases } from './apply.js'
 import type { Switch } from './forward.js'
 import { asksForWebSocket, openTunnel } from './websocket.js'
+import { InternalClient } from '../client/internal-client.js'
 import { CompressedResponse } from '../compression/compressed-response.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { RuledResponse } from './response-phases.js'
@@ -52,8 +53,11 @@ interface ServeStage {
 const STAGES: readonly ServeStage[] = [
   {
     name: 'agents',
-    down({ exchange, fields, context }) {
-      if (context.agents) exchange.agent = agentOf(context.agents, exchange, fields)
+    down({ client, exchange, fields, context }) {
+      const { connection } = client
+      // The signature of the client's own request does not fit a request of edged.
+      if (connection instanceof InternalClient) exchange.agent = connection.agent
+      else if (context.agents) exchange.agent = agentOf(context.agents, exchange, fields)
       return true
     },
   },

@@ -11,6 +11,8 @@ const DEFAULT = 3600
  */
 export function publicSeconds(headers: RawHeaders): number {
   if (headerValues(headers, 'set-cookie').length > 0) return 0
+  if (headerValues(headers, 'x-robots-tag').some((value) => /(?:^|[\s,:])(?:noindex|none)(?:$|[\s,])/i.test(value)))
+    return 0
   const varies = headerValues(headers, 'vary').flatMap((value) => [...members(value)])
   if (varies.some((name) => /^(?:\*|cookie|authorization)$/i.test(name))) return 0
   let [seconds, shared] = [DEFAULT, false]

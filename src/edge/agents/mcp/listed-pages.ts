@@ -8,15 +8,26 @@ const MAX_BYTES = 1024 * 1024
 const MAX_PAGES = 5000
 /** Lists are read again after this time, and their entries expire after two. */
 const REFRESH_MS = 600_000
+/** If a list cannot be read: the client may not read it, or asks too often, and the next one may. */
+const RETRY_MS = 5000
+/** Sites whose lists were read. A zone can have any number of hosts. */
+const MAX_SITES = 1000
 
 const ENTRY = /^\s*[-*] +\[((?:[^\]\\\n]|\\.)*)\]\(<?([^)>\s]+)>?\)(?:: *(.*))?$/gm
 const LOCATION = /<loc>\s*([^<\s]+)\s*<\/loc>/gi
+
+interface Reading {
+  /** The lists are read again then, on the clock's `monotonic` scale. */
+  until: number
+  readonly purges: number
+  readonly done: Promise<boolean>
+}
 
 /** Adds the pages that a site lists to the index. They are the pages of its llms.txt, or of its sitemap. */
 export class ListedPages {
   readonly #index: PageIndex
   readonly #now: () => number
-  readonly #read = new Map<string, { readonly at: number; readonly purges: number; readonly done: Promise<void> }>()
+  readonly #read = new Map<string, Reading>()
 
   constructor(index: PageIndex, now: () => number) {
     this.#index = index
@@ -28,15 +39,19 @@ export class ListedPages {
     const key = siteKey(caller.exchange)
     const known = this.#read.get(key)
     const { purges } = this.#index
-    if (known?.purges === purges && this.#now() - known.at < REFRESH_MS) return await known.done
-    const done = this.#readLists(caller, key)
-    this.#read.set(key, { at: this.#now(), purges, done })
-    // Bounded: each key is a site that is served, and old ones are read again anyway.
-    for (const [other, { at }] of this.#read) if (this.#now() - at >= REFRESH_MS) this.#read.delete(other)
-    await done
+    if (known?.purges === purges && this.#now() < known.until) return void (await known.done)
+    const reading: Reading = { until: this.#now() + REFRESH_MS, purges, done: this.#readLists(caller, key) }
+    this.#read.delete(key)
+    this.#read.set(key, reading)
+    for (const [oldest] of this.#read) {
+      if (this.#read.size <= MAX_SITES) break
+      this.#read.delete(oldest)
+    }
+    if (!(await reading.done)) reading.until = this.#now() + RETRY_MS
   }
 
-  async #readLists(caller: Caller, key: string): Promise<void> {
+  /** Resolves with whether a list was found. */
+  async #readLists(caller: Caller, key: string): Promise<boolean> {
     const list = await textOf(caller, '/llms.txt')
     const entries = [...(list?.matchAll(ENTRY) ?? [])].map(([, title = '', address = '', description = '']) => ({
       title: title.replaceAll(/\\(.)/g, '$1'),
@@ -61,6 +76,7 @@ export class ListedPages {
       const name = title || path.replaceAll(/[/_-]+|\.\w+$/g, ' ').trim()
       this.#index.add(key, path, { title: name || path, text: description, expiresAt })
     }
+    return entries.length > 0
   }
 }
 

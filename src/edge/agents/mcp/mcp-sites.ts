@@ -19,6 +19,10 @@ import { DEFAULT_RESULTS, MAX_QUERY, MAX_RESULTS } from './tools.js'
 const MAX_BODY = 64 * 1024
 /** Error of a client that calls too often. */
 const TOO_MANY = -32000
+/** JSON-RPC 2.0, 5.1. */
+const INTERNAL_ERROR = -32603
+
+type Respond = (response: McpResponse, headers?: string[]) => void
 
 export interface McpDeps {
   readonly index: PageIndex
@@ -53,11 +57,11 @@ export class McpSites {
     let isOver = false
     readText(body, (text) => {
       if (isOver) return
-      const respond = (response: McpResponse, headers?: string[]) => {
+      const respond: Respond = (response, headers) => {
         if (!isOver) send(sink, exchange, response, headers)
       }
       if (text === undefined) respond(failed(413, TOO_MANY, `a message has at most ${MAX_BODY} bytes`))
-      else this.#received(caller, text, respond)
+      else this.#receive(caller, text, respond)
     })
     return () => {
       isOver = true
@@ -66,7 +70,17 @@ export class McpSites {
     }
   }
 
-  #received(caller: Caller, text: string, respond: (response: McpResponse, headers?: string[]) => void): void {
+  /** A fault of this code ends one request, and not the process. */
+  #receive(caller: Caller, text: string, respond: Respond): void {
+    try {
+      this.#received(caller, text, respond)
+    } catch (error) {
+      this.#deps.report(caller.exchange, error)
+      respond(failed(500, INTERNAL_ERROR, 'internal error'))
+    }
+  }
+
+  #received(caller: Caller, text: string, respond: Respond): void {
     const { exchange } = caller
     const message = received(text, exchange.rawHeaders, this.#serverOf(exchange))
     if (!('tool' in message)) return respond(message)
@@ -105,11 +119,12 @@ export class McpSites {
       return refuse('offset must be a number of characters')
     const page = await readPage(caller, address)
     const text = partOf(page, offset)
-    const { target, url: found, title } = page
-    return respond({
+    const { target, url: found, title, charged } = page
+    const response = respond({
       content: [{ type: 'text', text }],
       structuredContent: { id: target, title, url: found, text },
     })
+    return charged === undefined ? response : { ...response, headers: ['crawler-charged', charged] }
   }
 
   async #search(
@@ -166,10 +181,15 @@ function refusalOf(exchange: Exchange): Refused | undefined {
   return undefined
 }
 
-function send(sink: ResponseSink, { method }: Exchange, { status, body }: McpResponse, headers: string[] = []): void {
+function send(
+  sink: ResponseSink,
+  { method }: Exchange,
+  { status, body, headers: own = [] }: McpResponse,
+  headers: string[] = [],
+): void {
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body))
   const type = body === undefined ? [] : ['content-type', 'application/json']
-  sink.head(status, [...type, 'cache-control', 'no-store', 'content-length', String(bytes.length), ...headers])
+  sink.head(status, [...type, 'cache-control', 'no-store', 'content-length', String(bytes.length), ...own, ...headers])
   sendBody(sink, method, bytes)
 }
 

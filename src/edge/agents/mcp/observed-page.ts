@@ -17,10 +17,18 @@ export function observingStage(index: PageIndex, now: () => number): Stage {
   return (exchange, next) => {
     const { zone, method, rawHeaders } = exchange
     if (zone.agents?.mcp !== true || method !== 'GET') return next
-    const isPersonal = ['cookie', 'authorization'].some((name) => headerOf(rawHeaders, name) !== undefined)
-    return isPersonal ? next : new ObservedPage(next, exchange, index, now)
+    // An address with a query can be a secret that its owner has shared, and so can a page behind a password.
+    if (exchange.target.includes('?') || exchange.auths.length > 0 || hasCredentials(rawHeaders)) return next
+    return new ObservedPage(next, exchange, index, now)
   }
 }
+
+/** Names of fields that say who asks, as far as the words in them tell. */
+const CREDENTIALS =
+  /(?:^|-)(?:cookie|auth\w*|api-?key|access-?key|\w*token|secret|session|password|jwt|assertion)(?:$|-)/i
+
+const hasCredentials = (headers: RawHeaders): boolean =>
+  headers.some((name, at) => at % 2 === 0 && CREDENTIALS.test(name))
 
 /** Copies the beginning of a page in Markdown on its way to the client. */
 class ObservedPage extends ForwardingSink {

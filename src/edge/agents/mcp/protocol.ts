@@ -28,6 +28,8 @@ export interface McpResponse {
   readonly status: number
   /** Undefined if it has no body. */
   readonly body?: Json
+  /** Header fields: name, value. */
+  readonly headers?: readonly string[]
 }
 
 /** The server as it describes itself. */
@@ -91,8 +93,9 @@ function versionOf({ id, method, params }: Request, headers: RawHeaders): string
   // Clients of 2025-03-26 do not name it.
   if (version === undefined || (method === 'initialize' && meta === undefined)) return EARLIER.at(-1)!
   if (typeof version !== 'string' || !SUPPORTED.includes(version)) {
-    const message = `protocol version ${JSON.stringify(version)} is not supported`
-    return failed(400, UNKNOWN_VERSION, message, id, { supported: SUPPORTED, requested: version })
+    const requested = shown(version)
+    const message = `protocol version ${requested} is not supported`
+    return failed(400, UNKNOWN_VERSION, message, id, { supported: SUPPORTED, requested })
   }
   if (version !== STATELESS && meta === undefined) return version
   if (field !== meta)
@@ -157,10 +160,13 @@ function call(
   const { name, arguments: given = {} } = params
   const refuse = (message: string) => failed(200, INVALID_PARAMS, message, id)
   if (typeof name !== 'string' || !TOOLS.some((tool) => tool.name === name))
-    return refuse(`tool ${JSON.stringify(name)} is not known`)
+    return refuse(`tool ${shown(name)} is not known`)
   if (!isObject(given)) return refuse('arguments must be an object')
   return { tool: name, given, respond, refuse }
 }
+
+/** Returns a value of a client for a message. Other values than texts can be nested too deeply to be written. */
+const shown = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 100) : `of type ${typeof value}`)
 
 const succeeded = (id: Id, result: Json): McpResponse => ({ status: 200, body: { jsonrpc: '2.0', id, result } })
 

@@ -1,4 +1,4 @@
-import { headerOf } from '../../../http/headers.js'
+import { headerOf, type RawHeaders } from '../../../http/headers.js'
 import { NORMALIZATION } from '../../../core/model/transforms.js'
 import type { ClientStream } from '../../client/client-stream.js'
 import type { Exchange } from '../../exchange/exchange.js'
@@ -36,6 +36,8 @@ export interface ReadPage {
   readonly text: string
   /** The text is the beginning of a longer one. */
   readonly isCut: boolean
+  /** The price that the client has paid. Undefined if the page costs nothing. */
+  readonly charged: string | undefined
 }
 
 /** Returns the path and query of an address on the site of a request. Throws ToolError for all others. */
@@ -66,8 +68,7 @@ export async function readPage(caller: Caller, address: string): Promise<ReadPag
       target = targetOn(exchange, new URL(location, from).href)
       continue
     }
-    if (status < 200 || status > 299)
-      throw new ToolError(status === 0 ? `${target} gave no response` : `${target} has status ${status}`)
+    if (status < 200 || status > 299) throw new ToolError(problemOf(target, status, headers))
     const type = headerOf(headers, 'content-type') ?? ''
     if (
       !/^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml)\b|$)/i.test(type) ||
@@ -75,8 +76,24 @@ export async function readPage(caller: Caller, address: string): Promise<ReadPag
     )
       throw new ToolError(`${target} is not text: ${type}`)
     const text = decoded(body, type)
-    return { target, url: `${siteOf(exchange)}${target}`, title: titleOf(text) ?? target, text, isCut: !isWhole }
+    const charged = headerOf(headers, 'crawler-charged')
+    return {
+      target,
+      url: `${siteOf(exchange)}${target}`,
+      title: titleOf(text) ?? target,
+      text,
+      isCut: !isWhole,
+      charged,
+    }
   }
+}
+
+function problemOf(target: string, status: number, headers: RawHeaders): string {
+  if (status === 0) return `${target} gave no response`
+  const price = headerOf(headers, 'crawler-price')
+  if (price === undefined) return `${target} has status ${status}`
+  const error = headerOf(headers, 'crawler-error') ?? ''
+  return `${target} costs ${price} (${error}). Sign the call (Web Bot Auth) with crawler-exact-price or crawler-max-price among its components.`
 }
 
 async function request({ exchange, connection, get, cancels }: Caller, target: string) {
