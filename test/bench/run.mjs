@@ -16,6 +16,7 @@ const BENCHMARKS = {
   limits: 'rate limits: time for each request, memory for a million keys',
   records: 'log records: NDJSON to CSV against JSON.parse and string formatting',
   formats: 'lines of access logs, logfmt and patterns beside JSON: CPU per line',
+  parquet: 'Parquet files of a million records beside NDJSON with gzip and DuckDB: CPU, memory, size',
   transform: 'records through a module at 10,000 records/s: CPU per record in the pipeline and in the module',
   spool: 'the durable log spool: appending, reading for one job and for eight, events, start with 1 GB',
   jobs: 'jobs of log push from the spool to gzip batches: one, eight, large batches, memory',
