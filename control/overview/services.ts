@@ -23,8 +23,11 @@ export interface TrafficPoint {
 /** State of one origin of a zone. */
 export interface OriginState {
   readonly url: string
-  readonly state: 'up' | 'down' | 'unknown' | 'none'
+  readonly state: 'up' | 'down' | 'unknown' | 'missing'
   readonly up: boolean | null
+  readonly since: string | null
+  readonly last_error: string | null
+  readonly checked_at: string | null
   readonly backup: boolean
   readonly weight: number
   readonly requests_in_flight: number

@@ -30,13 +30,21 @@ const Overview = Type.Object({
       origins: Type.Array(
         Type.Object({
           url: Type.String(),
-          state: Type.Enum(['up', 'down', 'unknown', 'none'], {
+          state: Type.Enum(['up', 'down', 'unknown', 'missing'], {
             description:
-              'unknown: no request and no health check has had a result yet. none: the zone has no origin, the URL is empty.',
+              'As the last results of requests and health checks say. unknown: there is none yet. missing: the zone has no origin, ' +
+              'the URL is empty.',
           }),
           up: Type.Union([Type.Boolean(), Type.Null()], {
             description: 'Null if the state is neither up nor down.',
           }),
+          since: Type.Union([Type.String(), Type.Null()], {
+            description: 'When it got that state. Null if the state is neither up nor down.',
+          }),
+          last_error: Type.Union([Type.String(), Type.Null()], {
+            description: 'The failure of the last result. Null if it was none.',
+          }),
+          checked_at: Type.Union([Type.String(), Type.Null()], { description: 'Time of the last result.' }),
           backup: Type.Boolean(),
           weight: Type.Number(),
           requests_in_flight: count('Requests at the origin.'),

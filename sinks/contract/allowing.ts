@@ -7,7 +7,7 @@ interface Named {
 }
 
 /**
- * Returns what the operator writes so that a destination without TLS is allowed, with the entries for addresses that are not
+ * Returns the options that allow a destination without TLS, with the entries for addresses that are not
  * public, so that the next try needs no further entry.
  */
 export function plainHttpAdvice({ egress }: Pick<SinkDeps, 'egress'>, servers: readonly Named[]): string {

@@ -55,8 +55,11 @@ function described(status: DaemonStatus): string {
   return `${lines.join('\n')}\n`
 }
 
-const originText = ({ url, state, backup }: OriginStatus): string =>
-  state === 'none' ? 'no origin' : `${url}${backup ? ' (backup)' : ''}: ${stateText(state)}`
+function originText({ url, state, since, last_error: error, backup }: OriginStatus): string {
+  if (state === 'missing') return stateText(state)
+  const time = state === 'down' && since !== null ? ` since ${since}` : ''
+  return `${url}${backup ? ' (backup)' : ''}: ${stateText(state)}${time}${error === null ? '' : `, last error: ${error}`}`
+}
 
 function duration(seconds: number): string {
   const [days, hours, minutes] = [

@@ -1,4 +1,4 @@
-import { originState, stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
+import { isUp, stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
 import { readSamples, type Sample } from '../telemetry/samples.js'
 
 /** Totals and states of a daemon at one time. */
@@ -72,13 +72,13 @@ export function topOf(status: DaemonStatus, metrics: string, at: number): Top {
       bytes: sum('edged_zone_response_body_bytes_total', { zone: name }),
     })),
     origins: samples
-      .filter(({ name }) => name === 'edged_origin_up')
-      .map(({ labels: { zone = '', origin = '' }, value }) => ({
-        zone,
-        url: origin,
-        ...originState(origin, { up: value === 1, asked: sum('edged_origin_asked', { zone, origin }) > 0 }),
-        in_flight: sum('edged_origin_requests_in_flight', { zone, origin }),
-      })),
+      .filter(({ name }) => name === 'edged_origin_asked')
+      .map(({ labels: { zone = '', origin = '' }, value }) => {
+        const isDown = sum('edged_origin_down', { zone, origin }) > 0
+        const state = origin === '' ? 'missing' : value === 0 ? 'unknown' : isDown ? 'down' : 'up'
+        const inFlight = sum('edged_origin_requests_in_flight', { zone, origin })
+        return { zone, url: origin, state, up: isUp(state), in_flight: inFlight }
+      }),
     cache: { bytes: sum('edged_cache_bytes'), entries: sum('edged_cache_entries') },
     pipelines: ['pipeline', 'job'].flatMap((label) =>
       valuesOf(samples, 'edged_pipeline_records_read_total', label).map((name) => {

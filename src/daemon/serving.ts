@@ -157,7 +157,7 @@ export class Serving {
   /** Returns the zones and the state of their origins, as the processes that serve them know it. */
   zoneStatus(): Iterable<ZoneStatus> {
     const seen = this.#processes
-    return zoneStatus(this.edge.zones.current.zones, this.#deps.clock.monotonic(), seen && ((key) => seen.origin(key)))
+    return zoneStatus(this.edge.zones.current.zones, this.#deps.clock, seen && ((key) => seen.origin(key)))
   }
 
   /** Returns the metrics of the daemon and of all processes as Prometheus text. */

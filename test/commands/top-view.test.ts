@@ -33,18 +33,20 @@ t.test('an origin that nobody asked is unknown, and a zone without one has none'
     'edged_origin_asked{zone="a",origin="http://a"} 1',
     'edged_origin_up{zone="b",origin="http://b"} 1',
     'edged_origin_asked{zone="b",origin="http://b"} 0',
-    'edged_origin_up{zone="c",origin="http://c"} 0',
-    'edged_origin_up{zone="d",origin=""} 1',
+    'edged_origin_up{zone="c",origin="http://c"} 1',
+    'edged_origin_asked{zone="c",origin="http://c"} 1',
+    'edged_origin_down{zone="c",origin="http://c"} 1',
+    'edged_origin_asked{zone="d",origin=""} 0',
   ]
   const top = topOf(status, lines.join('\n'), 0)
   t.match(top.origins, [
     { zone: 'a', state: 'up', up: true },
     { zone: 'b', state: 'unknown', up: null },
     { zone: 'c', state: 'down', up: false },
-    { zone: 'd', state: 'none', up: null },
+    { zone: 'd', state: 'missing', up: null },
   ])
   t.match(topText(top), /^http:\/\/b +unknown \(not asked yet\) +0 +b$/m)
-  t.match(topText(top), /^- +none +0 +d$/m)
+  t.match(topText(top), /^- +no origin +0 +d$/m)
 })
 
 t.test('a spool without losses is not mentioned', async (t) => {

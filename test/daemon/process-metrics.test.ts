@@ -1,12 +1,19 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import t from 'tap'
-import { collectedMetrics, type LabelledValue } from '../../src/core/metrics/collected-metrics.js'
+import { collectedMetrics } from '../../src/core/metrics/collected-metrics.js'
 import { metricsText } from '../../src/core/metrics/metrics-text.js'
 import { openMetrics } from '../../src/core/metrics/metrics.js'
 import { MetricChanges, type MetricRequest } from '../../src/daemon/processes/metric-changes.js'
 import { ProcessMetrics } from '../../src/daemon/processes/process-metrics.js'
 import { originKey } from '../../src/daemon/state/status.js'
-import { ORIGIN_ASKED, ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../src/edge/origins/metrics.js'
+import {
+  ORIGIN_ASKED,
+  ORIGIN_CHECKED,
+  ORIGIN_DOWN,
+  ORIGIN_ERROR,
+  ORIGIN_IN_FLIGHT,
+  ORIGIN_SINCE,
+} from '../../src/edge/origins/metrics.js'
 import { registrySamples } from '../../src/telemetry/samples.js'
 
 const noPause = async () => undefined
@@ -84,51 +91,59 @@ t.test('the metrics of processes are sent as changes, in parts, and added', asyn
   t.ok(pauses > 10)
 })
 
-t.test('an origin is down if one process says so, and forgotten with its zone', async (t) => {
+t.test('the latest result about an origin counts, and it is forgotten with its zone', async (t) => {
+  interface Seen {
+    readonly down: number
+    readonly since?: number
+    readonly checked?: number
+    readonly error?: string
+    readonly active: number
+  }
   const all = new ProcessMetrics(noPause)
   const origins = [1, 2].map((pid) => {
     const metrics = openMetrics({ process: false })
-    const seen = new Map(Array.from({ length: 600 }, (_, n) => [`z${n}`, { up: 1, asked: 0, active: pid }]))
+    const seen = new Map(Array.from({ length: 600 }, (_, n): [string, Seen] => [`z${n}`, { down: 0, active: pid }]))
     const { gauges } = collectedMetrics(metrics, noPause)
-    const read = (value: (of: { up: number; asked: number; active: number }) => number) =>
-      function* (): Generator<LabelledValue<'zone' | 'origin'>> {
-        for (const [zone, of] of seen) yield [{ zone, origin: 'o' }, value(of)]
-      }
-    gauges(
-      ORIGIN_UP,
-      'Up.',
-      ['zone', 'origin'],
-      read(({ up }) => up),
-    )
-    gauges(
-      ORIGIN_ASKED,
-      'Asked.',
-      ['zone', 'origin'],
-      read(({ asked }) => asked),
-      'max',
-    )
-    gauges(
-      ORIGIN_IN_FLIGHT,
-      'In flight.',
-      ['zone', 'origin'],
-      read(({ active }) => active),
-    )
+    const add = (name: string, value: (of: Seen) => number | undefined) =>
+      gauges(name, 'Help.', ['zone', 'origin'], function* () {
+        for (const [zone, of] of seen) {
+          const found = value(of)
+          if (found !== undefined) yield [{ zone, origin: 'o' }, found]
+        }
+      })
+    add(ORIGIN_ASKED, ({ checked }) => (checked === undefined ? 0 : 1))
+    add(ORIGIN_DOWN, ({ down }) => down)
+    add(ORIGIN_SINCE, ({ since }) => since)
+    add(ORIGIN_CHECKED, ({ checked }) => checked)
+    add(ORIGIN_IN_FLIGHT, ({ active }) => active)
+    gauges(ORIGIN_ERROR, 'Help.', ['zone', 'origin', 'error'], function* () {
+      for (const [zone, { error }] of seen) if (error !== undefined) yield [{ zone, origin: 'o', error }, 1]
+    })
     const changes = new MetricChanges(metrics, noPause)
     return { seen, update: async () => await all.update(pid, async (request) => await changes.read(request)) }
   })
   const origin = (zone: string) => all.origin(originKey(zone, 'o'))
+  const none = { state: 'unknown', since: undefined, checkedAt: undefined, lastError: undefined }
   t.equal(origin('z1'), undefined)
   for (const { update } of origins) await update()
-  t.strictSame(origin('z599'), { up: true, asked: false, requests_in_flight: 3 })
-  origins[1]!.seen.set('z599', { up: 0, asked: 1, active: 0 })
+  t.strictSame(origin('z599'), { ...none, requests_in_flight: 3 })
+  const refused = { down: 1, since: 10, checked: 20, error: 'refused', active: 0 }
+  origins[1]!.seen.set('z599', refused)
   origins[0]!.seen.delete('z0')
   for (const { update } of origins) await update()
-  t.strictSame(origin('z599'), { up: false, asked: true, requests_in_flight: 1 })
-  t.strictSame(origin('z500'), { up: true, asked: false, requests_in_flight: 3 }, 'in another part')
-  t.strictSame(origin('z0'), { up: true, asked: false, requests_in_flight: 2 })
+  const down = { state: 'down', since: 10_000, checkedAt: 20_000, lastError: 'refused' }
+  t.strictSame(origin('z599'), { ...down, requests_in_flight: 1 })
+  t.strictSame(origin('z500'), { ...none, requests_in_flight: 3 }, 'in another part')
+  t.strictSame(origin('z0'), { ...none, requests_in_flight: 2 })
+  origins[0]!.seen.set('z599', { down: 0, since: 25, checked: 30, active: 0 })
   origins[1]!.seen.delete('z0')
-  await origins[1]!.update()
+  for (const { update } of origins) await update()
+  const up = { state: 'up', since: 25_000, checkedAt: 30_000, lastError: undefined }
+  t.strictSame(origin('z599'), { ...up, requests_in_flight: 0 })
   t.equal(origin('z0'), undefined)
+  origins[1]!.seen.set('z599', { ...refused, checked: 31, error: 'reset' })
+  await origins[1]!.update()
+  t.match(origin('z599'), { state: 'down', lastError: 'reset' })
 })
 
 t.test('a lost part is sent again, and the counters of an ended process remain', async (t) => {

@@ -82,7 +82,7 @@ for (const processes of [1, 2]) {
     })
     t.equal(created.status, 200)
     t.equal(await stateOf(daemon, 'example.test'), 'unknown null')
-    t.equal(await stateOf(daemon, 'empty.test'), 'none null')
+    t.equal(await stateOf(daemon, 'empty.test'), 'missing null')
     await until(async () => (await stateOf(daemon, 'checked.test')) === 'up true')
     const overview = (await (
       await fetch(`${daemon.control}/accounts/${ACCOUNT}/edged/overview`, {

@@ -142,9 +142,47 @@ t.test('active checks change the state after so many results in a row', async (t
   const one = peer()
   const results = [false, false, true, false, false, false, true, false, true, true]
   t.same(
-    results.map((healthy) => one.checked(healthy, 0, after) ?? '-'),
+    results.map((healthy) => one.checked(healthy ? undefined : 'responded with 500', 0, after) ?? '-'),
     ['-', '-', '-', '-', '-', 'down', '-', '-', '-', 'up'],
   )
+})
+
+t.test('what the last results say differs from what gets requests', async (t) => {
+  const one = peer()
+  t.match(one.report, { state: 'unknown', since: undefined, checkedAt: undefined, lastError: undefined })
+  one.failed(1, false, 'the queue is full')
+  t.match(one.report, { state: 'unknown' }, 'the origin was not asked')
+  one.failed(2, true, 'refused')
+  t.ok(one.isUp(2))
+  t.match(one.report, { state: 'down', since: 2, checkedAt: 2, lastError: 'refused' }, 'it has never responded')
+  for (let at = 3; at < 1000; at += 100) one.failed(at, true, 'x'.repeat(1000))
+  t.ok(one.isUp(70_000), 'the next request tests it')
+  t.match(one.report, { state: 'down', since: 2, checkedAt: 903 })
+  t.equal(one.report.lastError?.length, 201)
+  one.responded(503, 70_000)
+  t.strictSame(one.report, { state: 'up', since: 70_000, checkedAt: 70_000, lastError: undefined })
+  one.failed(70_001, true, 'reset')
+  one.failed(70_002, true, 'reset')
+  t.match(one.report, { state: 'up', since: 70_000, checkedAt: 70_002, lastError: 'reset' }, 'it responded before')
+  one.failed(70_003, true, 'reset')
+  t.match(one.report, { state: 'down', since: 70_003 })
+
+  const checked = peer()
+  const after = { healthy: 2, unhealthy: 3 }
+  checked.checked('responded with 500', 1, after)
+  t.match(checked.report, { state: 'down', since: 1, lastError: 'responded with 500' })
+  checked.checked(undefined, 2, after)
+  t.match(checked.report, { state: 'up', since: 2, lastError: undefined })
+  checked.checked('slow', 3, after)
+  t.match(checked.report, { state: 'up', checkedAt: 3, lastError: 'slow' })
+  checked.checked('slow', 4, after)
+  checked.checked('slow', 5, after)
+  checked.checked(undefined, 6, after)
+  t.match(checked.report, { state: 'down', since: 5, checkedAt: 6, lastError: 'slow' }, 'one good result is not enough')
+  checked.responded(200, 7)
+  t.match(checked.report, { state: 'down' }, 'requests that nobody else could take do not overrule the checks')
+  checked.checked(undefined, 8, after)
+  t.match(checked.report, { state: 'up', since: 8, lastError: undefined })
 })
 
 t.test('retries go to other origins, within the limit and a fifth of all requests', async (t) => {

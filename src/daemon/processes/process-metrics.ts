@@ -1,7 +1,14 @@
 import { Registry } from 'prom-client'
 import { EventLoopYield, type Pause } from '../../core/schedule/event-loop-yield.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
-import { ORIGIN_ASKED, ORIGIN_IN_FLIGHT, ORIGIN_UP } from '../../edge/origins/metrics.js'
+import {
+  ORIGIN_ASKED,
+  ORIGIN_CHECKED,
+  ORIGIN_DOWN,
+  ORIGIN_ERROR,
+  ORIGIN_IN_FLIGHT,
+  ORIGIN_SINCE,
+} from '../../edge/origins/metrics.js'
 import { originKey, type SeenOrigin } from '../state/status.js'
 import { combined, type Value } from './combined-values.js'
 import type { Metric, MetricPart, MetricRequest } from './metric-changes.js'
@@ -21,7 +28,7 @@ interface Snapshot {
   round: number
   readonly metrics: Map<string, KnownMetric>
   /** Values of metrics about origins, by metric and {@link originKey}. */
-  readonly byOrigin: ReadonlyMap<string, Map<string, number>>
+  readonly byOrigin: ReadonlyMap<string, Map<string, Value>>
 }
 
 /** Sums the metrics of the daemon, of its processes and of processes that have ended. */
@@ -87,20 +94,27 @@ export class ProcessMetrics {
     this.#ended = ended
   }
 
-  /** Returns an origin as the processes knew it last, by {@link originKey}: down if one process says so, asked if one has asked it. */
+  /** Returns an origin as the processes knew it last, by {@link originKey}. The latest result counts. */
   origin(key: string): SeenOrigin | undefined {
     let seen: SeenOrigin | undefined
+    let inFlight = 0
     for (const { byOrigin } of this.#last.values()) {
-      const up = byOrigin.get(ORIGIN_UP)?.get(key)
-      if (up === undefined) continue
-      seen ??= { up: true, asked: false, requests_in_flight: 0 }
+      const value = (name: string) => byOrigin.get(name)?.get(key)?.value
+      const asked = value(ORIGIN_ASKED)
+      if (asked === undefined) continue
+      inFlight += value(ORIGIN_IN_FLIGHT) ?? 0
+      const checkedAt = milliseconds(value(ORIGIN_CHECKED))
+      if (seen && (checkedAt ?? 0) <= (seen.checkedAt ?? 0)) continue
+      const error = byOrigin.get(ORIGIN_ERROR)?.get(key)?.labels['error']
       seen = {
-        up: seen.up && up === 1,
-        asked: seen.asked || byOrigin.get(ORIGIN_ASKED)?.get(key) === 1,
-        requests_in_flight: seen.requests_in_flight + (byOrigin.get(ORIGIN_IN_FLIGHT)?.get(key) ?? 0),
+        state: asked === 0 ? 'unknown' : value(ORIGIN_DOWN) === 1 ? 'down' : 'up',
+        since: milliseconds(value(ORIGIN_SINCE)),
+        checkedAt,
+        lastError: error === undefined ? undefined : String(error),
+        requests_in_flight: 0,
       }
     }
-    return seen
+    return seen && { ...seen, requests_in_flight: inFlight }
   }
 
   /** Returns the metrics of all processes. Their values are added when the metric is read. */
@@ -134,14 +148,19 @@ export class ProcessMetrics {
   }
 }
 
+const OF_ORIGINS = [ORIGIN_ASKED, ORIGIN_DOWN, ORIGIN_SINCE, ORIGIN_CHECKED, ORIGIN_ERROR, ORIGIN_IN_FLIGHT]
+
+const milliseconds = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : Math.round(seconds * 1000)
+
 const newSnapshot = (): Snapshot => ({
   round: 0,
   metrics: new Map(),
-  byOrigin: new Map([ORIGIN_UP, ORIGIN_ASKED, ORIGIN_IN_FLIGHT].map((name) => [name, new Map()])),
+  byOrigin: new Map(OF_ORIGINS.map((name) => [name, new Map()])),
 })
 
-function indexOrigins(byOrigin: Map<string, number> | undefined, values: readonly Value[]): void {
-  for (const { labels, value } of values) byOrigin?.set(keyOf(labels), value)
+function indexOrigins(byOrigin: Map<string, Value> | undefined, values: readonly Value[]): void {
+  for (const value of values) byOrigin?.set(keyOf(value.labels), value)
 }
 
 const keyOf = ({ zone, origin }: Value['labels']): string => originKey(String(zone), String(origin))

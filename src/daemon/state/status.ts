@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.js'
 import type { RunningWork } from './troubles.js'
-import type { Peer } from '../../edge/balancing/peer.js'
+import type { Clock } from '../../core/clock.js'
+import type { Peer, PeerReport } from '../../edge/balancing/peer.js'
 import { balancersOf, type Zone } from '../../edge/exchange/zones.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
@@ -69,16 +70,22 @@ export interface ZoneStatus {
 }
 
 /**
- * `unknown`: the origin gets requests, but no request and no health check has had a result yet. `none`: the zone has no
- * origin, and the URL is empty.
+ * State of an origin by the last results of requests and health checks. `unknown`: there is none yet. `missing`: the zone has no origin, and
+ * the URL is empty.
  */
-export type OriginState = 'up' | 'down' | 'unknown' | 'none'
+export type OriginState = 'up' | 'down' | 'unknown' | 'missing'
 
 export interface OriginStatus {
   readonly url: string
   readonly state: OriginState
   /** Null if the state is neither `up` nor `down`. */
   readonly up: boolean | null
+  /** When it got that state. Null if the state is neither `up` nor `down`. */
+  readonly since: string | null
+  /** The failure of the last result; null if it was none. */
+  readonly last_error: string | null
+  /** Time of the last result. */
+  readonly checked_at: string | null
   readonly backup: boolean
   readonly weight: number
   readonly requests_in_flight: number
@@ -98,36 +105,49 @@ export function secretsStatus(status: KeyStatus): SecretsStatus {
   }
 }
 
-/** The state of an origin as the processes of the proxy see it. */
+/** State of an origin as the processes of the proxy see it. */
 export interface SeenOrigin {
-  readonly up: boolean
-  readonly asked: boolean
+  readonly state: PeerReport['state']
+  /** Milliseconds since 1970. */
+  readonly since: number | undefined
+  readonly checkedAt: number | undefined
+  readonly lastError: string | undefined
   readonly requests_in_flight: number
 }
 
-/** Returns the state of an origin as status, overview and `edged top` show it. */
-export function originState(
-  url: string,
-  { up, asked }: Omit<SeenOrigin, 'requests_in_flight'>,
-): Pick<OriginStatus, 'state' | 'up'> {
-  if (url === '') return { state: 'none', up: null }
-  if (!up) return { state: 'down', up }
-  return asked ? { state: 'up', up } : { state: 'unknown', up: null }
+/** Returns the state of an origin as status and overview show it. */
+function originState(url: string, seen: SeenOrigin): Omit<OriginStatus, 'url' | 'backup' | 'weight'> {
+  const { since, checkedAt, lastError, requests_in_flight } = seen
+  const state = url === '' ? 'missing' : seen.state
+  return {
+    state,
+    up: isUp(state),
+    since: timeText(since),
+    last_error: lastError ?? null,
+    checked_at: timeText(checkedAt),
+    requests_in_flight,
+  }
 }
 
+const timeText = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString())
+
+/** Returns the member `up` for a state. */
+export const isUp = (state: OriginState): boolean | null => (state === 'up' ? true : state === 'down' ? false : null)
+
 /** Returns the state of an origin in words. */
-export const stateText = (state: OriginState): string => (state === 'unknown' ? 'unknown (not asked yet)' : state)
+export const stateText = (state: OriginState): string =>
+  state === 'unknown' ? 'unknown (not asked yet)' : state === 'missing' ? 'no origin' : state
 
 /** Key of the origin of a zone, by the name of the zone and the URL of the origin. */
 export const originKey = (zone: string, url: string): string => `${zone} ${url}`
 
 /**
- * Yields the zones and the state of their origins. `now` is on the clock's `monotonic` scale. `seen`: what other
+ * Yields the zones and the state of their origins. `seen`: what other
  * processes know of the origins, by {@link originKey}; undefined if this process serves the zones.
  */
 export function* zoneStatus(
   zones: readonly Zone[],
-  now: number,
+  clock: Pick<Clock, 'now' | 'monotonic'>,
   seen: ((key: string) => SeenOrigin | undefined) | undefined,
 ): Generator<ZoneStatus> {
   for (const zone of zones) {
@@ -137,18 +157,19 @@ export function* zoneStatus(
       name,
       hostnames,
       origins: originsOf(zone).map((peer) => {
-        const { url, active, isAsked: asked, options } = peer
-        const found = seen?.(originKey(name, url)) ?? { up: peer.isUp(now), asked, requests_in_flight: active }
-        return {
-          url,
-          ...originState(url, found),
-          backup: options.backup,
-          weight: options.weight,
-          requests_in_flight: found.requests_in_flight,
-        }
+        const { url, options } = peer
+        const found = seen?.(originKey(name, url)) ?? seenHere(peer, clock)
+        return { url, ...originState(url, found), backup: options.backup, weight: options.weight }
       }),
     }
   }
+}
+
+function seenHere({ report, active }: Peer, clock: Pick<Clock, 'now' | 'monotonic'>): SeenOrigin {
+  const { state, since, checkedAt, lastError } = report
+  const offset = clock.now() - clock.monotonic()
+  const time = (at: number | undefined) => (at === undefined ? undefined : at + offset)
+  return { state, since: time(since), checkedAt: time(checkedAt), lastError, requests_in_flight: active }
 }
 
 /** Returns the origins of a zone and of its paths. A zone without an origin has an empty one. */

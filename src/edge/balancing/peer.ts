@@ -18,6 +18,23 @@ export interface PeerOptions {
   readonly connections: number | undefined
 }
 
+/** Characters of an error that are kept. */
+const MAX_ERROR = 200
+
+/**
+ * State by the last results. `unknown`: no request and no health check has had a result. An origin that has never responded is
+ * `down` after its first failure, one that was up after several in a row.
+ */
+export interface PeerReport {
+  readonly state: 'up' | 'down' | 'unknown'
+  /** When it got that state. Undefined while it is unknown. */
+  readonly since: number | undefined
+  /** Time of the last result. */
+  readonly checkedAt: number | undefined
+  /** The failure of the last result. Undefined if it was none. */
+  readonly lastError: string | undefined
+}
+
 /** Change of an origin's state, for the log. */
 export type PeerChange = 'down' | 'up' | undefined
 
@@ -35,8 +52,8 @@ export class Peer {
   readonly responses = new Map<string, number>()
   /** Requests that were sent to another origin after they failed here. */
   retried = 0
-  /** Whether a request or a health check has had a result. Before that, {@link isUp} is an assumption. */
-  isAsked = false
+  /** State by the last results, in contrast to {@link isUp}, which is about further requests. */
+  report: PeerReport = { state: 'unknown', since: undefined, checkedAt: undefined, lastError: undefined }
   #failures = 0
   #downMs = 0
   /** Until then it gets no request. Undefined while it is up. After that time one request tests it. */
@@ -87,6 +104,7 @@ export class Peer {
   responded(status: number, now: number): PeerChange {
     this.#count(`${Math.floor(status / 100)}xx`)
     this.#failures = 0
+    if (!this.#checkedDown) this.#seen('up', now)
     if (this.#downUntil === undefined) return undefined
     this.#downUntil = undefined
     this.#downMs = 0
@@ -94,21 +112,33 @@ export class Peer {
     return 'up'
   }
 
-  /** Records a request without a response. `blames` is true if the origin caused the failure. */
-  failed(now: number, blames: boolean): PeerChange {
+  /** Records a request without a response. `blames` is true if the origin caused the failure, `error` says which one. */
+  failed(now: number, blames: boolean, error = ''): PeerChange {
     this.#count('error')
     if (!blames) return undefined
     this.#failures++
     const wasDown = this.#downUntil !== undefined
-    if (!wasDown && this.#failures < MAX_FAILURES) return undefined
+    const isLikely = !wasDown && this.#failures < MAX_FAILURES
+    this.#seen(isLikely && this.report.state === 'up' ? 'up' : 'down', now, error)
+    if (isLikely) return undefined
     this.#downMs = Math.min(Math.max(this.#downMs * 2, MIN_DOWN_MS), MAX_DOWN_MS)
     this.#downUntil = now + this.#downMs
     return wasDown ? undefined : 'down'
   }
 
-  /** Records the result of an active check. The state changes after a number of equal results in a row. */
-  checked(healthy: boolean, now: number, after: { healthy: number; unhealthy: number }): PeerChange {
-    this.isAsked = true
+  /**
+   * Records the result of an active check, which is undefined or the problem. The state changes after a number of equal results in
+   * a row.
+   */
+  checked(problem: string | undefined, now: number, after: { healthy: number; unhealthy: number }): PeerChange {
+    const change = this.#change(problem === undefined, now, after)
+    const isDown =
+      this.#checkedDown || this.#downUntil !== undefined || (problem !== undefined && this.report.state !== 'up')
+    this.#seen(isDown ? 'down' : 'up', now, problem ?? (isDown ? this.report.lastError : undefined))
+    return change
+  }
+
+  #change(healthy: boolean, now: number, after: { healthy: number; unhealthy: number }): PeerChange {
     if (healthy !== this.#checkedDown) {
       this.#differing = 0
       return undefined
@@ -130,8 +160,17 @@ export class Peer {
     this.#differing = 0
   }
 
+  #seen(state: 'up' | 'down', now: number, error?: string): void {
+    const { report } = this
+    this.report = {
+      state,
+      since: report.state === state ? report.since : now,
+      checkedAt: now,
+      lastError: error === undefined || error.length <= MAX_ERROR ? error : `${error.slice(0, MAX_ERROR)}…`,
+    }
+  }
+
   #count(outcome: string): void {
-    this.isAsked = true
     this.responses.set(outcome, (this.responses.get(outcome) ?? 0) + 1)
   }
 }

@@ -65,7 +65,7 @@ export class HealthChecks {
       const now = this.#deps.clock.monotonic()
       this.#dueAt.set(peer, Math.max(started + options.interval, now))
       const { healthy_after: healthy, unhealthy_after: unhealthy } = options
-      const change = peer.checked(problem === undefined, now, { healthy, unhealthy })
+      const change = peer.checked(problem, now, { healthy, unhealthy })
       if (!change) return
       const facts = { event: `origin_${change}`, zone: zone.id, name: zone.name, origin: peer.url, path: options.path }
       if (change === 'up') this.#deps.log.info(facts)

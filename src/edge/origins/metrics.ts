@@ -2,10 +2,14 @@ import type { Clock } from '../../core/clock.js'
 import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { balancersOf, type Zones } from '../exchange/zones.js'
-import type { Peer } from '../balancing/peer.js'
+import type { Peer, PeerReport } from '../balancing/peer.js'
 
 export const ORIGIN_UP = 'edged_origin_up'
 export const ORIGIN_ASKED = 'edged_origin_asked'
+export const ORIGIN_DOWN = 'edged_origin_down'
+export const ORIGIN_SINCE = 'edged_origin_state_since_seconds'
+export const ORIGIN_CHECKED = 'edged_origin_checked_seconds'
+export const ORIGIN_ERROR = 'edged_origin_last_error'
 export const ORIGIN_IN_FLIGHT = 'edged_origin_requests_in_flight'
 
 /** Registers the metrics of the configured origins, by zone and URL. Read from their counts when scraped. */
@@ -52,7 +56,46 @@ export function originMetrics(registry: Metrics, zones: Zones, clock: Clock): vo
     ORIGIN_ASKED,
     '1 after the first result of a request to the origin or of a health check; 0 before.',
     ['zone', 'origin'],
-    read((peer) => (peer.isAsked ? 1 : 0)),
+    read(({ report }) => (report.state === 'unknown' ? 0 : 1)),
+    'max',
+  )
+  gauges(
+    ORIGIN_DOWN,
+    '1 if the origin does not respond, as the last results say; also before it got as many failures as take it out of use.',
+    ['zone', 'origin'],
+    read(({ report }) => (report.state === 'down' ? 1 : 0)),
+    'max',
+  )
+  const seconds = (time: (report: PeerReport) => number | undefined) =>
+    function* () {
+      const offset = clock.now() - clock.monotonic()
+      for (const [{ report }, labels] of each()) {
+        const at = time(report)
+        if (at !== undefined) yield [labels, (at + offset) / 1000] as const
+      }
+    }
+  gauges(
+    ORIGIN_SINCE,
+    'Time since 1970 when the origin began to respond, or ceased to.',
+    ['zone', 'origin'],
+    seconds(({ since }) => since),
+    'max',
+  )
+  gauges(
+    ORIGIN_CHECKED,
+    'Time since 1970 of the last result of a request to the origin or of a health check.',
+    ['zone', 'origin'],
+    seconds(({ checkedAt }) => checkedAt),
+    'max',
+  )
+  gauges(
+    ORIGIN_ERROR,
+    '1 for the failure of the last result of a request to the origin or of a health check, if it was one.',
+    ['zone', 'origin', 'error'],
+    function* () {
+      for (const [{ report }, labels] of each())
+        if (report.lastError !== undefined) yield [{ ...labels, error: report.lastError }, 1] as const
+    },
     'max',
   )
 }

@@ -78,7 +78,7 @@ export class OriginRoute {
 
   /** Records that the request has no response. */
   failed(error: Error): void {
-    if (this.#peer) this.#report(this.#peer, this.#peer.failed(this.#now(), blames(error)), error)
+    if (this.#peer) this.#report(this.#peer, this.#peer.failed(this.#now(), blames(error), messageOf(error)), error)
   }
 
   /** Must be called when the request is over. Further calls have no effect. */

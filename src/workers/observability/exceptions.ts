@@ -77,7 +77,7 @@ export class ExceptionLog {
   }
 }
 
-/** Joins what one process prints about uncaught exceptions with the requests that they ended. */
+/** Joins the texts of one process about uncaught exceptions with the requests that they ended. */
 export class ProcessExceptions {
   readonly #clock: Clock
   readonly #write: (exception: Exception | undefined, request: Request | undefined) => void
@@ -90,7 +90,7 @@ export class ProcessExceptions {
     this.#write = write
   }
 
-  /** Takes a part of what the process prints on standard error. */
+  /** Takes a part of the text that the process prints on standard error. */
   read(chunk: string): void {
     this.#pending += chunk
     const end = this.#pending.lastIndexOf('\n') + 1

@@ -32,7 +32,7 @@ export interface StartOptions {
   /** Allows experimental features, and opens the socket for other processes. */
   readonly experimental: boolean
   readonly timeoutMs: number
-  /** Called with each part of what the process prints on standard error after its start. */
+  /** Called with each part of the text on standard error after the start. */
   readonly printed?: (text: string) => void
 }
 

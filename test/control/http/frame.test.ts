@@ -468,7 +468,9 @@ t.test('bodies end in a newline for programs that print them on a terminal', asy
       ['Cloudflare/JS 7.3.0', false],
       ['a curl/8', false],
     ] as const) {
-      const response = await fetch(`${url}${path}`, { ...init, headers: { ...init.headers, 'user-agent': agent } })
+      const sent = new Headers(init.headers)
+      sent.set('user-agent', agent)
+      const response = await fetch(`${url}${path}`, { ...init, headers: sent })
       const text = await response.text()
       t.equal(text.endsWith('}\n'), isTerminal, `${path} for ${agent}`)
       t.equal(Buffer.byteLength(text), Number(response.headers.get('content-length')))

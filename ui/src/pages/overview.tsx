@@ -14,7 +14,9 @@ interface Totals {
 }
 interface Origin {
   readonly url: string
-  readonly state: 'up' | 'down' | 'unknown' | 'none'
+  readonly state: 'up' | 'down' | 'unknown' | 'missing'
+  readonly since: string | null
+  readonly last_error: string | null
   readonly backup: boolean
   readonly requests_in_flight: number
 }
@@ -30,9 +32,9 @@ interface OverviewResult {
   readonly points: readonly (Totals & { readonly at: string })[]
 }
 
-const STATES = { up: 'up', down: 'down', unknown: 'not asked yet', none: 'no origin' }
+const STATES = { up: 'up', down: 'down', unknown: 'not asked yet', missing: 'no origin' }
 /** Undefined: neither good nor bad. */
-const GOOD = { up: true, down: false, unknown: undefined, none: undefined }
+const GOOD = { up: true, down: false, unknown: undefined, missing: undefined }
 
 const total = (zones: readonly ZoneTraffic[], member: keyof Totals): number =>
   zones.reduce((sum, zone) => sum + zone[member], 0)
@@ -90,6 +92,8 @@ function Found({ zones, points, version, started_at: started }: OverviewResult) 
             ['Zone', ({ zone }) => zone],
             ['Origin', ({ url, backup }) => `${url || '-'}${backup ? ' (backup)' : ''}`],
             ['Health', ({ state }) => <Badge good={GOOD[state]}>{STATES[state]}</Badge>],
+            ['Since', ({ since }) => (since === null ? '-' : <Time at={since} />)],
+            ['Last error', ({ last_error: error }) => error ?? '-'],
             ['In flight', (origin) => origin.requests_in_flight],
           ]}
         />
