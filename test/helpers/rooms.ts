@@ -126,7 +126,7 @@ export const GROUNDS: readonly string[] = ['src/core', 'src/rules', 'src/webhook
  * Returns the lint configuration of one room: it denies the imports that the table does not allow. With `isGround` that
  * of its loose files.
  */
-export function lintOverride(name: string, isGround = false): object {
+function lintOverride(name: string, isGround = false): object {
   const { may = [], files = [], types = [], pure = false } = ROOMS[name]!
   const denied = [...Object.keys(ROOMS), ...Object.keys(TOP)].filter(
     (room) => room !== name && room !== 'src/core' && !may.includes(room),
@@ -160,3 +160,9 @@ function specifiers(room: string, other: string): string[] {
   // An area of `control` can have the name of a room of `src`, so `**` is too wide there.
   return top === 'control' ? [`../${inner}/**`, `../../${inner}/**`, `**/${other}/**`] : [`**/${inner}/**`]
 }
+
+/** The lint configuration of all rooms, and of the loose files of those with a ground. */
+export const lintOverrides = (): object[] => [
+  ...Object.keys(ROOMS).map((name) => lintOverride(name)),
+  ...GROUNDS.map((name) => lintOverride(name, true)),
+]
