@@ -147,7 +147,7 @@ export class AgentIdentity {
   }
 
   /**
-   * Returns the entry of a signer. Its keys must be those of its directory or of the operator, because other addresses of its
+   * Returns the entry of a signer. Its keys must come from its directory or from the operator, because other addresses of its
    * host may have files of anybody.
    */
   #entryOf({ origin, type }: AgentDirectory, isReplaced = false): AgentEntry | undefined {

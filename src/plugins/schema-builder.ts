@@ -14,7 +14,7 @@ export interface SchemaBuilder {
   /** One of some texts. */
   readonly Enum: (values: readonly string[], options?: Options) => PluginSchema
   readonly Array: (items: PluginSchema, options?: Options) => PluginSchema
-  /** An object with these members and no others. All are required, except those of `Optional`. */
+  /** An object with these members and no others. All are required, except members of `Optional`. */
   readonly Object: (properties: Readonly<Record<string, PluginSchema>>, options?: Options) => PluginObjectSchema
   readonly Optional: (schema: PluginSchema) => PluginSchema
   readonly Union: (schemas: readonly PluginSchema[], options?: Options) => PluginSchema

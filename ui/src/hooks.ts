@@ -6,7 +6,7 @@ export interface Read<T> {
   /** Undefined before the first response. */
   readonly value: T | undefined
   readonly info: ResultInfo | undefined
-  /** Of the last request; the value is that of an earlier one then. */
+  /** Of the last request; the value comes from an earlier one then. */
   readonly error: string | undefined
   /** Status of the response with the error; 0: the daemon did not respond. */
   readonly status: number | undefined

@@ -12,7 +12,7 @@ export function nextTheme(theme: Theme): Theme {
   return theme === other ? own : 'system'
 }
 
-/** The colours of the page: those of the system, or the user's choice, which the browser stores. */
+/** The colours of the page: the system's, or the user's choice, which the browser stores. */
 export function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState<Theme>(() => {
     const stored = localStorage.getItem(STORED)

@@ -75,7 +75,7 @@ function workers({ workers: { runtime: wanted } }: Config): Result[] {
   return [binary === undefined ? warn(howToInstall(PACKAGE_ROOT, WORKERD_VERSION)) : ok(binary)]
 }
 
-/** Descriptors besides those of connections: store, spool, log files, listeners. */
+/** Descriptors besides connections: store, spool, log files, listeners. */
 const OTHER_DESCRIPTORS = 1024
 
 function descriptors({ proxy: { limits, origin } }: Config): Result[] {
@@ -100,7 +100,7 @@ function descriptors({ proxy: { limits, origin } }: Config): Result[] {
 /** Certificates that are valid for less than a week are named. */
 const EXPIRES_SOON_MS = 7 * 86_400_000
 
-/** Time by which a clock may differ from that of Redis: tokens, leases and batches carry times. */
+/** Time by which a clock may differ from the clock of Redis: tokens, leases and batches carry times. */
 const MAX_SKEW_MS = 1000
 
 async function clock({ store }: Config): Promise<Result[]> {

@@ -80,7 +80,7 @@ function* mistakes(
   }
 }
 
-/** A text with changes, and where its parts were before. Offsets are those of bytes. */
+/** A text with changes, and where its parts were before. Offsets count bytes. */
 class Mended {
   text: string
   readonly #edits: { readonly start: number; readonly end: number; readonly length: number }[] = []
@@ -123,7 +123,7 @@ function without(source: string, error: ExprSpanError): Fix {
   return { text: ' true ', start, end }
 }
 
-/** Returns where conditions begin and end: at operators that join them and at parentheses that are not those of calls. */
+/** Returns where conditions begin and end: at operators that join them and at parentheses that belong to no call. */
 function conditionBounds(source: string): { starts: number[]; ends: number[] } {
   const starts = [0]
   const ends: number[] = []

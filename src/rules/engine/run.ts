@@ -104,7 +104,7 @@ export class Run implements RuleRun {
     this.#observer = observer
   }
 
-  /** Runs the request phases in order, all but those of `except`, until a rule ends the request. */
+  /** Runs the request phases in order, all but the phases of `except`, until a rule ends the request. */
   request(except: ReadonlySet<PhaseName> = NO_PHASES): TerminalAction | undefined {
     let isSettled = false
     for (const phase of this.#rules.request) {

@@ -36,7 +36,7 @@ export function Workers() {
   const { ofAccount } = usePlace()
   const scripts = useRead<readonly Script[]>(`${ofAccount}/workers/scripts`, 15_000)
   const [shown, setShown] = useState<string>()
-  // The details are those of the newest upload.
+  // The details describe the newest upload.
   const modified = scripts.value?.find(({ id }) => id === shown)?.modified_on
   return (
     <>
