@@ -5,6 +5,9 @@ import { isUnknownMember } from '../../src/core/schema.js'
 /** Reads the resource that a write changes, as its GET returns it. Returns undefined if the caller may not read it. */
 export type ReadCurrent = () => Promise<unknown>
 
+/** The member with the state of a resource, which changes by itself. */
+const STATE = 'edged'
+
 type Members = Record<string, unknown>
 
 const isMembers = (value: unknown): value is Members =>
@@ -19,7 +22,7 @@ export function withoutReadOnly(body: unknown, issues: readonly Issue[], current
     const place = isUnknownMember(issue) ? pairAt(body, current, issue.pointer) : undefined
     if (!place || !Object.hasOwn(place.stored, place.name)) return [issue]
     const { given, stored, name } = place
-    if (!isDeepStrictEqual(given[name], asJson(stored[name])))
+    if (name !== STATE && !isDeepStrictEqual(given[name], asJson(stored[name])))
       return [{ pointer: issue.pointer, message: 'is read-only, leave it out' }]
     delete given[name]
     return []

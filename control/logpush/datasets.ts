@@ -31,10 +31,10 @@ export const datasets = rows.endpoints([
   rows.get(`${PATH}/jobs`, {
     summary: 'List the log push jobs of a dataset',
     result: Type.Array(JobResult),
-    handle(repository, { scope, params }) {
-      const { name } = known(params.dataset_id)
-      const found = repository.list(scope).filter(({ dataset }) => dataset === name)
-      return whole(found.map((job) => repository.toResponse(scope, job)))
+    handle(repository, call) {
+      const { name } = known(call.params.dataset_id)
+      const found = repository.list(call.scope).filter(({ dataset }) => dataset === name)
+      return whole(found.map((job) => repository.toResponse(call, job)))
     },
   }),
 ])

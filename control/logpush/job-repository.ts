@@ -4,15 +4,23 @@ import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { kind, type Stored } from '../../src/core/store.js'
 import { secretOf } from '../../src/core/vault.js'
 import { audited, type Actor } from '../resources/audit.js'
+import { mayUse } from '../http/auth/access.js'
+import type { Call } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
+import { placeOf } from '../http/server/scope.js'
 import { ApiError } from '../http/errors.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { destinationOf, LOST_KEY } from '../../pipelines/logpush/destination.js'
 import type { LogpushDeps, PlainJob, ReadJob } from './services.js'
+import { jobState } from './job-state.js'
 import type { JobResult } from './schemas.js'
 
 /** The number that the latest job got. */
 const NUMBERS = kind<{ readonly latest: number }>('logpush_job_number')
 const LATEST = 'latest'
+
+/** The sender of a change that gets the changed job. */
+type JobActor = Actor & Pick<Call, 'caller' | 'accountId'>
 
 /** The stored jobs, their destinations sealed. */
 export class JobRepository {
@@ -49,9 +57,17 @@ export class JobRepository {
     }
   }
 
-  /** A job as the API returns it: with its destination and its state. */
-  toResponse(scope: Scope, job: LogpushJob): JobResult {
-    return withStatus(this.plain(scope, job), this.#deps.store.get(LOGPUSH_STATUS, scope, String(job.id))?.value)
+  /** A job as the API returns it: with its state, and with its secrets if the caller may change it. */
+  toResponse({ scope, caller, accountId }: Pick<Call, 'scope' | 'caller' | 'accountId'>, job: LogpushJob): JobResult {
+    const { store, logpush } = this.#deps
+    const plain = this.plain(scope, job)
+    const { destination_conf: destination } = plain
+    const mayWrite = mayUse(caller, ACCESS.logpush.write, placeOf({ scope, accountId }))
+    const shown =
+      destination === undefined || mayWrite
+        ? plain
+        : { ...plain, destination_conf: logpush().destinations.redact(destination) }
+    return withStatus(shown, store.get(LOGPUSH_STATUS, scope, String(job.id))?.value, jobState(logpush(), job))
   }
 
   /** Throws `tooManyJobs` at the maximum number of jobs. */
@@ -60,7 +76,7 @@ export class JobRepository {
       throw new ApiError('tooManyJobs')
   }
 
-  async create(actor: Actor, plain: PlainJob): Promise<JobResult> {
+  async create(actor: JobActor, plain: PlainJob): Promise<JobResult> {
     const { store, clock } = this.#deps
     const { scope } = actor
     // Every creation changes the number, so that jobs that other machines create are counted too.
@@ -76,11 +92,11 @@ export class JobRepository {
       )
       return job
     })
-    return await this.#inForce(scope, job)
+    return await this.#inForce(actor, job)
   }
 
   /** Replaces `before`. Rejects with VersionConflict if it was changed in between. */
-  async replace(actor: Actor, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
+  async replace(actor: JobActor, { version, value: before }: Stored<LogpushJob>, after: ReadJob): Promise<JobResult> {
     const { store, clock } = this.#deps
     const { scope } = actor
     const id = String(before.id)
@@ -92,7 +108,7 @@ export class JobRepository {
     await store.batch(
       ...audited(clock, actor, { kind: LOGPUSH_JOBS, scope, id, before, after: job, ifVersion: version }),
     )
-    return await this.#inForce(scope, job)
+    return await this.#inForce(actor, job)
   }
 
   /** Throws `logpushJobNotFound`. */
@@ -110,9 +126,9 @@ export class JobRepository {
   }
 
   /** The client may send records as soon as it has the response, and an enabled job must get them. */
-  async #inForce(scope: Scope, job: LogpushJob): Promise<JobResult> {
+  async #inForce(actor: JobActor, job: LogpushJob): Promise<JobResult> {
     if (job.enabled) await this.#deps.logpush().settled(String(job.id))
-    return this.toResponse(scope, job)
+    return this.toResponse(actor, job)
   }
 
   #sealed(scope: Scope, plain: PlainJob): LogpushJob {
@@ -124,7 +140,7 @@ export class JobRepository {
 }
 
 /** The members in the order in which the public API has them. */
-function withStatus(job: ReadJob, status: LogpushStatus | undefined): JobResult {
+function withStatus(job: ReadJob, status: LogpushStatus | undefined, edged: JobResult['edged']): JobResult {
   const { id, dataset, kind, enabled, name, output_options, destination_conf, ...rest } = job
   return {
     id,
@@ -138,5 +154,6 @@ function withStatus(job: ReadJob, status: LogpushStatus | undefined): JobResult 
     last_complete: status?.last_complete ?? null,
     last_error: status?.last_error ?? null,
     error_message: destination_conf === undefined ? `/destination_conf ${LOST_KEY}` : (status?.error_message ?? null),
+    edged,
   }
 }

@@ -13,6 +13,7 @@ import type { LogpushDeps, ReadJob } from './services.js'
 import type { JobRepository } from './job-repository.js'
 import { checkJob, furtherIssues } from './job-check.js'
 import { changedJob, newJob } from './job-merge.js'
+import { unmasked } from './masked-destinations.js'
 import type { OwnershipTokens } from './ownership-token.js'
 import { JobChange, JobInput, JobResult } from './schemas.js'
 
@@ -36,9 +37,20 @@ const rows = area(
       if (!(await tokens().valid(challenge, scope, destination)))
         throw new ApiError('badChallenge', '/ownership_challenge')
     }
+    const withSecrets = <C extends Partial<JobChange>>({ destination_conf: stored }: ReadJob, change: C): C =>
+      change.destination_conf === undefined
+        ? change
+        : {
+            ...change,
+            destination_conf: unmasked(
+              change.destination_conf,
+              stored,
+              stored === undefined ? undefined : logpush().destinations.redact(stored),
+            ),
+          }
     /** The job after a change, with its destination tried out if that is due; never when the job is switched off. */
     const decided = async ({ scope, body }: Pick<Call<string, JobChange>, 'scope' | 'body'>, old: ReadJob) => {
-      const job = changedJob(old, body)
+      const job = changedJob(old, withSecrets(old, body))
       const { destination_conf: destination } = job
       const moved = destination !== old.destination_conf
       checkJob(job, scope, logpush().limits().filter, moved ? destinations.issues(destination) : [])
@@ -52,7 +64,7 @@ const rows = area(
       if (switchedOn || (moved && !switchedOff)) await destinations.reach(destination)
       return job
     }
-    return { repository, logpush, destinations, assertOwned, decided }
+    return { repository, logpush, destinations, assertOwned, decided, withSecrets }
   },
 )
 
@@ -61,8 +73,7 @@ export const jobs = rows.endpoints([
   rows.get(PATH, {
     summary: 'List the log push jobs',
     result: Type.Array(JobResult),
-    handle: ({ repository }, { scope }) =>
-      whole(repository.list(scope).map((job) => repository.toResponse(scope, job))),
+    handle: ({ repository }, call) => whole(repository.list(call.scope).map((job) => repository.toResponse(call, job))),
   }),
   rows.post(PATH, {
     summary: 'Create a log push job; its destination is tried out first',
@@ -90,17 +101,16 @@ export const jobs = rows.endpoints([
   rows.get(`${PATH}/:job_id`, {
     summary: 'Read a log push job',
     result: JobResult,
-    handle: ({ repository }, { scope, params }) =>
-      repository.toResponse(scope, repository.get(scope, params.job_id).value),
+    handle: ({ repository }, call) => repository.toResponse(call, repository.get(call.scope, call.params.job_id).value),
   }),
   rows.put(`${PATH}/:job_id`, {
     summary: 'Change a log push job; what is left out stays',
     body: JobChange,
     maxBytes: 1_000_000,
     result: JobResult,
-    further({ logpush, repository, destinations }, { scope, params, body }, given) {
+    further({ logpush, repository, destinations, withSecrets }, { scope, params, body }, given) {
       const old = repository.plain(scope, repository.get(scope, params.job_id).value)
-      const job = changedJob(old, body)
+      const job = changedJob(old, withSecrets(old, body))
       const moved = job.destination_conf !== old.destination_conf
       const inDestination = moved ? destinations.issues(job.destination_conf) : []
       return furtherIssues(job, given, scope, logpush().limits().filter, inDestination)
@@ -116,6 +126,14 @@ export const jobs = rows.endpoints([
           if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
         }
       }
+    },
+  }),
+  rows.post(`${PATH}/:job_id/edged/retry`, {
+    summary: 'Attempt what a job could not deliver again now',
+    result: Type.Object({ attempted: Type.Boolean({ description: 'False if the job does not run on this machine.' }) }),
+    handle({ repository, logpush }, { scope, params: { job_id: id } }) {
+      repository.get(scope, id)
+      return { attempted: logpush().retry?.(id) ?? false }
     },
   }),
   rows.delete(`${PATH}/:job_id`, {

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../../src/core/schema.js'
 import { MAX_IN_FLIGHT } from '../../src/core/sink.js'
+import { JobState } from './job-state.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 
 /** One enumeration and not a union with null, so that the error for a wrong value lists all valid ones. */
@@ -20,7 +21,9 @@ const limit = (least: number, max: number, description: string) => {
 export const Destination = Type.String({
   minLength: 1,
   maxLength: 4096,
-  description: 'URI of the place that records are pushed to, with its parameters and credentials.',
+  description:
+    'URI of the place that records are pushed to, with its parameters and credentials. In a change, *** in place of a secret ' +
+    'keeps the stored one.',
 })
 
 export const Challenge = Type.String({
@@ -90,11 +93,14 @@ export const JobResult = Type.Object({
   enabled: Type.Boolean(),
   destination_conf: Type.Optional({
     ...Destination,
-    description: 'As it was given. Absent if no key of the section secrets decrypts it; error_message then says so.',
+    description:
+      'As it was given; with *** in place of secrets for callers that may not change jobs. Absent if no key of the section ' +
+      'secrets decrypts it; error_message then says so.',
   }),
   last_complete: time('End of the range that was delivered last.'),
   last_error: time('Of the last failure; null since a delivery has succeeded.'),
   error_message: orNull(Type.String({ description: 'Why the job is failing now; null while it is not.' })),
+  edged: JobState,
 })
 export type JobResult = Static<typeof JobResult>
 

@@ -40,6 +40,8 @@ export interface LogpushServices {
   readonly settled: (id: string) => Promise<void>
   /** Resolves when all enabled jobs for this dataset that are known now have their place. */
   readonly settledFor: (scope: Scope, dataset: string) => Promise<void>
+  /** Attempts what a job could not deliver again now. Returns false if the job does not run on this machine. */
+  readonly retry?: (id: string) => boolean
   /** Resolves when the retention flag of a zone is in force. */
   readonly retentionSettled?: (scope: Scope) => Promise<void>
   /** The configuration in force now. */

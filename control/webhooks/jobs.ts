@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
-import type { Job } from '../../src/core/model/delivery.js'
+import { kindOf, type Job } from '../../src/core/model/delivery.js'
 import { FINDINGS, INSTANCES } from '../../src/core/model/finding.js'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -81,8 +81,10 @@ export const jobs = rows.endpoints([
     summary: 'Retry all finished jobs that match a filter, with the same ids and bytes',
     body: JobFilterBody,
     result: RetriedJobs,
-    handle: async ({ repository, deliveries }, { scope, body }) =>
-      await deliveries().retryAll(scope, body, (id) => repository.find(scope, id)?.status === 'enabled'),
+    handle: async ({ repository, deliveries }, { scope, body: { count_only: countOnly = false, ...filter } }) =>
+      await deliveries().retryAll(scope, filter, (id) => repository.find(scope, id)?.status === 'enabled', {
+        countOnly,
+      }),
   }),
   rows.post(`${PATH}/:job_id/retry`, {
     summary: 'Retry a finished job, with the same id and bytes',
@@ -144,7 +146,8 @@ function shown({ delivery, state }: Job): Static<typeof JobResult> {
   const { status, last_updated_at, failure_reason, failure_details, attempts = 0, earlier_attempts = 0 } = state
   return {
     ...members,
-    asset_data: assetOf(delivery),
+    kind: kindOf(delivery),
+    asset_data: delivery.kind === 'test' ? {} : assetOf(delivery),
     parameters: { finding_instance_id },
     status,
     last_updated_at,

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { DELIVERY_STATUSES, FAILURE_REASONS, ACTORS } from '../../src/core/model/delivery.js'
+import { DELIVERY_KINDS, DELIVERY_STATUSES, FAILURE_REASONS, ACTORS } from '../../src/core/model/delivery.js'
 import { AUTHENTICATION_TYPES, WEBHOOK_STATUSES } from '../../src/core/model/webhook.js'
 import { orNull, strict } from '../../src/core/schema.js'
 import { MAX_KEY_LENGTH, MAX_SECRET_LENGTH, MAX_VALUE_LENGTH, MAX_HEADERS } from '../../src/webhooks/header-rules.js'
@@ -58,7 +58,7 @@ export type WebhookChange = Static<typeof WebhookChange>
 export const Candidate = Type.Object(Credentials, strict)
 export type Candidate = Static<typeof Candidate>
 
-export const WebhookResult = Type.Object({
+const webhook = {
   id: Type.String(),
   label: Type.String(),
   destination_url: Type.String(),
@@ -74,6 +74,27 @@ export const WebhookResult = Type.Object({
   ),
   disabled_at: Type.Optional(Type.String({ description: 'When the daemon disabled it.' })),
   disabled_reason: Type.Optional(Type.String({ description: 'Why the daemon disabled it.' })),
+}
+
+/** How a webhook fares, and what waits for it. */
+const WebhookHealth = Type.Object({
+  state: Type.Enum(['healthy', 'failing', 'paused'], {
+    description: 'paused: after several failures nothing is sent until next_try_at.',
+  }),
+  failing_since: orNull(Type.String({ description: 'First failure since the last success.' })),
+  failures: Type.Integer({ minimum: 0, description: 'Consecutive failures since the start of the daemon.' }),
+  next_try_at: orNull(Type.String({ description: 'Earliest time of the next attempt while it is paused.' })),
+  waiting: Type.Integer({ minimum: 0, description: 'Deliveries that are not over.' }),
+  success: Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
+    description: 'Attempts that succeeded and failed in each of the last 24 hours, the current one at the end.',
+  }),
+})
+
+export const WebhookResult = Type.Object({ ...webhook, edged: WebhookHealth })
+
+export const TriedWebhook = Type.Object({
+  attempted: Type.Boolean({ description: 'False if no delivery waits for it on this machine.' }),
+  edged: WebhookHealth,
 })
 
 export const EvaluationResult = Type.Object({
@@ -110,6 +131,9 @@ const job = {
   failure_reason: Type.Optional(Type.Enum([...FAILURE_REASONS])),
   failure_details: Type.Optional(Type.Object({})),
   policy_id: Type.Optional(Type.String({ description: 'The policy that sent it.' })),
+  kind: Type.Enum([...DELIVERY_KINDS], {
+    description: 'finding: a policy sent it; manual: an API call sent it; test: a test delivery.',
+  }),
   attempts: Type.Integer({ description: 'Attempts so far, those before a retry by hand included.' }),
   last_status_code: orNull(
     Type.Integer({ description: 'Status of the last attempt; 0: no response. Null before the first attempt.' }),
@@ -151,11 +175,21 @@ const filter = {
   until: Type.Optional(Type.String({ format: 'date-time', description: 'Created before this time.' })),
 }
 
-export const JobQuery = Type.Object({ ...paging({ max: 100 }), ...filter })
+export const JobQuery = Type.Object({
+  ...paging({ max: 100 }),
+  ...filter,
+  kind: Type.Optional(Type.Enum([...DELIVERY_KINDS], { description: 'Default: all but tests.' })),
+})
 
 export const JobInclude = Type.Object({ include: Type.Optional(Type.Enum(['payload'])) })
 
-export const JobFilterBody = Type.Object(filter, strict)
+export const JobFilterBody = Type.Object(
+  {
+    ...filter,
+    count_only: Type.Optional(Type.Boolean({ description: 'True: nothing is sent, the counts say what would be.' })),
+  },
+  strict,
+)
 
 export const RetriedJobs = Type.Object({
   retried: Type.Integer({ description: 'Jobs that are sent again.' }),

@@ -1,5 +1,6 @@
 import type { Emitter } from '../../src/core/emit.js'
-import type { Deliveries, Tester } from '../../src/core/model/delivery.js'
+import type { Deliveries, Tester, WebhookHealthState } from '../../src/core/model/delivery.js'
+import type { Scope } from '../../src/core/scope.js'
 import type { Vault } from '../../src/core/vault.js'
 import type { Egress } from '../../src/egress/egress.js'
 import type { ControlDeps } from '../http/context.js'
@@ -20,6 +21,10 @@ export interface WebhookServices {
   readonly vault: Vault
   readonly deliveries: Deliveries
   readonly tester: Tester
+  /** Returns how a webhook fares. */
+  readonly health: (scope: Scope, webhookId: string) => WebhookHealthState
+  /** Attempts one waiting delivery now. Returns false if none waits. */
+  readonly tryNow: (scope: Scope, webhookId: string) => boolean
   readonly egress: Pick<Egress, 'check'>
   readonly limits: () => PostureLimits
   /** Receives a `casb_findings` record of each ingested instance. */

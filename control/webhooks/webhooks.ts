@@ -1,20 +1,33 @@
 import { Type, type Static } from 'typebox'
+import type { WebhookHealthState } from '../../src/core/model/delivery.js'
 import type { StoredWebhook } from '../../src/core/model/webhook.js'
+import type { Scope } from '../../src/core/scope.js'
+import { testDelivery } from '../../src/webhooks/payload.js'
 import { area } from '../http/area.js'
 import { ACCOUNT_ONLY as scopes, ApiResponse, type GivenBody, type Message } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
 import { whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import type { WebhookRepository } from './webhook-repository.js'
 import { POSTURE, type PostureDeps } from './services.js'
 import { notPublicHere } from './destination-check.js'
+import { senderOf } from './jobs.js'
 import { secretMessages } from './signing-secrets.js'
-import { Candidate, EvaluationResult, NewWebhook, WebhookChange, WebhookResult } from './schemas.js'
+import { Candidate, EvaluationResult, NewWebhook, TriedWebhook, WebhookChange, WebhookResult } from './schemas.js'
 
 const PATH = `${POSTURE}/webhooks`
 
 const rows = area(
   { scopes, access: ACCESS.webhooks, refusal: 'badWebhook' },
-  ({ posture }: PostureDeps, repository: WebhookRepository) => ({ repository, posture }),
+  ({ posture, clock }: PostureDeps, repository: WebhookRepository) => ({
+    repository,
+    posture,
+    clock,
+    shown: (scope: Scope, webhook: StoredWebhook): Static<typeof WebhookResult> => ({
+      ...shown(webhook),
+      edged: healthShown(posture().health(scope, webhook.id)),
+    }),
+  }),
 )
 
 /** Endpoints of webhooks, the destinations of posture findings. */
@@ -22,7 +35,7 @@ export const webhooks = rows.endpoints([
   rows.get(PATH, {
     summary: 'List the webhooks of an account',
     result: Type.Array(WebhookResult),
-    handle: ({ repository }, { scope }) => whole(repository.all(scope).map(shown)),
+    handle: ({ repository, shown }, { scope }) => whole(repository.all(scope).map((one) => shown(scope, one))),
   }),
   rows.post(PATH, {
     summary: 'Create a webhook',
@@ -30,13 +43,15 @@ export const webhooks = rows.endpoints([
     maxBytes: 1_000_000,
     result: WebhookResult,
     further: ({ repository }, { scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
-    handle: async ({ repository }, call) =>
-      new ApiResponse(shown(await repository.create(call, call.body)), { messages: secretMessages(call.body) }),
+    handle: async ({ repository, shown }, call) =>
+      new ApiResponse(shown(call.scope, await repository.create(call, call.body)), {
+        messages: secretMessages(call.body),
+      }),
   }),
   rows.get(`${PATH}/:webhook_id`, {
     summary: 'Read a webhook',
     result: WebhookResult,
-    handle: ({ repository }, { scope, params }) => shown(repository.get(scope, params.webhook_id)),
+    handle: ({ repository, shown }, { scope, params }) => shown(scope, repository.get(scope, params.webhook_id)),
   }),
   rows.put(`${PATH}/:webhook_id`, {
     summary: 'Replace the configuration of a webhook; a header without a value retains the stored one',
@@ -45,9 +60,11 @@ export const webhooks = rows.endpoints([
     result: WebhookResult,
     further: ({ repository }, { scope, params, body }, given) =>
       repository.issues(scope, withCredentials(body, given), params.webhook_id),
-    async handle({ repository }, call) {
+    async handle({ repository, shown }, call) {
       const { webhook, moved } = await repository.update(call, call.params.webhook_id, call.body)
-      return new ApiResponse(shown(webhook), { messages: [...secretMessages(call.body), ...movedMessages(moved)] })
+      return new ApiResponse(shown(call.scope, webhook), {
+        messages: [...secretMessages(call.body), ...movedMessages(moved)],
+      })
     },
   }),
   rows.delete(`${PATH}/:webhook_id`, {
@@ -63,16 +80,32 @@ export const webhooks = rows.endpoints([
     further: ({ repository }, { scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
     async handle({ posture, repository }, { scope, body }) {
       const destination = await repository.candidate(scope, body)
-      const result = await notPublicHere(async () => await posture().tester.evaluate(destination))
+      const { sent: _sent, ...result } = await notPublicHere(async () => await posture().tester.evaluate(destination))
       return new ApiResponse(result, { messages: secretMessages(body) })
     },
   }),
   rows.post(`${PATH}/:webhook_id/evaluate`, {
     summary: 'Send a test delivery to a webhook, enabled or not',
     result: EvaluationResult,
-    async handle({ posture, repository }, { scope, params }) {
-      const destination = await repository.destination(scope, params.webhook_id)
-      return await notPublicHere(async () => await posture().tester.evaluate(destination))
+    async handle({ posture, clock, repository }, { scope, caller, params: { webhook_id: id } }) {
+      const destination = await repository.destination(scope, id)
+      const { sent, ...result } = await notPublicHere(async () => await posture().tester.evaluate(destination))
+      if (sent)
+        await posture().deliveries.tested(
+          scope,
+          testDelivery(clock.now(), senderOf(caller), id, sent.payload),
+          sent.attempt,
+        )
+      return result
+    },
+  }),
+  rows.post(`${PATH}/:webhook_id/edged/try`, {
+    summary: 'Attempt one waiting delivery now, also while the webhook is paused after failures',
+    result: TriedWebhook,
+    handle({ posture, repository }, { scope, params: { webhook_id: id } }) {
+      if (repository.get(scope, id).status !== 'enabled') throw new ApiError('webhookOff')
+      const attempted = posture().tryNow(scope, id)
+      return { attempted, edged: healthShown(posture().health(scope, id)) }
     },
   }),
 ])
@@ -98,7 +131,7 @@ function withCredentials(body: Partial<Candidate>, given: GivenBody): Partial<Ca
 }
 
 /** Returns the response form of a webhook, without secrets. */
-function shown(webhook: StoredWebhook): Static<typeof WebhookResult> {
+function shown(webhook: StoredWebhook): Omit<Static<typeof WebhookResult>, 'edged'> {
   const { disabled_at, disabled_reason } = webhook
   const { id, label, destination_url, authentication_type, status, version, created_at, updated_at, headers } = webhook
   return {
@@ -115,3 +148,8 @@ function shown(webhook: StoredWebhook): Static<typeof WebhookResult> {
     ...(disabled_reason !== undefined && { disabled_reason }),
   }
 }
+
+const healthShown = ({ success, ...health }: WebhookHealthState): Static<typeof WebhookResult>['edged'] => ({
+  ...health,
+  success: success.map(([ok, failed]) => [ok, failed]),
+})

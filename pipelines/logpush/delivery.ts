@@ -1,6 +1,7 @@
 import { RecordsRefused, SinkError, type Batch } from '../../src/core/sink.js'
 import type { ReadyBatch } from './batches/batch-builder.js'
 import { pause, pauseMs } from './backoff.js'
+import type { BatchAttempt } from './attempt-log.js'
 import { bodyOf } from './dead-letter.js'
 import type { SessionDeps, SessionOf } from './session.js'
 
@@ -12,7 +13,7 @@ import type { SessionDeps, SessionOf } from './session.js'
 export type Outcome = 'done' | 'split' | 'interrupted'
 
 /** Members of a job session that a delivery uses. */
-export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'control' | 'failed'> & {
+export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'control' | 'failed' | 'attempts'> & {
   readonly status: Pick<SessionOf['status'], 'failing' | 'failed'>
   readonly metrics: Pick<SessionOf['metrics'], 'attempt' | 'delivered' | 'dropped'>
 }
@@ -65,7 +66,7 @@ export class Delivery {
   }
 
   async #attempt(batch: ReadyBatch): Promise<SinkError | Outcome> {
-    const { id, sink, destination, status, control, metrics } = this.#of
+    const { id, sink, destination, status, control, metrics, attempts } = this.#of
     const { uploads, deadLetter, clock, log } = this.#deps
     const facts = {
       event: 'logpush_upload_failed',
@@ -75,6 +76,16 @@ export class Delivery {
       bytes: batch.size,
     }
     let arrived = { records: batch.records, size: batch.size }
+    const began = { at: new Date(clock.now()).toISOString(), monotonic: clock.monotonic() }
+    const made = (outcome: BatchAttempt['status'], error: string | null): void =>
+      attempts?.add({
+        at: began.at,
+        records: batch.records,
+        bytes: batch.size,
+        ms: Math.round(clock.monotonic() - began.monotonic),
+        status: outcome,
+        error,
+      })
     try {
       await uploads.attempt({ sink, batch, destination, failing: status.failing }, control.abort)
     } catch (error) {
@@ -83,6 +94,8 @@ export class Delivery {
         throw error
       }
       metrics.attempt(error.failure)
+      const isSetAside = error.failure === 'too_large' ? batch.records === 1 : error instanceof RecordsRefused
+      made(isSetAside ? 'set_aside' : 'failed', error.message)
       log.warn({ ...facts, failure: error.failure, error: error.message })
       if (error.failure === 'too_large') return batch.isOne ? await this.#setAside(batch, 'too_large') : 'split'
       // If nothing at all was accepted, the settings may be wrong. Records without a dead letter destination are not
@@ -94,6 +107,7 @@ export class Delivery {
       arrived = { records: error.taken, size: Math.max(0, batch.size - refused.size) }
     }
     metrics.attempt('delivered')
+    if (arrived.records === batch.records) made('delivered', null)
     metrics.delivered({ ...arrived, atMs: clock.now() })
     for (const end of this.#hopeful) end()
     return 'done'
@@ -105,6 +119,7 @@ export class Delivery {
     const { name, records, size } = batch
     try {
       const kept = await deadLetter.keep(batch, control.abort)
+      if (this.#of.attempts) this.#of.attempts.deadLetters += kept
       const event = kept === records ? 'logpush_set_aside' : 'logpush_dropped'
       log.warn({ event, job: id, batch: name, records, kept, bytes: size }, SET_ASIDE[reason])
       if (kept < records) metrics.dropped(records - kept, reason)

@@ -12,6 +12,7 @@ import type { Sink } from '../../src/core/sink.js'
 import type { Store } from '../../src/core/store.js'
 import { secretOf, type Vault } from '../../src/core/vault.js'
 import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
+import { AttemptLog } from './attempt-log.js'
 import { compileJob, type CompiledJob, type JobSettings } from './settings/compiled-job.js'
 import { deadLetter, type DeadLetter } from './dead-letter.js'
 import { destinationOf } from './destination.js'
@@ -92,6 +93,8 @@ export interface Logpush {
    * the reason if the spool of one cannot be opened.
    */
   settledFor(scope: Scope, dataset: string): Promise<void>
+  /** Attempts what a job could not deliver again now. Returns false if the job does not run here. */
+  retry(id: string): boolean
   /** Yields new records of one scope, formatted by the job. Ends when the signal aborts. */
   live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>
   /** Ends all jobs. Undelivered records stay in the spools. */
@@ -120,6 +123,7 @@ interface Entry extends JobTarget {
   readonly cursor: Cursor
   readonly metrics: JobMetrics
   readonly counts: Counts & UseCounts
+  readonly attempts: AttemptLog
   /** Removes the job from the monitor. */
   hide?: (() => void) | undefined
   task?: JobSupervisor | undefined
@@ -203,6 +207,12 @@ class JobManager implements Logpush {
 
   async settled(id: string): Promise<void> {
     await this.#turns.run(id, async () => {})
+  }
+
+  retry(id: string): boolean {
+    const task = this.#entries.get(id)?.task
+    task?.retry()
+    return task !== undefined
   }
 
   async settledFor(scope: Scope, dataset: string): Promise<void> {
@@ -322,7 +332,8 @@ class JobManager implements Logpush {
     const spool = await this.#deps.spools.open(dataset, scope)
     const cursor = await spool.cursor(JOB + id)
     const counts: Counts & { transform?: TransformStats } = newCounts()
-    const entry: Entry = { dataset, scope, spool, cursor, metrics: this.#counted(id, counts), counts }
+    const metrics = this.#counted(id, counts)
+    const entry: Entry = { dataset, scope, spool, cursor, metrics, counts, attempts: new AttemptLog() }
     this.#entries.set(id, entry)
     return entry
   }
@@ -361,6 +372,8 @@ class JobManager implements Logpush {
       progress: () => entry.task?.progress ?? { lagRecords: 0, lagSeconds: 0, inFlight: 0 },
       state: () => (entry.task?.status.failing ? 'failing' : 'running'),
       error: () => entry.task?.status.current.error_message ?? null,
+      failingSince: () => entry.task?.status.current.failing_since ?? null,
+      attempts: entry.attempts,
     })
   }
 

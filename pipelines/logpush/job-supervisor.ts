@@ -6,6 +6,7 @@ import type { Store } from '../../src/core/store.js'
 import type { Sealed, Vault } from '../../src/core/vault.js'
 import type { FilterLimits } from '../records/index.js'
 import { compileJob, type JobSettings } from './settings/compiled-job.js'
+import type { AttemptLog } from './attempt-log.js'
 import { JobSignal, type EndReason } from './job-signal.js'
 import { destinationOf } from './destination.js'
 import { disable } from './disable.js'
@@ -63,6 +64,7 @@ export interface TaskOf {
   readonly spool: Spool
   readonly cursor: Cursor
   readonly metrics: JobMetrics
+  readonly attempts: AttemptLog
 }
 
 /** Members of a job that a task uses. */
@@ -98,6 +100,11 @@ export class JobSupervisor {
   update(job: TaskJob): void {
     this.#job = job
     this.status.resume()
+    this.#control.change(this.#of.spool.end)
+  }
+
+  /** Attempts what failed again now. */
+  retry(): void {
     this.#control.change(this.#of.spool.end)
   }
 

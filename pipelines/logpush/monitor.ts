@@ -1,6 +1,7 @@
 import { Counter, Gauge } from 'prom-client'
 import type { Metrics } from '../../src/core/metrics/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
+import type { AttemptLog } from './attempt-log.js'
 import type { JobSettings } from './settings/compiled-job.js'
 import type { Tap } from './tap.js'
 import type { TransformStats } from './transform/transform-stats.js'
@@ -66,6 +67,10 @@ export interface Watched {
   state(): PipelineState
   /** Returns the reason of a failure. Null if it works. */
   error(): string | null
+  /** Returns when it began to fail, by RFC 3339. Null if it works. */
+  failingSince?(): string | null
+  /** Its last attempts to deliver. */
+  readonly attempts?: AttemptLog
 }
 
 /**

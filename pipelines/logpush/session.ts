@@ -2,6 +2,7 @@ import type { Clock } from '../../src/core/clock.js'
 import type { Log } from '../../src/core/log.js'
 import type { OpenTransform } from '../../src/core/extension/record-transform.js'
 import type { CompressionLevel, Sink } from '../../src/core/sink.js'
+import type { AttemptLog } from './attempt-log.js'
 import type { BatchBuffer } from './batches/batch-buffer.js'
 import type { CompiledJob } from './settings/compiled-job.js'
 import type { DeadLetter } from './dead-letter.js'
@@ -55,6 +56,8 @@ export interface SessionOf {
   readonly control: JobSignal
   readonly status: Pick<JobStatus, 'failing' | 'delivered' | 'failed'>
   readonly metrics: Omit<JobMetrics, 'remove'>
+  /** Remembers the attempts to deliver. */
+  readonly attempts?: AttemptLog | undefined
   /** The lines before this place are in the metrics, in this process. */
   readonly counted: { place: SpoolPosition }
   /** Called after each failure. */

@@ -28,6 +28,11 @@ export class Breaker {
     return this.#open
   }
 
+  /** Consecutive failures. */
+  get failures(): number {
+    return this.#failures
+  }
+
   /** Successful attempts since the last failure. */
   get successes(): number {
     return this.#successes
@@ -36,6 +41,11 @@ export class Breaker {
   /** Earliest time of the next attempt; 0 while it is closed. */
   get until(): number {
     return this.#open ? this.#until : 0
+  }
+
+  /** Allows the trial attempt now. */
+  tryNow(now: number): void {
+    this.#until = Math.min(this.#until, now)
   }
 
   succeeded(): void {

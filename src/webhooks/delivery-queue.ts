@@ -91,6 +91,15 @@ export class DeliveryQueue {
     this.#again.push({ id, dueAt })
   }
 
+  /** Makes the retry that is due first due now. Returns false if nothing waits for an attempt. */
+  hasten(now: number): boolean {
+    this.breaker.tryNow(now)
+    if (this.#first.size > 0) return true
+    const next = this.#again.pop()
+    if (next) this.#again.push({ id: next.id, dueAt: Math.min(next.dueAt, now) })
+    return next !== undefined
+  }
+
   /** Ends an attempt. `again` is the time of the next attempt, if any. */
   done(id: string, again?: number): void {
     this.#inFlight.delete(id)

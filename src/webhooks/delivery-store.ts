@@ -4,6 +4,7 @@ import type { Metrics } from '../core/metrics/metrics.js'
 import {
   DELIVERIES,
   DELIVERY_STATES,
+  kindOf,
   type Deliveries,
   type Delivery,
   type DeliveryState,
@@ -11,6 +12,7 @@ import {
   type JobFilter,
   type RetryResult,
   type Together,
+  type Try,
 } from '../core/model/delivery.js'
 import type { Scope } from '../core/scope.js'
 import { timeOf } from '../core/model/finding.js'
@@ -152,6 +154,7 @@ export class StoredDeliveries implements Deliveries {
     scope: Scope,
     { status, ...filter }: JobFilter,
     isEnabled: (webhookId: string) => boolean,
+    { countOnly = false }: { readonly countOnly?: boolean } = {},
   ): Promise<RetryResult> {
     const result = { retried: 0, pending: 0, disabled: 0, over_limit: 0 }
     const fits = matcher(filter)
@@ -162,6 +165,10 @@ export class StoredDeliveries implements Deliveries {
       if (!isOver(state)) result.pending += 1
       else if (isEnabled(value.webhook_id)) ids.push(id)
       else result.disabled += 1
+    }
+    if (countOnly) {
+      const room = Math.min(ids.length, this.room(scope))
+      return { ...result, retried: room, over_limit: ids.length - room }
     }
     for (let from = 0; from < ids.length; from += MAX_IN_BATCH) {
       const some = ids.slice(from, Math.min(from + MAX_IN_BATCH, from + this.room(scope)))
@@ -174,6 +181,20 @@ export class StoredDeliveries implements Deliveries {
       }
     }
     return result
+  }
+
+  async tested(scope: Scope, delivery: Delivery, attempt: Try): Promise<void> {
+    const { id } = delivery
+    const state: DeliveryState = {
+      status: attempt.error === null ? 'completed' : 'failed',
+      last_updated_at: new Date(this.#clock.now()).toISOString(),
+      tries: [attempt],
+      attempts: 1,
+    }
+    await this.#store.batch([
+      { kind: DELIVERIES, scope, id, value: delivery, ifVersion: 0 },
+      { kind: DELIVERY_STATES, scope, id, value: state },
+    ])
   }
 
   /** Retries the jobs that are over, and returns their number. */
@@ -266,10 +287,11 @@ function retried({ tries, attempts = 0, earlier_attempts: earlier = 0 }: Deliver
 }
 
 /** Returns a predicate for the members of a filter that concern the delivery itself. */
-function matcher({ webhook_id, finding_instance_id, since, until }: Omit<JobFilter, 'status'>) {
+function matcher({ kind, webhook_id, finding_instance_id, since, until }: Omit<JobFilter, 'status'>) {
   const from = since === undefined ? undefined : timeOf(since)
   const to = until === undefined ? undefined : timeOf(until)
   return (delivery: Delivery): boolean =>
+    (kind === undefined ? delivery.kind !== 'test' : kindOf(delivery) === kind) &&
     (webhook_id === undefined || delivery.webhook_id === webhook_id) &&
     (finding_instance_id === undefined || delivery.finding_instance_id === finding_instance_id) &&
     (from === undefined || Date.parse(delivery.created_at) >= from) &&

@@ -1,7 +1,9 @@
 import type { Scope } from '../core/scope.js'
-import type { Deliveries, Tester } from '../core/model/delivery.js'
+import type { Deliveries, Tester, WebhookHealthState } from '../core/model/delivery.js'
 import { StoredDeliveries, type DeliveryLimits } from './delivery-store.js'
 import { WebhookSender, type SenderDeps, type SenderOptions } from './sender.js'
+import { WEBHOOK_HEALTH } from './health.js'
+import { WebhookSuccess } from './success.js'
 import { WebhookTester } from './tester.js'
 
 export type { SenderOptions } from './sender.js'
@@ -30,6 +32,10 @@ export interface Webhooks {
   readonly tester: Tester
   /** Yields the webhooks whose circuit breaker is open. */
   openBreakers(): Iterable<{ readonly scope: Scope; readonly webhookId: string }>
+  /** Returns how a webhook fares. */
+  health(scope: Scope, webhookId: string): WebhookHealthState
+  /** Attempts one waiting delivery now, also if the circuit breaker is open. Returns false if none waits on this machine. */
+  tryNow(scope: Scope, webhookId: string): boolean
   close(): Promise<void>
 }
 
@@ -52,12 +58,29 @@ export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly con
     },
   })
   deliveries.showInFlight((scope, id) => sender.isInFlight(scope, id))
+  const success = new WebhookSuccess(store, clock)
   sender.start()
   return {
     deliveries,
     tester: new WebhookTester({ ...deps, timeoutMs: () => config().timeout }),
     openBreakers: () => sender.openBreakers(),
+    tryNow: (scope, id) => sender.tryNow(scope, id),
+    health(scope, id) {
+      const since = store.get(WEBHOOK_HEALTH, scope, id)?.value.failing_since ?? null
+      const queue = sender.queueOf(scope, id)
+      const { isOpen = false, failures = 0, until = 0 } = queue?.breaker ?? {}
+      const pauseMs = until - clock.monotonic()
+      return {
+        state: isOpen ? 'paused' : since === null ? 'healthy' : 'failing',
+        failing_since: since,
+        failures,
+        next_try_at: isOpen ? new Date(clock.now() + Math.max(0, pauseMs)).toISOString() : null,
+        waiting: queue?.size ?? 0,
+        success: success.of(scope, id),
+      }
+    },
     async close() {
+      success.close()
       await sender.close()
       await deliveries.close()
     },

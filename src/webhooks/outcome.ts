@@ -44,7 +44,7 @@ export function outcomeOf(
   return { state: { ...common, status: 'pending', due_at }, againAfter, gone }
 }
 
-function errorOf({ status, error }: PostResult): string | null {
+export function errorOf({ status, error }: Pick<PostResult, 'status' | 'error'>): string | null {
   if (status === 0) return error ?? 'no connection'
   if (status >= 200 && status <= 299) return null
   return status >= 300 && status <= 399 ? 'redirects are not followed' : `status ${status}`

@@ -66,3 +66,15 @@ export function testPayload(now: number): string {
   }
   return JSON.stringify(payload)
 }
+
+/** Returns a test delivery as it is stored. */
+export const testDelivery = (now: number, sender: Sender, webhookId: string, payload: string): Delivery => ({
+  id: newOrderedUuid(now),
+  webhook_id: webhookId,
+  finding_instance_id: '',
+  integration_id: '',
+  created_at: new Date(now).toISOString(),
+  ...sender,
+  kind: 'test',
+  payload,
+})

@@ -129,6 +129,20 @@ export class WebhookSender {
       if (queue.breaker.isOpen) yield { scope: queue.scope, webhookId: queue.webhookId }
   }
 
+  /** Returns the queue of a webhook. Undefined if it had no delivery since the start. */
+  queueOf(scope: Scope, webhookId: string): DeliveryQueue | undefined {
+    return this.#targets.get(keyOf(scope, webhookId))?.queue
+  }
+
+  /** Attempts one waiting delivery of a webhook now, also if its circuit breaker is open. Returns false if none waits here. */
+  tryNow(scope: Scope, webhookId: string): boolean {
+    const target = this.#targets.get(keyOf(scope, webhookId))
+    if (target?.queue.owned !== true || !target.queue.hasten(this.#deps.clock.monotonic())) return false
+    this.#queue(target)
+    this.#pump()
+    return true
+  }
+
   /** Returns whether this daemon has an attempt of that delivery in flight. */
   isInFlight(scope: Scope, id: string): boolean {
     const webhookId = this.#deps.store.get(DELIVERIES, scope, id)?.value.webhook_id

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.js'
 import type { Destination, Evaluation, Tester } from '../core/model/delivery.js'
 import { NotPublic, type Egress } from '../egress/egress.js'
 import { requestHeaders } from './auth-headers.js'
+import { errorOf } from './outcome.js'
 import { testPayload } from './payload.js'
 import { posterOver, type PostResult } from './http-post.js'
 
@@ -36,11 +37,24 @@ export class WebhookTester implements Tester {
     try {
       const body = testPayload(clock.now())
       const headers = requestHeaders(destination, randomUUID(), clock.now(), body)
+      const at = new Date(clock.now()).toISOString()
       const result = await posterOver(agents)({ url, headers, body, timeoutMs, clock, signal })
       // The address of the name may have changed since the check.
       if (result.error === 'not public') throw new NotPublic()
       const success = result.status >= 200 && result.status <= 299
-      return { success, status_code: result.status, message: messageOf(result, success) }
+      const attempt = {
+        at,
+        status_code: result.status,
+        duration_ms: result.durationMs,
+        error: errorOf(result),
+        response: result.response,
+      }
+      return {
+        success,
+        status_code: result.status,
+        message: messageOf(result, success),
+        sent: { payload: body, attempt },
+      }
     } finally {
       agents.destroy()
     }

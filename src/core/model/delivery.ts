@@ -30,6 +30,8 @@ export interface Delivery {
   readonly triggered_by_id: string
   /** The policy that sent it. Absent if an API call did. */
   readonly policy_id?: string
+  /** `test`: a test delivery to a stored webhook. Absent for findings. */
+  readonly kind?: 'test'
   /** The exact body of each attempt: JSON, UTF-8. */
   readonly payload: string
 }
@@ -89,8 +91,18 @@ export interface Job {
   readonly state: DeliveryState
 }
 
+export const DELIVERY_KINDS = ['finding', 'manual', 'test'] as const
+/** `finding`: a policy sent it. `manual`: an API call sent it. */
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number]
+
+export const kindOf = ({ kind: own, policy_id: policy }: Pick<Delivery, 'kind' | 'policy_id'>): DeliveryKind =>
+  own ?? (policy === undefined ? 'manual' : 'finding')
+
 /** Selects jobs that match all members. */
 export interface JobFilter {
+  /** Absent: all but tests. */
+  readonly kind?: DeliveryKind
+
   readonly status?: DeliveryStatus
   readonly webhook_id?: string
   readonly finding_instance_id?: string
@@ -109,6 +121,22 @@ export interface RetryResult {
   readonly disabled: number
   /** The limit of waiting deliveries was reached. */
   readonly over_limit: number
+}
+
+/** How a webhook fares. */
+export interface WebhookHealthState {
+  /** `paused`: its circuit breaker is open. */
+  readonly state: 'healthy' | 'failing' | 'paused'
+  /** RFC 3339. Null if it does not fail. */
+  readonly failing_since: string | null
+  /** Consecutive failures. */
+  readonly failures: number
+  /** RFC 3339. Earliest time of the next attempt of a paused webhook. */
+  readonly next_try_at: string | null
+  /** Unfinished deliveries. */
+  readonly waiting: number
+  /** Attempts of the last 24 hours, the current hour at the end. */
+  readonly success: readonly (readonly [ok: number, failed: number])[]
 }
 
 /** Records that are stored atomically with deliveries. */
@@ -139,7 +167,14 @@ export interface Deliveries {
   /** Sends a finished job again with the same id and bytes. Undefined if the job does not exist or has not finished. */
   retry(scope: Scope, id: string): Promise<Job | undefined>
   /** Retries all finished jobs that match a filter and whose webhook `isEnabled`, oldest first. */
-  retryAll(scope: Scope, filter: JobFilter, isEnabled: (webhookId: string) => boolean): Promise<RetryResult>
+  retryAll(
+    scope: Scope,
+    filter: JobFilter,
+    isEnabled: (webhookId: string) => boolean,
+    options?: { readonly countOnly?: boolean },
+  ): Promise<RetryResult>
+  /** Stores a test delivery with its attempt. */
+  tested(scope: Scope, delivery: Delivery, attempt: Try): Promise<void>
 }
 
 /** URL and authentication of a destination. The secrets are unencrypted, so this is never logged. */
@@ -158,6 +193,8 @@ export interface Evaluation {
   /** 0 if there was no response. */
   readonly status_code: number
   readonly message: string
+  /** Body and attempt. Absent if nothing was sent. */
+  readonly sent?: { readonly payload: string; readonly attempt: Try }
 }
 
 /** Sends one request and returns the outcome. Rejects only with `NotPublic`, if the address is not allowed. */

@@ -176,6 +176,7 @@ function servicesOf({ keys, metrics }: LogPushDeps, parts: ServiceParts): Logpus
     spools,
     live,
     retentionSettled: async (scope) => await retained.settled(scope),
+    retry: (id) => jobs.retry(id),
     settled: async (id) => await jobs.settled(id),
     settledFor: async (scope, dataset) => await jobs.settledFor(scope, dataset),
     limits: () => inForce.config,

@@ -6,6 +6,8 @@ import { Keyring } from '../../../src/store/secrets/keyring.js'
 import { ACCOUNT, ADMIN, NOWHERE, OTHER_ZONE, ZONE } from '../client.js'
 import { ACCOUNT_JOBS, HTTPS, JOBS, logpushClient } from './helper.js'
 
+const OFF = { state: 'off', failing_since: null, lag_records: 0, lag_seconds: 0, batches: [], dead_letters: 0 }
+
 t.test('a job is created with its defaults, and returned as it was sent', async (t) => {
   const { call, store } = await logpushClient(t)
   const created = await call('POST', JOBS, { destination_conf: HTTPS })
@@ -19,6 +21,7 @@ t.test('a job is created with its defaults, and returned as it was sent', async 
     last_complete: null,
     last_error: null,
     error_message: null,
+    edged: OFF,
   })
   t.strictSame((await call('GET', `${JOBS}/1`)).body.result, created.body.result)
   const list = await call('GET', JOBS)
@@ -104,7 +107,14 @@ t.test('texts and options come back exactly as they were given', async (t) => {
     destination_conf: HTTPS,
   }
   const { result } = (await call('POST', JOBS, { ...given, ownership_challenge: 'abc' })).body
-  t.strictSame(result, { ...given, id: 1, last_complete: null, last_error: null, error_message: null })
+  t.strictSame(result, {
+    ...given,
+    id: 1,
+    last_complete: null,
+    last_error: null,
+    error_message: null,
+    edged: OFF,
+  })
   t.same(Object.keys(result).slice(0, 7), [
     'id',
     'dataset',

@@ -23,6 +23,7 @@ const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
   max_upload_records: orNull(Number.isInteger),
   name: orNull(isText),
   output_options: orNull((value) => typeof value === 'object'),
+  edged: (value) => (value as { state?: unknown }).state === 'off',
 }
 
 for (const scope of [{ account_id: ACCOUNT }, { zone_id: ZONE }])

@@ -72,6 +72,15 @@ export async function postureClient(t: Test, config: Partial<ControlConfig> = {}
             if (!known.has(host) || port === 22) throw new NotPublic()
           },
         },
+        health: () => ({
+          state: 'healthy',
+          failing_since: null,
+          failures: 0,
+          next_try_at: null,
+          waiting: 0,
+          success: [],
+        }),
+        tryNow: () => false,
         limits: () => limits,
         emitter: { wants: () => true, emit: (_dataset, _scope, record) => void records.push(record) },
       }

@@ -19,6 +19,7 @@ t.test('instances are sent to webhooks, each to each; what cannot be sent is rep
   t.strictSame(body.result.created[0], {
     id: body.result.created[0].id,
     webhook_id: one,
+    kind: 'manual',
     integration_id: 'int-1',
     asset_data: instance('i1').asset,
     parameters: { finding_instance_id: 'i1' },

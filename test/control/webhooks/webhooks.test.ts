@@ -22,6 +22,7 @@ t.test('a webhook is created, read, listed, updated and deleted', async (t) => {
     version: 1,
     created_at: '2026-11-21T12:00:00.000Z',
     updated_at: '2026-11-21T12:00:00.000Z',
+    edged: { state: 'healthy', failing_since: null, failures: 0, next_try_at: null, waiting: 0, success: [] },
   })
   t.strictSame((await call('GET', `${WEBHOOKS}/${id}`)).body.result, made.body.result)
   t.strictSame((await call('GET', WEBHOOKS)).body.result, [made.body.result])
