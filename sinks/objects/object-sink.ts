@@ -16,7 +16,7 @@ export interface ObjectStore {
   close(): void
 }
 
-export type ContentType = 'application/gzip' | 'application/vnd.apache.parquet' | 'text/plain'
+export type ContentType = 'application/gzip' | 'application/x-tar' | 'application/vnd.apache.parquet' | 'text/plain'
 
 /** Maximum size of a body that is one request. Larger ones are sent in parts of half this size. */
 const WHOLE_BYTES = 16 * 1024 * 1024

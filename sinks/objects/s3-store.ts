@@ -20,6 +20,16 @@ export interface S3Place {
 
 type Sdk = typeof Aws
 
+/** A bucket whose objects can also be listed and deleted. */
+export interface S3Store extends ObjectStore {
+  /** Returns the keys that begin with `prefix`. Rejects if there are more than `max`. */
+  list(prefix: string, max: number, signal: AbortSignal): Promise<string[]>
+  remove(key: string, signal: AbortSignal): Promise<void>
+}
+
+/** S3 accepts at most this many parts. */
+const MAX_PARTS = 10_000
+
 interface Opened {
   readonly sdk: Sdk
   readonly client: Aws.S3Client
@@ -29,12 +39,12 @@ interface Opened {
 export function s3Store(
   { bucket, region, endpoint, credentials, object }: S3Place,
   deps: Pick<SinkDeps, 'egress' | 'clock'>,
-): ObjectStore {
+): S3Store {
   const agents = deps.egress.agents({ maxSockets: MAX_IN_FLIGHT })
   const host = endpoint ? `${new URL(endpoint).host}/${bucket}` : `s3://${bucket}`
   let opened: Promise<Opened> | undefined
 
-  return { label: bucket, put, upload, close }
+  return { label: bucket, put, upload, list, remove, close }
 
   async function open(): Promise<Opened> {
     const sdk = await loadSdk()
@@ -75,7 +85,7 @@ export function s3Store(
       const { UploadId } = await client.send(create, { abortSignal })
       try {
         const Parts: Aws.CompletedPart[] = []
-        for await (const bytes of parts(body, PART_BYTES)) {
+        for await (const bytes of parts(body, Math.max(PART_BYTES, Math.ceil(body.length / MAX_PARTS)))) {
           const PartNumber = Parts.length + 1
           const input = { ...place, UploadId, PartNumber, Body: bytes, ContentMD5: md5(bytes) }
           const { ETag } = await client.send(new sdk.UploadPartCommand(input), { abortSignal })
@@ -87,6 +97,27 @@ export function s3Store(
         await abandon(client, new sdk.AbortMultipartUploadCommand({ ...place, UploadId }))
         throw error
       }
+    })
+  }
+
+  async function list(prefix: string, max: number, abortSignal: AbortSignal): Promise<string[]> {
+    const keys: string[] = []
+    await attempt(abortSignal, async ({ sdk, client }) => {
+      for (let ContinuationToken: string | undefined; ;) {
+        const input = { Bucket: bucket, Prefix: prefix, ...(ContinuationToken && { ContinuationToken }) }
+        const found = await client.send(new sdk.ListObjectsV2Command(input), { abortSignal })
+        keys.push(...(found.Contents ?? []).flatMap(({ Key }) => Key ?? []))
+        if (keys.length > max) throw new Error(`more than ${max} objects begin with ${prefix}`)
+        ContinuationToken = found.NextContinuationToken
+        if (ContinuationToken === undefined) return
+      }
+    })
+    return keys
+  }
+
+  async function remove(key: string, abortSignal: AbortSignal): Promise<void> {
+    await attempt(abortSignal, async ({ sdk, client }) => {
+      await client.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: key }), { abortSignal })
     })
   }
 

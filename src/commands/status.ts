@@ -1,6 +1,8 @@
+import type { BackupStatus } from '../daemon/backups/schedule.js'
 import { stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
 import { missingText } from '../tls/acme/served-names.js'
 import { ADMIN_HELP, ownDaemon, type AdminOptions } from './common/admin-client.js'
+import { bytesText } from './common/bytes-text.js'
 import { keptText } from '../daemon/config/kept-rules.js'
 import { secretsLines } from './common/secrets-lines.js'
 import type { DefineCommand } from './common/command.js'
@@ -41,6 +43,7 @@ function described(status: DaemonStatus): string {
     ),
     ...status.missing_certificates.map((missing) => `no certificate: ${missingText(missing)}`),
     ...[keptText(status.kept_rules)].flatMap((text) => (text === undefined ? [] : [`rules     ${text}`])),
+    ...(status.backup ? backupLines(status.backup) : []),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
     ...status.failing_jobs.map(
       ({ kind, name, destination, error }) =>
@@ -53,6 +56,14 @@ function described(status: DaemonStatus): string {
     ...Object.entries(status.workers).map(([account, names]) => `workers   ${names.join(', ')} (account ${account})`),
   ]
   return `${lines.join('\n')}\n`
+}
+
+function backupLines({ to, last, next_at: next, error }: BackupStatus): string[] {
+  const size = typeof last?.bytes === 'number' ? ` (${bytesText(last.bytes)})` : ''
+  return [
+    `backup    to ${to}, last ${last ? `${last.file}${size}` : 'none'}, ${next === null ? 'one is being written' : `next at ${next}`}`,
+    ...(error === null ? [] : [`          the last backup failed: ${error}`]),
+  ]
 }
 
 function originText({ url, state, since, last_error: error, backup }: OriginStatus): string {

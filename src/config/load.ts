@@ -7,6 +7,7 @@ import { absoluteAgents, configuredCatalogue } from './zones/agents.js'
 import type { Auth } from './zones/auth.js'
 import { accountIssues, sectionIssues, sourceIssues, zoneIssues } from './cross-check.js'
 import { ConfigFile, type Config, type RulePlaces } from './schema.js'
+import { absoluteBackup, backupIssues } from './backup.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import type { Root } from './zones/paths.js'
 import { withNewNames } from './renamed.js'
@@ -98,6 +99,7 @@ export function readParts(text: string, file: string, environment: Environment, 
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
     issues.push(...certificateIssues(whole, checks).map(sound.place))
+    if (whole.backup) issues.push(...backupIssues(whole.backup, whole.data, (text) => checks.destination(text)))
     const agents = configuredCatalogue(whole.agents)
     issues.push(...agents.issues)
     issues.push(
@@ -186,6 +188,7 @@ function absolute(config: Config, folder: string): Config {
     ...config,
     data,
     secrets: { ...secrets, key_file: keyFile === undefined ? resolve(data, 'secret.key') : resolve(folder, keyFile) },
+    ...(config.backup && { backup: absoluteBackup(config.backup, folder) }),
     ...(accessLog && accessLog.file !== '-' && { access_log: { ...accessLog, file: resolve(folder, accessLog.file) } }),
     proxy: proxyTls ? { ...config.proxy, tls: proxyTls } : config.proxy,
     control: controlTls ? { ...config.control, tls: controlTls } : config.control,

@@ -7,8 +7,9 @@ import { Egress } from './egress.js'
 import { AccountRulesOfFile } from './zones/file-rules.js'
 import { History } from './history.js'
 import { Logpush } from './logpush.js'
-import { Machines } from './machines.js'
+import { Machines } from './sections/machines.js'
 import type { Pipeline } from './pipeline.js'
+import { Backup } from './backup.js'
 import { Plugins } from './plugins.js'
 import { Proxy } from './proxy.js'
 import { Telemetry } from './sections/telemetry.js'
@@ -111,6 +112,7 @@ export const ConfigFile = Type.Object(
       },
       { ...strict, default: {}, description: 'Secrets at rest are encrypted with AES-256-GCM.' },
     ),
+    backup: Type.Optional(Backup),
     machines: Machines,
     log: Type.Object(
       {

@@ -12,7 +12,8 @@ import { CERTIFICATES } from '../store/secrets/reseal.js'
 import { startWebhooks } from '../webhooks/index.js'
 import { startApi } from './api.js'
 import { listenAdmin, type AdminDeps, type Scrape } from './admin/admin.js'
-import { backups } from './admin/backup.js'
+import { Backups } from './backups/backups.js'
+import { BackupSchedule } from './backups/schedule.js'
 import { Certificates } from './certificates/certificates.js'
 import { configChanges, type ConfigChanges } from './config/changes.js'
 import { assertKnownToRules, keptRules } from './config/rules-of-api.js'
@@ -170,12 +171,7 @@ async function start(
   const certificates = stack.use(new Certificates({ store, vault, config: foundation.effective, clock, log, metrics }))
   later.certificates = certificates
 
-  reloader.start({
-    config,
-    reopenLogs: async () => await serving.reopenLogs(),
-    apply: async (next) => await applyConfig(next, inForce, { foundation, serving, scripts, certificates, log }),
-  })
-  const respondBackup = backups({
+  const backups = new Backups({
     store,
     blobs,
     keys,
@@ -184,7 +180,16 @@ async function start(
     clock,
     log,
   })
-  later.backup = async (...given) => await Promise.resolve(respondBackup(...given))
+  later.backup = async (...given) => await Promise.resolve(backups.respond(...given))
+  const schedule = stack.use(new BackupSchedule({ backups, machine, clock, log, metrics }))
+  state.mention(schedule)
+
+  reloader.start({
+    config,
+    reopenLogs: async () => await serving.reopenLogs(),
+    apply: async (next) =>
+      await applyConfig(next, inForce, { foundation, serving, scripts, certificates, schedule, log }),
+  })
   // Read each time: a reload adds, moves and removes listeners of the proxy.
   const urls = (): DaemonUrls => {
     const { proxy, tls } = serving.bound
@@ -202,6 +207,7 @@ async function start(
     work,
     certificates,
     keptRules: () => keptRules(config(), store),
+    backup: () => schedule.status,
   })
   reportKept(keptRules(first, store), log)
   try {
@@ -209,6 +215,8 @@ async function start(
   } catch (error) {
     log.error({ event: 'file_rules_incomplete', error: messageOf(error) }, 'these rules of the file never match')
   }
+
+  await schedule.configure(first)
 
   return {
     get proxy() {
@@ -272,12 +280,14 @@ async function applyConfig(
     serving,
     scripts,
     certificates,
+    schedule,
     log,
   }: {
     foundation: Foundation
     serving: Serving
     scripts: WorkerScripts
     certificates: Certificates
+    schedule: BackupSchedule
     log: Log
   },
 ): Promise<ConfigChanges> {
@@ -296,6 +306,7 @@ async function applyConfig(
   scripts.configure(next)
   log.level = next.log.level
   inForce.config = next
+  await schedule.configure(next)
   certificates.check()
   const kept = keptRules(next, store)
   reportKept(kept, log)

@@ -116,6 +116,11 @@ export async function s3Fake(t: Test, { tls = false } = {}): Promise<S3Fake> {
       const fresh = randomUUID()
       fake.uploads.set(fresh, new Map([[0, stored]]))
       response.end(`<InitiateMultipartUploadResult><UploadId>${fresh}</UploadId></InitiateMultipartUploadResult>`)
+    } else if (request.method === 'GET' && query.get('list-type') === '2') {
+      list(response, path.replace(/\/$/, ''), query)
+    } else if (request.method === 'DELETE' && id === '') {
+      fake.objects.delete(path)
+      response.writeHead(204).end()
     } else if (id === '') {
       fake.objects.set(path, stored)
       response.setHeader('etag', etag).end()
@@ -127,6 +132,17 @@ export async function s3Fake(t: Test, { tls = false } = {}): Promise<S3Fake> {
       fake.uploads.delete(id)
       response.writeHead(204).end()
     } else complete(response, path, id, upload, body.toString())
+  }
+
+  /** Returns two keys in one response, so that lists have several. */
+  function list(response: ServerResponse, bucket: string, query: URLSearchParams): void {
+    const prefix = `${bucket}/${query.get('prefix') ?? ''}`
+    const after = query.get('continuation-token') ?? ''
+    const keys = [...fake.objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
+    const page = keys.slice(0, 2)
+    const contents = page.map((key) => `<Contents><Key>${key.slice(bucket.length + 1)}</Key></Contents>`).join('')
+    const more = keys.length > 2 ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : ''
+    response.end(`<ListBucketResult><IsTruncated>${keys.length > 2}</IsTruncated>${contents}${more}</ListBucketResult>`)
   }
 
   function complete(

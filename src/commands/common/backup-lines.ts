@@ -11,16 +11,23 @@ const TYPES: ReadonlyMap<string, readonly [one: string, several: string]> = new 
 export function dataText({ files = {} }: Manifest): string {
   const parts = [...TYPES].map(([type, [one, several]]) => {
     const { count, bytes } = files[type] ?? { count: 0, bytes: 0 }
-    return `${count} ${count === 1 ? one : several}${count > 0 ? ` (${bytesText(bytes)})` : ''}`
+    return `${counted(count, one, several)}${count > 0 ? ` (${bytesText(bytes)})` : ''}`
   })
   return parts.join(', ')
 }
+
+const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`
 
 /** Returns what an archive contains, as text of one line. */
 export function contentsText(manifest: Manifest, hasKey: boolean): string {
   const { records, audit_entries: audit, blobs, blob_bytes: blobBytes } = manifest
   const sized = blobBytes === undefined || blobs === 0 ? '' : ` (${bytesText(blobBytes)})`
-  const parts = [`${records} records`, `${audit} audit entries`, `${blobs} blobs${sized}`, dataText(manifest)]
+  const parts = [
+    counted(records, 'record'),
+    counted(audit, 'audit entry', 'audit entries'),
+    `${counted(blobs, 'blob')}${sized}`,
+    dataText(manifest),
+  ]
   return `${parts.join(', ')}${hasKey ? '' : ', without the secret key'}`
 }
 

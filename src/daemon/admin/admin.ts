@@ -6,7 +6,7 @@ import { EventLoopYield, type Pause } from '../../core/schedule/event-loop-yield
 import { messageOf } from '../../core/errors.js'
 import { listen, type Listening } from '../../http/listen.js'
 import { hostIssue } from './hosts.js'
-import type { BackupResponse } from './backup.js'
+import type { BackupResponse } from '../backups/backups.js'
 import type { DaemonStatus, ReloadResponse } from '../state/status.js'
 
 const PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz'])

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { KeptRules } from '../config/kept-rules.js'
+import type { BackupStatus } from '../backups/schedule.js'
 import { VERSION } from '../../release/package.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
@@ -38,6 +39,8 @@ interface RunningParts {
   readonly work: () => RunningWork
   readonly certificates: Pick<Certificates, 'list' | 'missing'>
   readonly keptRules: () => readonly KeptRules[]
+  /** Undefined if no backups are scheduled. */
+  readonly backup: () => BackupStatus | undefined
 }
 
 /**
@@ -136,6 +139,7 @@ export class DaemonState {
       missing_certificates: this.missingCertificates(),
       ...(this.#running?.work() ?? { failing_jobs: [], open_circuit_breakers: [], workers: {} }),
       kept_rules: this.#running?.keptRules() ?? [],
+      backup: this.#running?.backup() ?? null,
       pipelines: config.pipelines.map(({ name }) => name),
     }
   }

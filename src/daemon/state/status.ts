@@ -3,6 +3,7 @@ import type { RunningWork } from './troubles.js'
 import type { Clock } from '../../core/clock.js'
 import type { Peer, PeerReport } from '../../edge/balancing/peer.js'
 import { balancersOf, type Zone } from '../../edge/exchange/zones.js'
+import type { BackupStatus } from '../backups/schedule.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
 import type { CertificateStatus } from '../certificates/certificates.js'
@@ -43,6 +44,8 @@ export interface DaemonStatus extends RunningWork {
   readonly missing_certificates: readonly MissingCertificate[]
   /** Rules that the API stored and that are not in force, because the file has their phase. */
   readonly kept_rules: readonly KeptRules[]
+  /** Scheduled backups; null if none are configured. */
+  readonly backup: BackupStatus | null
   readonly pipelines: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import type { Issue } from '../core/errors.js'
-import { strict } from '../core/schema.js'
+import type { Issue } from '../../core/errors.js'
+import { strict } from '../../core/schema.js'
 
 /** Section `machines`. */
 export const Machines = Type.Object(

@@ -14,8 +14,6 @@ import { blobNames, type Collector } from '../../workers/orphan-collector.js'
 /** Purpose of the key with which `edged backup` proves that it may read the secrets. */
 export const BACKUP_KEY = 'backup'
 
-const BUSY = 'another backup is being written'
-
 export interface BackupDeps {
   readonly store: Store
   readonly blobs: Blobs
@@ -31,15 +29,40 @@ export interface BackupDeps {
 /** A backup, or the reason why there is none with the status of the response. */
 export type BackupResponse = AsyncIterable<Uint8Array> | { readonly status: number; readonly reason: string }
 
-/** Creates the function that responds to `edged backup`: one backup at a time, for callers that have the secret key. */
-export function backups(deps: BackupDeps): (authorization: string | undefined, withKey: boolean) => BackupResponse {
-  const { store, blobs, keys, data, collector, clock, log } = deps
-  const tokens = keys.deriveAll(BACKUP_KEY).map((key) => Buffer.from(`Bearer ${key.toString('hex')}`))
-  let isRunning = false
+/** Another backup is being written. */
+export class BackupRunning extends Error {
+  override readonly name = 'BackupRunning'
 
-  async function* once(withKey: boolean): AsyncGenerator<Uint8Array> {
-    if (isRunning) throw new Error(BUSY)
-    isRunning = true
+  constructor() {
+    super('another backup is being written')
+  }
+}
+
+/** Writes backups of the running daemon, one at a time. */
+export class Backups {
+  readonly #deps: BackupDeps
+  readonly #tokens: readonly Buffer[]
+  #isRunning = false
+
+  constructor(deps: BackupDeps) {
+    this.#deps = deps
+    this.#tokens = deps.keys.deriveAll(BACKUP_KEY).map((key) => Buffer.from(`Bearer ${key.toString('hex')}`))
+  }
+
+  /** Responds to `edged backup`, for callers that have the secret key. */
+  respond(authorization: string | undefined, withKey: boolean): BackupResponse {
+    const given = Buffer.from(authorization ?? '')
+    if (!this.#tokens.some((token) => given.length === token.length && timingSafeEqual(given, token)))
+      return { status: 403, reason: 'the secret key of edged backup is not that of the daemon' }
+    if (this.#isRunning) return { status: 409, reason: new BackupRunning().message }
+    return this.#logged(withKey)
+  }
+
+  /** Yields the bytes of an archive. Throws {@link BackupRunning} if another one is being written. */
+  async *archive(withKey: boolean): AsyncGenerator<Uint8Array> {
+    if (this.#isRunning) throw new BackupRunning()
+    this.#isRunning = true
+    const { store, blobs, keys, data, collector, clock } = this.#deps
     const release = await collector.hold()
     try {
       yield* backupOf({
@@ -53,21 +76,20 @@ export function backups(deps: BackupDeps): (authorization: string | undefined, w
         edged: VERSION,
         clock,
       })
+    } finally {
+      release()
+      this.#isRunning = false
+    }
+  }
+
+  async *#logged(withKey: boolean): AsyncGenerator<Uint8Array> {
+    const { log } = this.#deps
+    try {
+      yield* this.archive(withKey)
       log.info({ event: 'backup_written' })
     } catch (error) {
       log.error({ event: 'backup_failed', error: messageOf(error) })
       throw error
-    } finally {
-      release()
-      isRunning = false
     }
-  }
-
-  return (authorization, withKey) => {
-    const given = Buffer.from(authorization ?? '')
-    if (!tokens.some((token) => given.length === token.length && timingSafeEqual(given, token)))
-      return { status: 403, reason: 'the secret key of edged backup is not that of the daemon' }
-    if (isRunning) return { status: 409, reason: BUSY }
-    return once(withKey)
   }
 }
