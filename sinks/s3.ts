@@ -19,7 +19,11 @@ const PARAMS = Type.Object(
   strict,
 )
 
-function place(destination: URL, given: Static<typeof PARAMS>, deps: Pick<SinkDeps, 'allowPlainHttp'>): S3Place {
+function place(
+  destination: URL,
+  given: Static<typeof PARAMS>,
+  deps: Pick<SinkDeps, 'allowPlainHttp' | 'egress'>,
+): S3Place {
   const { region, endpoint, sse } = given
   const bucket = bucketOf(destination)
   const credentials = keysOf(given)

@@ -53,7 +53,7 @@ export class Backups {
   respond(authorization: string | undefined, withKey: boolean): BackupResponse {
     const given = Buffer.from(authorization ?? '')
     if (!this.#tokens.some((token) => given.length === token.length && timingSafeEqual(given, token)))
-      return { status: 403, reason: 'the secret key of edged backup is not that of the daemon' }
+      return { status: 403, reason: 'the secret key of edged backup differs from the key of the daemon' }
     if (this.#isRunning) return { status: 409, reason: new BackupRunning().message }
     return this.#logged(withKey)
   }

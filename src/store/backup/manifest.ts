@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { parser } from '../../core/schema.js'
 
 /**
- * Version of the archive's layout. A newer one is rejected. Archives of format 3 have files, those of format 2 name the
+ * Version of the archive's layout. A newer one is rejected. Archives of format 3 have files. Archives of format 2 name the
  * schema of their records. Archives of format 1 have schema 1.
  */
 export const FORMAT = 3

@@ -26,7 +26,7 @@ export interface Retained {
 
 /**
  * Deletes the records of all zones that are not to be kept, closes the segments of processes that no longer exist, and
- * deletes empty folders, as those of deleted zones are in the end.
+ * deletes empty folders, as the folders of deleted zones are in the end.
  */
 export async function removeOldRequests(folder: string, { requests, days, isWriting, now }: Retained): Promise<void> {
   const zones = await readdir(folder).catch(() => [])

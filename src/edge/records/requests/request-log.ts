@@ -1,6 +1,6 @@
 /**
  * The request log: the last requests of each zone on disk. A finished request costs its client nothing but a choice and a
- * push. Its record is encoded and written with those of the next 250 ms.
+ * push. Its record is encoded and written with the records of the next 250 ms.
  */
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
