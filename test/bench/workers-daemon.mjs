@@ -29,7 +29,7 @@ ${more}`,
   })
   const kill = () => child.kill('SIGKILL')
   process.on('exit', kill)
-  const { proxy, control } = await new Promise((resolve, reject) => {
+  const { proxy, control, admin } = await new Promise((resolve, reject) => {
     child.on('exit', () => reject(new Error('the daemon did not start')))
     let text = ''
     child.stdout.on('data', (chunk) => {
@@ -45,6 +45,10 @@ ${more}`,
   }
   return {
     child,
+    /** Address of the admin listener. */
+    admin: new URL(admin).host,
+    /** Calls the API with a path below `/client/v4`. */
+    call,
     port: Number(new URL(proxy).port),
     readyMs: performance.now() - began,
     /** Uploads a script of an account. */

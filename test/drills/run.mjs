@@ -6,6 +6,8 @@ const DRILLS = {
   kill: 'kill -9 of a proxy process every second under load; --seconds N, --max-replace-ms N',
   machines: 'kill -9 of two daemons, Redis and NATS in turn under load: nothing is lost, and the times; --kills N',
   soak: 'mixed traffic of every kind: memory, handles and latency at its beginning and end; --minutes N',
+  backup:
+    'a backup under writes to D1, Durable Objects, KV and rules, restored elsewhere and compared; --seconds N, --mebibytes N',
   cache: 'kill -9 and a full disk while files of the cache are written: no wrong byte; --objects N, --full-objects N',
   rotation:
     'edged run over a file that is rotated every second under load, with kill -9; --seconds N, --rate N, --kill-every N',
