@@ -5,7 +5,7 @@ import { systemClock } from '../../src/core/clock.js'
 import { silentLog } from '../../src/core/log.js'
 import type { Teardown } from './proxy.js'
 
-/** Creates what recognizes agents, without a network. */
+/** Creates the recognition of agents, without a network. */
 export function testIdentity(t: Teardown, deps: Partial<IdentityDeps> = {}): AgentIdentity {
   const agents = new AgentIdentity({
     fetchKeys: async () => await Promise.reject(new Error('no network')),
@@ -21,7 +21,7 @@ export function testIdentity(t: Teardown, deps: Partial<IdentityDeps> = {}): Age
   return agents
 }
 
-/** What a signed request contains besides the host. */
+/** Contents of a signed request besides the host. */
 interface SignOptions {
   /** Further fields among the components. */
   readonly fields?: Readonly<Record<string, string>>

@@ -14,7 +14,7 @@ export interface SpentSignatures {
 
 /** Signatures that are remembered. */
 export const MAX_SPENT = 100_000
-/** A signature is accepted for 30 s after it expires, because clocks differ. Those of machines differ too. */
+/** A signature is accepted for 30 s after it expires, because clocks differ. Clocks of machines differ too. */
 export const SPENT_GRACE_SECONDS = 120
 
 /** The memory of one process, for a proxy without a store. */

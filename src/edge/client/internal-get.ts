@@ -35,7 +35,7 @@ export function internalFields(
 ): string[] {
   const { rawHeaders, clientAddress, scheme } = exchange
   const fields = ['host', host, 'accept', accept, 'accept-encoding', 'identity']
-  // What the client offers to pay counts for the page that it reads.
+  // An offer to pay counts for the page that the client reads.
   for (const name of ['user-agent', 'accept-language', 'crawler-exact-price', 'crawler-max-price'])
     for (const value of headerValues(rawHeaders, name)) fields.push(name, value)
   if (isTrusted) fields.push('x-forwarded-for', clientAddress, 'x-forwarded-proto', scheme, ...vouched)

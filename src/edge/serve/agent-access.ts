@@ -111,7 +111,7 @@ async function readFirst(
   }
 }
 
-/** Paths that other software reads as another path cost what any page costs. */
+/** Paths that other software reads as another path. They cost as much as any page. */
 const AMBIGUOUS = /%(?:2e|2f|5c|25|00)|\\|\/\/|\/\.{1,2}(?:[/;]|$)/i
 
 function pays(
@@ -157,7 +157,7 @@ function refuse(exchange: Exchange, client: ClientResponse, { status, headers, b
   sendBody(client, exchange.method, body)
 }
 
-/** Returns the sink for what `access` changes in a response. */
+/** Returns the sink for the changes of `access` in a response. */
 export function accessSink(exchange: Exchange, next: ResponseSink, context: AgentsContext): ResponseSink {
   if (exchange.agentAction === 'markdown') return new AgentVariant(next)
   const payment = payments.get(exchange)

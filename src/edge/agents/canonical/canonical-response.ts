@@ -78,7 +78,7 @@ class CanonicalResponse implements ResponseSink {
     this.#state = 'holding'
     const named = addressInFields(headers)
     if (named !== undefined) return this.#decide(named)
-    // A GET before has found what the page names.
+    // A GET before has found the address.
     if (this.#exchange.method === 'HEAD') return this.#redirect(this.#pages.of(this.#page))
     if (codings === undefined) return this.#pass()
     this.#link = new CanonicalLink(type)
