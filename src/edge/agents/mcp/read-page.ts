@@ -18,7 +18,7 @@ export class ToolError extends Error {
   override readonly name = 'ToolError'
 }
 
-/** A request of a client, and what tools need of it. */
+/** A request of a client, and the parts that its tools need. */
 export interface Caller {
   readonly exchange: Exchange
   readonly connection: ClientStream
