@@ -30,13 +30,13 @@ export function drillFolder() {
 }
 
 /**
- * Starts the daemon with a zone for HOST, over HTTP and HTTPS. `more` has other sections as text; `limits`, `accounts`
+ * Starts the daemon with a zone for HOST, over HTTP and HTTPS. `more` has other sections as text; `proxy` has members of that section; `limits`, `accounts`
  * and `zones` are added to theirs; `flags` are those of `edged serve`, and `prefix` is a command that runs it. Resolves with the process, base URLs without a slash at the end, and the lines of its log.
  */
 export async function startDaemon(
   folder,
   origin,
-  { more = '', limits = '', accounts = '', zones = '', store = 'memory', flags = [], prefix = [] } = {},
+  { more = '', proxy = '', limits = '', accounts = '', zones = '', store = 'memory', flags = [], prefix = [] } = {},
 ) {
   const config = join(folder, 'edged.yaml')
   writeFileSync(
@@ -47,6 +47,7 @@ log: { level: info }
 proxy:
   listen: 127.0.0.1:0
   limits: { connections_per_address: 2000${limits} }
+${proxy}
   tls:
     listen: 127.0.0.1:0
     http2: on

@@ -13,6 +13,8 @@ const DRILLS = {
     'edged run over a file that is rotated every second under load, with kill -9; --seconds N, --rate N, --kill-every N',
   workers:
     'uploads under load, scripts that loop or leak, kill -9 of the runtime and of the daemon; --uploads N, --quiet-ms N',
+  agents:
+    '200 user agents, half of them lying, in front of `access`, and key directories that are slow, huge, wrong or private; --max-ms N',
   mixing: 'HTTP/2 clients that reset and abort: every response is for its stream; --seconds N, --clients N',
 }
 /** No drill takes longer, or much longer than it is told to. */

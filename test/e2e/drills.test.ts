@@ -30,6 +30,11 @@ t.test('HTTP/2 clients that reset and abort never get bytes of another stream', 
   t.equal(code, 0, output)
 })
 
+t.test('a liar gets nothing that a verified agent gets', { skip: unbuilt }, async (t) => {
+  const { code, output } = await drill('agents', '--max-ms', '60000')
+  t.equal(code, 0, output)
+})
+
 t.test(
   'faults of a Worker harm no other account, lose no request to uploads and no data of Durable Objects',
   {
