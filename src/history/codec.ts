@@ -86,11 +86,18 @@ const MAX_ROW_BYTES = 8 * (SLOTS + 8)
 
 /** Reads sections of a {@link SectionWriter}. */
 export class SectionReader {
-  readonly #bytes: Uint8Array
-  #at = 0
+  readonly #bytes: Buffer
+  #at: number
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
+  /** `at`: where the first row begins. */
+  constructor(bytes: Uint8Array, at = 0) {
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#at = at
+  }
+
+  /** Where the row begins whose key is read next, or whose key was read. */
+  get at(): number {
+    return this.#at
   }
 
   get isAtEnd(): boolean {
@@ -102,7 +109,7 @@ export class SectionReader {
     const length = this.#number()
     const from = this.#at
     this.#at += length
-    return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + from, length).toString('utf8')
+    return this.#bytes.toString('utf8', from, this.#at)
   }
 
   /** Returns the number of requests of the row whose key was read, without moving. */
@@ -132,6 +139,11 @@ export class SectionReader {
   }
 
   #number(): number {
+    const first = this.#bytes[this.#at]
+    if (first !== undefined && first < 0x80) {
+      this.#at++
+      return first
+    }
     let value = 0
     let factor = 1
     for (;;) {
@@ -144,13 +156,12 @@ export class SectionReader {
   }
 
   #singles(to: Row | undefined, first: number): void {
+    // At most 25 bits.
     let mask = this.#number()
-    for (let slot = first; mask > 0; slot++) {
-      if (mask % 2 === 1) {
-        const value = this.#number()
-        if (to) to[slot]! += value
-      }
-      mask = Math.floor(mask / 2)
+    for (let slot = first; mask > 0; slot++, mask >>>= 1) {
+      if ((mask & 1) === 0) continue
+      const value = this.#number()
+      if (to) to[slot]! += value
     }
   }
 

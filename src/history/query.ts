@@ -115,11 +115,11 @@ export async function readHistory(history: History, query: HistoryQuery): Promis
   }))
   const totals = newRow()
   const base = filter ? keyed(filter.dimension, filter.value) : { place: TOTAL, fits: () => true }
-  for await (const { time, bytes } of sectionsOf(history, query.scopes, base.place, range)) {
+  await eachSection(history, query.scopes, base.place, range, ({ time, bytes }) => {
     const row = points[Math.floor((time - from) / step)]?.row
     for (const reader = new SectionReader(bytes); !reader.isAtEnd;)
       reader.add(base.fits(reader.key()) ? row : undefined)
-  }
+  })
   for (const { row } of points) addRow(totals, row)
   const grouped = by === undefined ? NO_GROUPS : await groupsOf(history, { ...query, by, limit }, range)
   return { since: from, until, step, totals, points, ...grouped }
@@ -177,40 +177,53 @@ async function groupsOf(
   query: GroupQuery,
   range: ReadRange,
 ): Promise<Pick<HistoryAnswer, 'groups' | 'other'>> {
-  const { scopes, limit, filter } = query
+  const { scopes, limit, filter, groupPoints = true } = query
+  const { from, to, step } = range
   const { place, group, isDescribed } = sourceOf(query)
   const values = new Values()
   const other = newRow()
-  let kept: Section[] | undefined = []
+  // The sections, while there are not too many.
+  let kept: Section[] | undefined = groupPoints ? [] : undefined
   let bytes = 0
-  for await (const section of sectionsOf(history, scopes, place, range)) {
+  await eachSection(history, scopes, place, range, (section) => {
     bytes += section.bytes.length
     if (bytes > MAX_KEPT_BYTES) kept = undefined
-    else kept?.push(section)
+    const index = kept ? kept.push(section) - 1 : 0
     for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
       const key = reader.key()
       const value = group(key, section.scope)
       if (value === undefined) reader.add(undefined)
       else if (value === OTHER) reader.add(filter ? undefined : other)
-      else reader.add(values.of(value, isDescribed ? key : value))
+      else {
+        const found = values.of(value, isDescribed ? key : value)
+        if (kept) found.places.push(index, reader.at)
+        reader.add(found.row)
+      }
     }
-  }
+  })
   const sorted = values.sorted()
-  const shown = sorted.slice(0, limit).map((one) => ({ ...one, points: new Map<number, Row>() }))
   for (const { row } of sorted.slice(limit)) addRow(other, row)
   addRow(other, values.dropped)
-  const { from, to, step } = range
-  const most = query.groupPoints === false ? 0 : Math.max(1, Math.floor((MAX_GROUP_POINTS * step) / (to - from)))
-  const pointed = new Map(shown.slice(0, most).map(({ value, points }) => [value, points]))
-  if (pointed.size > 0)
-    for await (const section of kept ?? sectionsOf(history, scopes, place, range)) {
-      const at = section.time - ((section.time - from) % step)
-      for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
-        const points = pointed.get(group(reader.key(), section.scope) ?? OTHER)
-        reader.add(points && rowAt(points, at))
+  const shown = sorted.slice(0, limit).map((one) => ({ ...one, points: new Map<number, Row>() }))
+  const most = groupPoints ? Math.max(1, Math.floor((MAX_GROUP_POINTS * step) / (to - from))) : 0
+  const pointed = shown.slice(0, most)
+  const timeOf = ({ time }: Section): number => time - ((time - from) % step)
+  if (kept)
+    for (const { points, places } of pointed)
+      for (let i = 0; i < places.length; i += 2) {
+        const section = kept[places[i]!]!
+        new SectionReader(section.bytes, places[i + 1]).add(rowAt(points, timeOf(section)))
+        if (slices.isOver) await slices.yieldToEventLoop()
       }
-      await slices.yieldToEventLoop()
-    }
+  else if (pointed.length > 0) {
+    const byValue = new Map(pointed.map(({ value, points }) => [value, points]))
+    await eachSection(history, scopes, place, range, (section) => {
+      for (const reader = new SectionReader(section.bytes); !reader.isAtEnd;) {
+        const points = byValue.get(group(reader.key(), section.scope) ?? OTHER)
+        reader.add(points && rowAt(points, timeOf(section)))
+      }
+    })
+  }
   const groups = shown.map(({ key, row, points }) => {
     const all: Point[] = []
     if (points.size > 0) for (let at = from; at < to; at += step) all.push({ at, row: points.get(at) ?? NO_REQUESTS })
@@ -229,39 +242,47 @@ function rowAt(points: Map<number, Row>, at: number): Row {
   return row
 }
 
+/** A value with its requests. */
+interface Value {
+  /** The value and its description. */
+  key: string
+  readonly row: Row
+  /** The index of a section and the place of its row, for each section that has one. */
+  readonly places: number[]
+}
+
 /** The rows of values. Above {@link MAX_VALUES} the least frequent half is dropped. */
 class Values {
-  readonly #rows = new Map<string, { key: string; readonly row: Row }>()
+  readonly #values = new Map<string, Value>()
   readonly dropped = newRow()
 
-  /** Returns the row of a value. `key` is the value with its description. */
-  of(value: string, key: string): Row {
-    const known = this.#rows.get(value)
+  /** Returns a value. `key` is the value with its description. */
+  of(value: string, key: string): Value {
+    const known = this.#values.get(value)
     if (known) {
       known.key = key
-      return known.row
+      return known
     }
-    if (this.#rows.size >= MAX_VALUES) this.#drop()
-    const row = newRow()
-    this.#rows.set(value, { key, row })
-    return row
+    if (this.#values.size >= MAX_VALUES) this.#drop()
+    const added = { key, row: newRow(), places: [] }
+    this.#values.set(value, added)
+    return added
   }
 
-  /** Returns the rows, those with the most requests first. */
-  sorted(): { readonly value: string; readonly key: string; readonly row: Row }[] {
-    return [...this.#rows]
-      .map(([value, { key, row }]) => ({ value, key, row }))
-      .sort((a, b) => b.row[REQUESTS]! - a.row[REQUESTS]!)
+  /** Returns the values, those with the most requests first. */
+  sorted(): (Value & { readonly value: string })[] {
+    return [...this.#values].map(([value, one]) => ({ ...one, value })).sort(byRequests)
   }
 
   #drop(): void {
-    const entries = [...this.#rows].sort(([, a], [, b]) => b.row[REQUESTS]! - a.row[REQUESTS]!)
-    for (const [value, { row }] of entries.slice(MAX_VALUES / 2)) {
+    for (const { value, row } of this.sorted().slice(MAX_VALUES / 2)) {
       addRow(this.dropped, row)
-      this.#rows.delete(value)
+      this.#values.delete(value)
     }
   }
 }
+
+const byRequests = (a: Value, b: Value): number => b.row[REQUESTS]! - a.row[REQUESTS]!
 
 interface Section {
   readonly scope: string
@@ -271,17 +292,18 @@ interface Section {
 
 const slices = new EventLoopYield()
 
-/** Yields the sections of all scopes, with pauses for other work. */
-async function* sectionsOf(
+/** Calls `use` with the sections of all scopes, with pauses for other work. */
+async function eachSection(
   history: History,
   scopes: readonly string[],
   place: number,
   range: ReadRange,
-): AsyncGenerator<Section> {
+  use: (section: Section) => void,
+): Promise<void> {
   for (const scope of scopes)
     for await (const some of history.read(scope, place, range))
       for (const { time, bytes } of some) {
-        yield { scope, time, bytes }
-        await slices.yieldToEventLoop()
+        use({ scope, time, bytes })
+        if (slices.isOver) await slices.yieldToEventLoop()
       }
 }

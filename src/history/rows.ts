@@ -28,9 +28,10 @@ export class RowPool {
 }
 
 /**
- * The rows of one dimension, with the most frequent values. A value beyond the limit takes the place of the least
- * frequent one, whose counts move to `other`: the counts of all rows together remain exact, and each value with more than
- * 1/limit of the requests has a row (Space-Saving; Metwally, Agrawal, El Abbadi 2005).
+ * The rows of one dimension, with the most frequent values. With all places taken, a request with another value takes the
+ * place of the least frequent value, of c requests, with the probability 1/(c+1), else it is counted in `other` (Space-Saving
+ * with randomized admission; Metwally, Agrawal, El Abbadi 2005; Ben-Basat, Chen, Einziger, Friedman 2019). The counts of the
+ * value that leaves move to `other`, so that the counts of all rows together remain exact.
  */
 export class Rows {
   readonly #limit: number
@@ -38,9 +39,13 @@ export class Rows {
   readonly #places = new Map<string, number>()
   readonly #keys: string[] = []
   readonly #rows: Row[] = []
-  /** Requests that each value has at most had. */
+  /** Estimated requests of each value. */
   readonly #estimates: number[] = []
   #other: Row | undefined
+  /** Place and estimate of the least frequent value when it was last sought. Estimates only grow. */
+  #least = 0
+  #leastEstimate = -1
+  #random = 1
 
   constructor(limit: number, pool: RowPool) {
     this.#limit = limit
@@ -85,6 +90,7 @@ export class Rows {
     this.#keys.length = 0
     this.#estimates.length = 0
     this.#places.clear()
+    this.#leastEstimate = -1
   }
 
   #enter(key: string, requests: number): Row {
@@ -105,8 +111,11 @@ export class Rows {
 
   #replace(key: string, requests: number): Row {
     const estimates = this.#estimates
-    let least = 0
-    for (let place = 1; place < estimates.length; place++) if (estimates[place]! < estimates[least]!) least = place
+    if (estimates[this.#least] !== this.#leastEstimate) this.#seekLeast()
+    const least = this.#least
+    // A Lehmer generator: the same requests always have the same counts.
+    this.#random = (this.#random * 48_271) % 0x7fffffff
+    if (this.#random * (this.#leastEstimate + requests) >= requests * 0x7fffffff) return this.other
     const row = this.#rows[least]!
     addRow(this.other, row)
     row.fill(0)
@@ -116,6 +125,14 @@ export class Rows {
     this.#keys[least] = kept
     estimates[least]! += requests
     return row
+  }
+
+  #seekLeast(): void {
+    const estimates = this.#estimates
+    let least = 0
+    for (let place = 1; place < estimates.length; place++) if (estimates[place]! < estimates[least]!) least = place
+    this.#least = least
+    this.#leastEstimate = estimates[least]!
   }
 }
 

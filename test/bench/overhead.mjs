@@ -1,4 +1,4 @@
-// What watching costs: metrics with labels, access log and traces at 1 %, as a share of the CPU of a request (10 KB page). One
+// What watching costs: metrics with labels, access log, traces at 1 % and the history, as a share of the CPU of a request (10 KB page). One
 // daemon, whose configuration is reloaded between measurements: two processes differ by more than what is measured. The lower
 // quartile of the rounds counts, since other work on the machine only adds CPU.
 import { once } from 'node:events'
@@ -7,6 +7,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { finishedExchange } from './history-exchange.mjs'
 import { load, LOADER } from './load.mjs'
 import { sized, table } from './measure.mjs'
 import { startOrigin } from './origin.mjs'
@@ -27,11 +28,14 @@ const collector = createServer((request, response) => request.resume().on('end',
 await once(collector.listen(0, '127.0.0.1'), 'listening')
 const accessLog = 'access_log: { format: json, file: ./access.log }\n'
 const traces = `telemetry: { otlp: "http://127.0.0.1:${collector.address().port}", sample: 0.01 }\n`
+const NO_HISTORY = 'history: false\n'
 const ROWS = [
-  ['nothing', '', false],
-  ['access log', accessLog, false],
-  ['traces at 1 %', traces, false],
-  ['access log, traces, /metrics read every second', accessLog + traces, true],
+  ['nothing', NO_HISTORY, false],
+  ['counts of the history', 'history: { requests: 0 }\n', false],
+  ['history with the last requests', '', false],
+  ['access log', NO_HISTORY + accessLog, false],
+  ['traces at 1 %', NO_HISTORY + traces, false],
+  ['access log, traces, /metrics read every second', NO_HISTORY + accessLog + traces, true],
 ].map(([name, more, isScraped]) => ({ name, more, isScraped, samples: [] }))
 
 const folder = mkdtempSync(join(tmpdir(), 'edged-bench-'))
@@ -59,6 +63,7 @@ try {
   const [plain] = ROWS
   const shareOf = ({ samples }) => lowerQuartile(samples) / lowerQuartile(plain.samples) - 1
   const counting = (await countingMicroseconds()) / lowerQuartile(plain.samples)
+  const history = await historyMicroseconds()
   console.log(
     `\n${origin.bytes} byte page, ${CONNECTIONS} connections of ${LOADER}, ${ROUNDS} rounds of ${SECONDS} s, lower quartiles\n`,
   )
@@ -70,6 +75,11 @@ try {
       'more than nothing': percent(shareOf(row)),
     })),
     { 'switched on': 'counts by zone (always on)', 'more than nothing': percent(counting) },
+    {
+      'switched on': 'counts of the history, in a loop',
+      'CPU us per request': `+${history.toFixed(2)}`,
+      'more than nothing': percent(history / lowerQuartile(plain.samples)),
+    },
   ])
   const all = shareOf(ROWS.at(-1)) + counting
   console.log(`\ntogether ${percent(all)}, ${all <= MAX_SHARE ? 'within' : 'above'} ${percent(MAX_SHARE)}`)
@@ -99,6 +109,27 @@ function threadsCpu() {
     Number(readFileSync(`/proc/${proxy.pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
   )
   return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
+}
+
+/** Microseconds to count one finished request for the history: the difference of two measurements of a server is larger. */
+async function historyMicroseconds() {
+  const { HistoryCounter } = await import('../../dist/src/edge/history/counter.js')
+  const { systemClock } = await import('../../dist/src/core/clock.js')
+  const { silentLog } = await import('../../dist/src/core/log.js')
+  const geo = { find: () => ({ city: undefined, asn: undefined, known: false }) }
+  const counter = new HistoryCounter({ history: { add: async () => {} }, geo, clock: systemClock, log: silentLog })
+  counter.isEnabled = true
+  const zone = { id: 'bench', accountId: 'bench' }
+  const exchanges = Array.from({ length: 20_000 }, (_, i) => finishedExchange(i, 1000, zone))
+  const count = 1_000_000
+  let used = 0
+  for (let round = 0; round < 2; round++) {
+    const before = process.cpuUsage()
+    for (let i = 0; i < count; i++) counter.finished(exchanges[i % exchanges.length])
+    used = process.cpuUsage(before).user
+  }
+  await counter.close()
+  return used / count
 }
 
 /** Microseconds to count one finished request by zone: in a loop, since the daemon cannot leave it out. */
