@@ -27,7 +27,7 @@ export interface RequestsDeps {
   readonly log: Log
 }
 
-/** The request log of this machine, as the API reads it. Deletes what is not to be kept. */
+/** The request log of this machine, as the API reads it. Deletes requests that are not kept any more. */
 export class Requests implements RequestReader {
   readonly #deps: RequestsDeps
   readonly #folder: string

@@ -49,7 +49,7 @@ class SentResponse {
   bytes = 0
 }
 
-/** One request: the facts of its arrival, its state on the way through the stages, and what was decided about it. */
+/** One request: the facts of its arrival, its state on the way through the stages, and the decisions about it. */
 export class Exchange extends ArrivedRequest implements RuleExchange {
   /** `rawTarget` after normalization and rewrites by rules. */
   target: string
