@@ -1,4 +1,4 @@
-import type { RecordScanner, ScannedRecord } from '../records/index.js'
+import type { Output, RecordScanner, ScannedRecord } from '../records/index.js'
 import type { CompiledJob } from './settings/compiled-job.js'
 import { MergingReader } from './merging-reader.js'
 import type { Lines, SpoolPosition, Reader } from './spool/position.js'
@@ -139,6 +139,10 @@ class ViewLines implements Lines {
     return this.lines.frame.line(index)
   }
 
+  addRaw(index: number, output: Output): void {
+    this.lines.frame.addLine(index, output)
+  }
+
   source(index: number): string | undefined {
     return this.lines.source(index)
   }
@@ -187,6 +191,10 @@ class FrameLines implements Lines {
 
   raw(index: number): Uint8Array {
     return this.frame.line(index)
+  }
+
+  addRaw(index: number, output: Output): void {
+    this.frame.addLine(index, output)
   }
 
   source(index: number): string | undefined {

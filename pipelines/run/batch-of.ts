@@ -2,6 +2,7 @@ import type { RecordTransform } from '../../src/core/extension/record-transform.
 import {
   BatchText,
   MalformedRecord,
+  Output,
   recordCheck,
   scannerOf,
   SubrequestMerger,
@@ -9,6 +10,7 @@ import {
   type ScannedRecord,
 } from '../records/index.js'
 import type { CompiledJob } from '../logpush/settings/compiled-job.js'
+import { endLine } from '../logpush/transform/transformed-lines.js'
 
 /** Result for a few records, given as JSON texts. */
 export interface SmallBatch {
@@ -51,7 +53,7 @@ export async function changedBatchOf(
 ): Promise<SmallBatch> {
   const rejected: Rejected[] = []
   const given = [...chosen(job, linesOf(job, records, read, rejected))]
-  const { bytes, starts, ends, firsts, invalid } = await transform.run(given.map(({ line }) => line))
+  const { bytes, starts, ends, firsts, invalid } = await transform.run(...asLines(given))
   const shape = job.shape?.()
   const batch = new BatchText(job.format)
   const check = checked(job.arriving)
@@ -72,6 +74,18 @@ export async function changedBatchOf(
     }
   }
   return { text: textOf(batch), rejected: rejected.toSorted((a, b) => a.record - b.record) }
+}
+
+/** Returns the text for a module, and the end of each line. */
+function asLines(lines: readonly Line[]): [text: Uint8Array, ends: number[]] {
+  const output = new Output()
+  const ends = lines.map(({ line }) => {
+    const from = output.length
+    output.append(line)
+    endLine(output, from)
+    return output.length
+  })
+  return [output.bytes.subarray(0, output.length), ends]
 }
 
 interface Line {

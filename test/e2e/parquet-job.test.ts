@@ -44,9 +44,7 @@ t.test(
     for (const name of await found()) {
       t.match(name, /^\d{8}\//)
       const { buffer, byteOffset, byteLength } = await readFile(join(out, name))
-      rows.push(
-        ...(await parquetReadObjects({ file: buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer })),
-      )
+      rows.push(...(await parquetReadObjects({ file: buffer.slice(byteOffset, byteOffset + byteLength) })))
     }
     t.strictSame(
       rows.map(({ RayID }) => Number(RayID)).toSorted((a, b) => a - b),

@@ -1,4 +1,4 @@
-import type { ScannedRecord } from '../../records/index.js'
+import type { Output, ScannedRecord } from '../../records/index.js'
 import type { CursorNotes, CursorState, Frame, Position, StoredBatch } from './types.js'
 
 /**
@@ -34,6 +34,8 @@ export interface Lines {
   record(index: number, places: Int16Array): ScannedRecord
   /** Returns the text of the record, in bytes of its own. Not available for merged subrequests. */
   raw?(index: number): Uint8Array
+  /** Adds the same to an output. */
+  addRaw?(index: number, output: Output): void
   /** Returns the file and line of a record. Undefined if the spool does not store them. */
   source?(index: number): string | undefined
   /** Returns the sampling key of a line. It is the same whenever the line is created again. */

@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path'
-import type { Dataset, ScannedRecord } from '../../records/index.js'
+import type { Dataset, Output, ScannedRecord } from '../../records/index.js'
 import type { Frame, Position } from './types.js'
 import type { BlockCache, SharedBlock } from './block-cache.js'
 import { makeFolder, namesIn, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
-import { jsonLine } from './json-line.js'
+import { addJsonLine, jsonLine } from './json-line.js'
 import { fingerprint, FrameRecords, recordRoom, type RecordRoom } from './layout.js'
 import type { LossCounter } from './loss-counter.js'
 import type { OpenFiles } from './open-files.js'
@@ -241,6 +241,10 @@ class StoredFrame implements Frame {
 
   line(index: number): Uint8Array {
     return jsonLine(this.record(index), this.#names)
+  }
+
+  addLine(index: number, output: Output): void {
+    addJsonLine(this.record(index), this.#names, output)
   }
 
   release(): void {

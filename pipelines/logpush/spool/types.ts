@@ -1,6 +1,6 @@
 import type { LogRecord } from '../../../src/core/emit.js'
 import type { Scope } from '../../../src/core/scope.js'
-import type { ScannedRecord } from '../../records/index.js'
+import type { Output, ScannedRecord } from '../../records/index.js'
 
 /**
  * Position of a record in a spool. It starts at 0, grows by one for each record and is never reused. A spool that lost
@@ -25,6 +25,8 @@ export interface Frame {
   record(index: number, places?: Int16Array): ScannedRecord
   /** The record at an index as one JSON object, in bytes of its own. */
   line(index: number): Uint8Array
+  /** Adds the same to an output. */
+  addLine(index: number, output: Output): void
   /** Returns the file and line of the record at an index, for frames of files. */
   source?(index: number): string
   /**

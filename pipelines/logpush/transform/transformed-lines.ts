@@ -2,6 +2,7 @@ import { EventLoopYield } from '../../../src/core/schedule/event-loop-yield.js'
 import type { RecordTransform, TransformedRecords } from '../../../src/core/extension/record-transform.js'
 import {
   MalformedRecord,
+  Output,
   recordCheck,
   scannerOf,
   UnfitRecord,
@@ -68,8 +69,9 @@ export class TransformedLines implements Lines {
   readonly #lines: Lines
   readonly #from: number
   readonly #choices: Choice[] = []
-  /** Records for the module, and the index of each line among them. */
-  readonly #given: Uint8Array[] = []
+  /** Text for the module with a line for each record, the end of each record, and the index of each line among them. */
+  #given: Uint8Array = new Uint8Array(0)
+  readonly #givenEnds: number[] = []
   readonly #givenAt: number[] = []
   #next: TransformedLines | undefined
   #running: Promise<void> | undefined
@@ -136,7 +138,8 @@ export class TransformedLines implements Lines {
 
   /** Returns the text that the module got for a line. Undefined if the module did not get the line. */
   given(index: number): Uint8Array | undefined {
-    return this.#given[this.#givenAt[index - this.#from]!]
+    const at = this.#givenAt[index - this.#from]!
+    return at < 0 ? undefined : this.#given.subarray(at === 0 ? 0 : this.#givenEnds[at - 1], this.#givenEnds[at])
   }
 
   /** Counts the lines from `begin` up to `end`. */
@@ -187,21 +190,23 @@ export class TransformedLines implements Lines {
     const { keeps, looks, samples } = this.#stage.job
     const { dedupe } = this.#stage
     const lines = this.#lines
-    let bytes = 0
-    for (let at = this.#from; at < end; at++) {
+    const output = new Output()
+    let at = this.#from
+    for (; at < end && output.length <= CALL_BYTES; at++) {
       let choice: Choice = 'passed'
       if (!keeps(lines.record(at, looks))) choice = 'filtered'
       else if (dedupe?.repeats(lines.record(at, looks), lines.key(at), lines.acceptedAt)) choice = 'repeated'
       else if (!samples(lines.key(at))) choice = 'sampled_out'
       this.#choices.push(choice)
-      this.#givenAt.push(choice === 'passed' ? this.#given.length : -1)
+      this.#givenAt.push(choice === 'passed' ? this.#givenEnds.length : -1)
       if (choice !== 'passed') continue
-      const text = lines.raw?.(at) ?? new Uint8Array(0)
-      this.#given.push(text)
-      bytes += text.length
-      if (bytes > CALL_BYTES) return at + 1
+      const from = output.length
+      lines.addRaw?.(at, output)
+      endLine(output, from)
+      this.#givenEnds.push(output.length)
     }
-    return end
+    this.#given = output.bytes.subarray(0, output.length)
+    return at
   }
 
   #start(): void {
@@ -211,14 +216,14 @@ export class TransformedLines implements Lines {
   }
 
   async #run(): Promise<void> {
-    if (this.#given.length === 0) return
+    if (this.#givenEnds.length === 0) return
     const { transform, scanner, check, loop } = this.#stage
-    const outcome = await transform.run(this.#given)
+    const outcome = await transform.run(this.#given, this.#givenEnds)
     const { bytes, starts, ends, firsts, invalid } = outcome
     this.#texts = { bytes, starts, ends }
     this.#firsts = firsts
     this.#invalid = new Map(invalid)
-    for (let given = 0; given < this.#given.length; given++) {
+    for (let given = 0; given < this.#givenEnds.length; given++) {
       for (let at = firsts[given]!; at < firsts[given + 1]!; at++) {
         if (loop.isOver) await loop.yieldToEventLoop()
         try {
@@ -233,6 +238,16 @@ export class TransformedLines implements Lines {
       }
     }
   }
+}
+
+const LINE_FEED = 0x0a
+const BLANK = 0x20
+
+/** Ends the line of a record that begins at `from`. Line breaks in JSON text are white space. */
+export function endLine(output: Output, from: number): void {
+  const text = output.bytes.subarray(from, output.length)
+  for (let at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, at + 1)) text[at] = BLANK
+  output.append(Uint8Array.of(LINE_FEED))
 }
 
 const copyOf = ({ bytes, starts, ends, marks }: ScannedRecord): ScannedRecord => ({

@@ -317,6 +317,11 @@ class FileFrame implements Frame {
     return bytes.slice(from, to)
   }
 
+  addLine(index: number, output: Output): void {
+    const { bytes, from, to } = this.#records[index]!
+    output.append(bytes.subarray(from, to))
+  }
+
   source(index: number): string {
     const { stretch, line } = this.#block
     return `${stretch.path}:${line + this.#records[index]!.at}`

@@ -25,10 +25,10 @@ export interface TransformedRecords {
 /** A module that runs. Calls are processed in their order. */
 export interface RecordTransform {
   /**
-   * Changes records, which are given as JSON texts. A failure of the module makes records invalid. Rejects only if the
+   * Changes records, which are given as one JSON text per line in `text`. `ends` has the end of each line. A failure of the module makes records invalid. Rejects only if the
    * runtime cannot start, or after `close`.
    */
-  run(records: readonly Uint8Array[]): Promise<TransformedRecords>
+  run(text: Uint8Array, ends: readonly number[]): Promise<TransformedRecords>
   /** Number of times that the runtime was started again. */
   readonly restarts: number
   /** Time of all calls so far, in ms. */

@@ -38,7 +38,7 @@ export const transformSource = (main: string, builtIn: string): string => `impor
 } from ${JSON.stringify(`./${builtIn}`)}
 import * as user from ${JSON.stringify(`./${main}`)}
 const MAX_OUTPUTS = ${MAX_OUTPUTS}, MAX_RECORD = ${MAX_RECORD_CHARACTERS}, MAX_RESPONSE = ${MAX_RESPONSE_CHARACTERS}
-const LONG = /\\d{16}/g
+const LONG = /[:,[]\\s*-?\\d{16}/g
 const DIGITS = /[ \\t]*(-?\\d+)[ \\t]*[,}]/y
 const exact = (key, value, context) =>
   typeof value === 'number' && !isSafeInteger(value) && context.source !== undefined && exec(/^-?\\d+$/, context.source)

@@ -60,13 +60,13 @@ export class WorkerTransform implements RecordTransform {
     this.#deps = deps
   }
 
-  async run(records: readonly Uint8Array[]): Promise<TransformedRecords> {
+  async run(text: Uint8Array, ends: readonly number[]): Promise<TransformedRecords> {
     const before = this.#turn
     const outcomes = (async () => {
       await before.catch(() => {})
       const begin = this.#deps.clock.monotonic()
       try {
-        return await this.#outcomes(records)
+        return await this.#outcomes(text, ends)
       } finally {
         this.busyMs += this.#deps.clock.monotonic() - begin
       }
@@ -86,23 +86,23 @@ export class WorkerTransform implements RecordTransform {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 
-  async #outcomes(records: readonly Uint8Array[]): Promise<Outcomes> {
+  async #outcomes(text: Uint8Array, ends: readonly number[]): Promise<Outcomes> {
     const outcomes = new Outcomes()
-    while (outcomes.count < records.length) {
-      const rest = records.slice(outcomes.count)
-      const exchange = await this.#exchange(rest)
-      const added = 'response' in exchange ? await outcomes.add(exchange.response, rest.length, this.#loop) : 0
+    while (outcomes.count < ends.length) {
+      const { count } = outcomes
+      const exchange = await this.#exchange(text.subarray(count === 0 ? 0 : ends[count - 1]))
+      const added = 'response' in exchange ? await outcomes.add(exchange.response, ends.length - count, this.#loop) : 0
       if (added > 0) continue
       const reason = 'response' in exchange ? 'the module responded with text that is not an outcome' : exchange.reason
-      while (outcomes.count < records.length) outcomes.reject(reason)
+      while (outcomes.count < ends.length) outcomes.reject(reason)
     }
     return outcomes
   }
 
-  async #exchange(records: readonly Uint8Array[]): Promise<Exchange> {
+  async #exchange(body: Uint8Array): Promise<Exchange> {
     for (let attempt = 1; ; attempt++) {
       const process = await this.#ready()
-      const exchange = await this.#attempt(process, records)
+      const exchange = await this.#attempt(process, body)
       if ('response' in exchange || !exchange.again || attempt >= ATTEMPTS) return exchange
     }
   }
@@ -146,7 +146,7 @@ export class WorkerTransform implements RecordTransform {
   }
 
   /** Calls the module once, within the limits of time and memory. */
-  async #attempt(process: RuntimeProcess, records: readonly Uint8Array[]): Promise<Exchange> {
+  async #attempt(process: RuntimeProcess, body: Uint8Array): Promise<Exchange> {
     const over = new AbortController()
     const { signal } = over
     let exceeded: Exchange | undefined
@@ -158,7 +158,7 @@ export class WorkerTransform implements RecordTransform {
     })
     const ended = process.exited.then((): Exchange => ({ reason: 'the runtime of the module ended', again: true }))
     try {
-      const first = await Promise.race([this.#call(process.socket(RECORDS_SOCKET), records, signal), ended, watched])
+      const first = await Promise.race([this.#call(process.socket(RECORDS_SOCKET), body, signal), ended, watched])
       if ('response' in first || !first.again) return first
       // A connection breaks before its process ends.
       await Promise.race([process.exited, this.#deps.clock.sleep(WATCH_MS).catch(() => {})])
@@ -187,8 +187,7 @@ export class WorkerTransform implements RecordTransform {
     }
   }
 
-  async #call(socketPath: string, records: readonly Uint8Array[], signal: AbortSignal): Promise<Exchange> {
-    const body = linesOf(records)
+  async #call(socketPath: string, body: Uint8Array, signal: AbortSignal): Promise<Exchange> {
     return await new Promise<Exchange>((resolve) => {
       const broken = () => resolve({ reason: 'the runtime of the module closed the connection', again: true })
       const options = { socketPath, path: '/', method: 'POST', agent: this.#agent, signal }
@@ -213,18 +212,4 @@ export class WorkerTransform implements RecordTransform {
       sent.end(body)
     })
   }
-}
-
-/** Returns one line for each record. Line breaks in JSON texts are white space. */
-function linesOf(records: readonly Uint8Array[]): Buffer {
-  const body = Buffer.allocUnsafe(records.reduce((sum, { length }) => sum + length + 1, 0))
-  let at = 0
-  for (const record of records) {
-    body.set(record, at)
-    const end = at + record.length
-    for (let brk = body.indexOf(0x0a, at); brk >= 0 && brk < end; brk = body.indexOf(0x0a, brk + 1)) body[brk] = 0x20
-    body[end] = 0x0a
-    at = end + 1
-  }
-  return body
 }

@@ -42,6 +42,7 @@ function framesOf(given: readonly Given[]): Frame[] {
       acceptedAt,
       record: (index) => scanner.scan(lines[index]!),
       line: (index) => lines[index]!,
+      addLine: (index, output) => output.append(lines[index]!),
       release: () => {},
     }
     first += lines.length

@@ -1,6 +1,6 @@
-import type { ScannedRecord, Dataset } from '../../../records/index.js'
+import type { Output, ScannedRecord, Dataset } from '../../../records/index.js'
 import { MAGIC, NAMES, readHeader, RECORDS } from '../frame.js'
-import { jsonLine } from '../json-line.js'
+import { addJsonLine, jsonLine } from '../json-line.js'
 import { FrameRecords, type RecordRoom } from '../layout.js'
 import type { Frame, Position } from '../types.js'
 
@@ -57,6 +57,10 @@ export class MessageFrame implements Frame {
 
   line(index: number): Uint8Array {
     return jsonLine(this.record(index), this.#names)
+  }
+
+  addLine(index: number, output: Output): void {
+    addJsonLine(this.record(index), this.#names, output)
   }
 
   /** The memory belongs to the message. */

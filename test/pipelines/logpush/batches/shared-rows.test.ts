@@ -112,6 +112,7 @@ async function ownReads(spool: Spool, staging: BatchBuffer, jobs: readonly Compi
         return frame.record(at, places)
       },
       line: (at) => frame.line(at),
+      addLine: (at, output) => frame.addLine(at, output),
       release: () => frame.release(),
     })
     const frame = async (position: number) => {
@@ -178,6 +179,7 @@ function countedReads(frame: Frame) {
         return frame.record(at, places)
       },
       line: (at) => frame.line(at),
+      addLine: (at, output) => frame.addLine(at, output),
       release() {},
     }),
   }
