@@ -93,7 +93,7 @@ export interface Logpush {
    * the reason if the spool of one cannot be opened.
    */
   settledFor(scope: Scope, dataset: string): Promise<void>
-  /** Attempts what a job could not deliver again now. Returns false if the job does not run here. */
+  /** Attempts undelivered batches of a job again now. Returns false if the job does not run here. */
   retry(id: string): boolean
   /** Yields new records of one scope, formatted by the job. Ends when the signal aborts. */
   live(scope: Scope, job: CompiledJob, signal: AbortSignal): AsyncIterable<Uint8Array>

@@ -113,7 +113,7 @@ export class TransformedLines implements Lines {
     await this.#running
   }
 
-  /** Returns what was chosen for a line, before the module. */
+  /** Returns the choice for a line, which precedes the module. */
   choice(index: number): Choice {
     return this.#choices[index - this.#from]!
   }
