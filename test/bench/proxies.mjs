@@ -86,8 +86,8 @@ async function forked(module, origin) {
   return { port, ...process_(child) }
 }
 
-const ZONE = '9f1839b6152d298aca64c4e906b6d074'
-const TOKEN = 'bench-token-with-every-permission'
+export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+export const TOKEN = 'bench-token-with-every-permission'
 
 /** Starts the built daemon; `more` is added to its configuration. */
 export async function startEdged(origin, parent, more = '') {
@@ -108,7 +108,7 @@ export async function startEdged(origin, parent, more = '') {
 }
 
 /** Firewall rules of everyday shapes, none of which matches the load. */
-function mixedRules(count) {
+export function mixedRules(count) {
   const shapes = [
     (i) => `http.host eq "h${i}.test" and starts_with(http.request.uri.path, "/p${i}")`,
     (i) => `http.request.uri.path contains "/secret-${i}"`,

@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hashSync } from 'bcryptjs'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { readConfig } from '../../src/config/load.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -74,6 +75,35 @@ t.test('the first pattern that matches wins, on the plain path', async (t) => {
     ['/api/x?y', '/api', '/api?y', '/apix'].map((target) => strippedTarget(target, '/api')),
     ['/x?y', '/', '/?y', '/apix'],
   )
+})
+
+t.test('any patterns find the place that a search from the first to the last finds', (t) => {
+  const part = fc.constantFrom('*', '*', '/', 'a', 'b', '.png')
+  const pattern = fc.array(part, { maxLength: 5 }).map((parts) => `/${parts.join('')}`)
+  const ending = fc.array(part, { maxLength: 3 }).map((parts) => `*${parts.join('')}`)
+  const path = fc
+    .array(fc.constantFrom('/', 'a', 'b', '.png', 'c'), { maxLength: 6 })
+    .map((parts) => `/${parts.join('')}`)
+  fc.assert(
+    fc.property(fc.array(fc.oneof(pattern, ending), { maxLength: 12 }), path, (patterns, target) => {
+      const place = (strip: string): Place => ({
+        strip,
+        balancer: undefined as never,
+        root: undefined,
+        auth: undefined,
+      })
+      const plain = plainPath(target)
+      const fits = (text: string) =>
+        new RegExp(`^${text.replaceAll('.', '\\.').replaceAll('*', '.*')}$`, 's').test(plain)
+      const found = placesOf(
+        patterns.map((text) => [text, place(text)] as const),
+        place('rest'),
+      ).find(target)
+      if (found.strip !== (patterns.find(fits) ?? 'rest')) throw new Error(`${target}: found ${found.strip}`)
+    }),
+    { numRuns: 2000 },
+  )
+  t.end()
 })
 
 t.test('a path has its own origin and strips its prefix', async (t) => {

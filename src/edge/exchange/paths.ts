@@ -27,20 +27,27 @@ export function placesOf(patterns: readonly (readonly [pattern: string, place: P
   const exact = new Map<string, number>()
   /** By prefix, the first pattern that ends in its only `*`. */
   const prefixes = new Map<string, number>()
+  /** By ending, the first pattern that begins with its only `*`. */
+  const endings = new Map<string, number>()
   const others: { index: number; test: (path: string) => boolean }[] = []
   for (const [index, [pattern]] of patterns.entries()) {
-    const star = pattern.indexOf('*')
-    const table = star < 0 ? exact : star === pattern.length - 1 ? prefixes : undefined
-    const key = star < 0 ? pattern : pattern.slice(0, star)
-    if (!table) others.push({ index, test: wildcard(pattern) })
+    const [first = '', last, ...more] = pattern.split('*')
+    const table = last === undefined ? exact : last === '' ? prefixes : first === '' ? endings : undefined
+    const key = first === '' && last !== undefined ? last : first
+    if (!table || more.length > 0) others.push({ index, test: wildcard(pattern) })
     else if (!table.has(key)) table.set(key, index)
   }
-  const lengths = [...new Set([...prefixes.keys()].map(({ length }) => length))].sort((a, b) => a - b)
+  const [prefixLengths, endingLengths] = [lengthsOf(prefixes), lengthsOf(endings)]
   const indexOf = (path: string): number => {
     let best = exact.get(path) ?? Infinity
-    for (const length of lengths) {
+    for (const length of prefixLengths) {
       if (length > path.length) break
       const index = prefixes.get(path.slice(0, length))
+      if (index !== undefined && index < best) best = index
+    }
+    for (const length of endingLengths) {
+      if (length > path.length) break
+      const index = endings.get(path.slice(path.length - length))
       if (index !== undefined && index < best) best = index
     }
     for (const { index, test } of others) {
@@ -57,6 +64,10 @@ export function placesOf(patterns: readonly (readonly [pattern: string, place: P
     },
   }
 }
+
+/** Returns the lengths of the keys of a table, the shortest first. */
+const lengthsOf = (table: ReadonlyMap<string, unknown>): readonly number[] =>
+  [...new Set([...table.keys()].map(({ length }) => length))].sort((a, b) => a - b)
 
 /** Returns a test of a path by a pattern in which `*` is any characters. It takes linear time. */
 function wildcard(pattern: string): (path: string) => boolean {
