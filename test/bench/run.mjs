@@ -11,7 +11,6 @@ const BENCHMARKS = {
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   overhead: 'CPU that access log, traces at 1 %, metrics by zone and the history add to a request',
   history: 'counts of 100 zones of 1,000 paths over 30 days: size on disk, memory, slowest query, cost of a request',
-  overhead: 'CPU that access log, traces at 1 % and metrics by zone add to a request',
   options: '100 paths of a zone, compress where nothing is compressed, rules in the file beside rules by API',
   assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',
   cache: 'cached responses: CPU per hit beside nginx and Varnish, hit ratio beside LRU, coalescing, Markdown',
