@@ -170,6 +170,17 @@ t.test('the ground of a room imports none of its folders', async (t) => {
   }
 })
 
+t.test('the proxy does not load the add-on that keeps HTML', async (t) => {
+  const loaded = new Set(FILES.filter((file) => isBelow(file, 'src/edge')))
+  for (const file of loaded)
+    for (const { from, to, typeOnly } of IMPORTS) if (from === file && !typeOnly) loaded.add(to)
+  t.ok(loaded.has('pipelines/markdown/convert.ts'), 'it loads the conversion')
+  t.strictSame(
+    [...loaded].filter((file) => isBelow(file, 'pipelines/markdown/kept')),
+    [],
+  )
+})
+
 t.test('lint has one override per room, made from the table', async (t) => {
   const found = LINT.overrides.filter((each) => 'no-restricted-imports' in (each as { rules: object }).rules)
   t.strictSame(found, lintOverrides(), 'print them again: npx tsx test/helpers/print-lint.ts')

@@ -1,22 +1,14 @@
 // Exports: Content, ConvertOptions, Converter, MAX_HTML_BYTES, MarkdownTransform, NotConvertible, PageTooLarge, convert
 
-// Content: pipelines/markdown/convert.ts
+// Content: pipelines/markdown/options.ts
 export type Content = 'page' | 'main';
 
-// ConvertOptions: pipelines/markdown/convert.ts
-export interface ConvertOptions {
-    contentType?: string | undefined;
+// ConvertOptions: pipelines/markdown/library.ts
+export interface ConvertOptions extends PageOptions {
     keepHtml?: boolean | undefined;
-    content?: Content | undefined;
-    links?: boolean | 'numbered' | undefined;
-    base?: string | undefined;
-    notice?: string | undefined;
-    footnotes?: boolean | undefined;
-    callouts?: boolean | undefined;
-    math?: boolean | undefined;
 }
 
-// Converter: pipelines/markdown/convert.ts
+// Converter: pipelines/markdown/library.ts
 export declare class Converter {
     #private;
     constructor(options?: ConvertOptions);
@@ -25,7 +17,7 @@ export declare class Converter {
     convert(html: string): string;
 }
 
-// MAX_HTML_BYTES: pipelines/markdown/convert.ts
+// MAX_HTML_BYTES: pipelines/markdown/options.ts
 export declare const MAX_HTML_BYTES = 6291456;
 
 // MarkdownTransform: pipelines/markdown/transform.ts
@@ -41,11 +33,23 @@ export declare class NotConvertible extends Error {
     readonly name = "NotConvertible";
 }
 
-// PageTooLarge: pipelines/markdown/convert.ts
+// PageTooLarge: pipelines/markdown/options.ts
 export declare class PageTooLarge extends Error {
     readonly name = "PageTooLarge";
     constructor();
 }
 
-// convert: pipelines/markdown/convert.ts
+// convert: pipelines/markdown/library.ts
 export declare function convert(html: string | Uint8Array, options?: ConvertOptions): string;
+
+// PageOptions: pipelines/markdown/options.ts
+export interface PageOptions {
+    contentType?: string | undefined;
+    content?: Content | undefined;
+    links?: boolean | 'numbered' | undefined;
+    base?: string | undefined;
+    notice?: string | undefined;
+    footnotes?: boolean | undefined;
+    callouts?: boolean | undefined;
+    math?: boolean | undefined;
+}

@@ -1,62 +1,14 @@
 import { CharsetDecoder } from './html/charset.js'
 import type { Tokenizer } from './text/events.js'
-import { KeptHtml } from './kept/kept-html.js'
 import { LinkStyle } from './output/link-style.js'
 import { MainPage } from './main/main-page.js'
 import { Page } from './page/page.js'
+import { MAX_HTML_BYTES, PageTooLarge, type PageOptions } from './options.js'
 import { HtmlTokenizer } from './html/tokenizer.js'
 import { XhtmlTokenizer } from './html/xhtml.js'
 
-/** Maximum size of a page, in bytes without any content encoding. */
-export const MAX_HTML_BYTES = 6_291_456
-
 /** Number of bytes that are decoded at a time, so that one page does not take memory for its bytes and its text. */
 const PIECE = 65_536
-
-/** Error for a page of more than `MAX_HTML_BYTES`. The Markdown written before it is unusable. */
-export class PageTooLarge extends Error {
-  override readonly name = 'PageTooLarge'
-
-  constructor() {
-    super(`the page has more than ${MAX_HTML_BYTES} bytes`)
-  }
-}
-
-/** Part of a page that is converted. */
-export type Content = 'page' | 'main'
-
-export interface ConvertOptions {
-  /** Content-Type header of the page, with its charset and whether it is XHTML. Default: HTML without a charset. */
-  contentType?: string | undefined
-  /**
-   * Retains content that Markdown cannot express as HTML instead of its text, for readers that render Markdown to pages
-   * again.
-   */
-  keepHtml?: boolean | undefined
-  /**
-   * `page` (default) converts the body without headers, footers and navigation; `main` only the main content, as far as it
-   * can be recognized. Not together with `keepHtml`.
-   */
-  content?: Content | undefined
-  /**
-   * `false` leaves links as their text and images as their description. `numbered` writes a number after the text of each
-   * link, and lists the addresses at the end. Default: `true`. Not together with `keepHtml`.
-   */
-  links?: boolean | 'numbered' | undefined
-  /** Address of the page, for example `https://example.com/docs/page`. With it, addresses in the Markdown are absolute. */
-  base?: string | undefined
-  /** Markdown that is written between the frontmatter and the content. */
-  notice?: string | undefined
-  /**
-   * `false` leaves marks of footnotes as links and the notes as the list that the page has. Default: `true`, they become
-   * `[^1]` and `[^1]: Note.` as in GFM.
-   */
-  footnotes?: boolean | undefined
-  /** `false` leaves the contents of callouts as plain blocks. Default: `true`, they become alerts as in GFM: `> [!NOTE]`. */
-  callouts?: boolean | undefined
-  /** `false` writes the TeX of a formula as a code span. Default: `true`, the span is between dollar signs, as in GFM. */
-  math?: boolean | undefined
-}
 
 /**
  * Converts one page that arrives in pieces. The Markdown depends only on the bytes, not on the cuts between pieces.
@@ -64,23 +16,22 @@ export interface ConvertOptions {
  *
  * Throws NotConvertible for malformed XHTML and PageTooLarge, and is unusable afterwards.
  */
-export class Converter {
+export class MarkdownConverter {
   readonly #page: Page
   readonly #decoder: CharsetDecoder
   readonly #tokenizer: Tokenizer
   #bytes = 0
   #isEmpty = true
 
-  constructor(options: ConvertOptions = {}) {
-    const { contentType = 'text/html', keepHtml = false, content = 'page', links = true } = options
+  /** `page` writes the Markdown instead of the page that `options` choose. */
+  constructor(options: PageOptions = {}, page?: Page) {
+    const { contentType = 'text/html', content = 'page', links = true } = options
     const { footnotes = true, callouts = true, math = true, base, notice } = options
     for (const [name, value] of Object.entries({ footnotes, callouts, math })) assertOneOf(name, value, [true, false])
     assertOneOf('content', content, ['page', 'main'])
     assertOneOf('links', links, [true, false, 'numbered'])
-    if (keepHtml && content === 'main') throw new TypeError('keepHtml and content: main cannot be combined')
-    if (keepHtml && links !== true) throw new TypeError(`keepHtml and links: ${links} cannot be combined`)
     const style = links === true ? undefined : new LinkStyle(links === false ? 'none' : links)
-    this.#page = keepHtml ? new KeptHtml() : new (content === 'main' ? MainPage : Page)(undefined, style)
+    this.#page = page ?? new (content === 'main' ? MainPage : Page)(undefined, style)
     if (base !== undefined) this.#page.addresses.page = base
     if (notice !== undefined) this.#page.notice = notice
     if (!footnotes) this.#page.readsNotes = false
@@ -150,22 +101,4 @@ function assertOneOf(option: string, value: unknown, known: readonly unknown[]):
     throw new TypeError(
       `${option}: ${JSON.stringify(value)} is not known; use ${known.map((each) => JSON.stringify(each)).join(' or ')}`,
     )
-}
-
-/** Throws if a caller without types passes something else than a page. */
-function assertContent(given: unknown): asserts given is string | Uint8Array {
-  if (typeof given === 'string' || given instanceof Uint8Array) return
-  const found = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a value of type ${typeof given}`
-  throw new TypeError(`expected a string or bytes (Uint8Array), but got ${found}`)
-}
-
-/**
- * Converts a page to Markdown. Strings are converted as they are, bytes are decoded by the encoding of the
- * Content-Type, the page or its byte order mark. Throws NotConvertible for malformed XHTML and PageTooLarge for a page
- * above the limit.
- */
-export function convert(html: string | Uint8Array, options?: ConvertOptions): string {
-  assertContent(html)
-  const converter = new Converter(options)
-  return typeof html === 'string' ? converter.convert(html) : converter.write(html) + converter.end()
 }

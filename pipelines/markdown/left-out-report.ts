@@ -1,4 +1,4 @@
-import { Converter } from './convert.js'
+import { MarkdownConverter } from './convert.js'
 import { DROPPED, isHidden } from './elements/left-out.js'
 import type { Skip, Tag } from './text/events.js'
 import { Page } from './page/page.js'
@@ -72,7 +72,8 @@ export function leftOut(html: string, content: 'page' | 'main'): LeftOut[] {
 
 /** Returns the blocks of the page that are not part of its main content. */
 function outside(html: string): LeftOut[] {
-  const blocks = (content: 'page' | 'main') => new Converter({ content, links: false }).convert(html).split(/\n{2,}/)
+  const blocks = (content: 'page' | 'main') =>
+    new MarkdownConverter({ content, links: false }).convert(html).split(/\n{2,}/)
   const main = new Set(blocks('main'))
   return blocks('page')
     .filter((block) => block.trim() !== '' && !main.has(block))

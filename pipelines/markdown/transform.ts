@@ -1,5 +1,5 @@
 import { Transform, type TransformCallback } from 'node:stream'
-import { Converter, type ConvertOptions } from './convert.js'
+import { Converter, type ConvertOptions } from './library.js'
 
 /**
  * Converts a stream of a page's bytes to its Markdown in UTF-8. Each block is sent as soon as it is finished. Destroyed

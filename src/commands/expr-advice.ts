@@ -3,7 +3,7 @@ import { FIELDS, FUNCTIONS, type ExprError } from '../expr/index.js'
 
 const OPERATORS = 'eq, ne, lt, le, gt, ge, contains, matches, wildcard or in'
 const JOINS = ['and', 'or', 'xor']
-/** Operators of other languages, and what is written here. */
+/** Operators of other languages, and the ones of this language. */
 const FOREIGN: Readonly<Record<string, string>> = {
   '=': 'eq or ==',
   '===': 'eq or ==',

@@ -6,7 +6,7 @@ import { InvalidInput } from '../core/errors.js'
  * reached.
  */
 export function publicUrl(text: string): URL {
-  // URL parsers drop white space and read a backslash as a slash. The result differs from what a reader sees.
+  // URL parsers drop white space and read a backslash as a slash. The result differs from the text that a reader sees.
   if (/[\s\\\p{Cc}\p{Cf}]/u.test(text))
     throw refused('must not have white space, a backslash or a control character in it')
   if (!/^https:\/\/[^/?#]/i.test(text)) throw refused('must be an https:// URL')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { convert } from '../../pipelines/markdown/convert.js'
+import { convert } from '../../pipelines/markdown/index.js'
 import { ask } from '../helpers/web.js'
 import { configuration, startDaemon, unbuilt } from './daemon.js'
 import { call, uploadFiles, uploadScript } from './worker-client.js'

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { convert } from '../../pipelines/markdown/convert.js'
+import { convert } from '../../pipelines/markdown/index.js'
 import { testFolder } from '../helpers/folder.js'
 import { ask } from '../helpers/web.js'
 import { NO_WRANGLER, wranglerFor, type Ran } from '../helpers/wrangler.js'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { convert } from '../../pipelines/markdown/convert.js'
+import { convert } from '../../pipelines/markdown/index.js'
 import { silentLog } from '../../src/core/log.js'
 import { systemClock } from '../../src/core/clock.js'
 import { openMetrics } from '../../src/core/metrics/metrics.js'

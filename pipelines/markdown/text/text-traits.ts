@@ -7,7 +7,7 @@ export const NOTHING = 0
 export const OUTER_SPACE = 1
 /** White space inside other than single spaces. */
 export const INNER_SPACE = 2
-/** Characters that Markdown may take for its own: the characters of `SPECIAL` in escape.ts. */
+/** Characters that Markdown may take for its own: those of `SPECIAL` in escape.ts. */
 export const SPECIALS = 4
 /** An `&`, from which a character reference may start. */
 export const AMPERSAND = 8

@@ -2,7 +2,7 @@ import type { AgentEntry } from './form.js'
 
 type Facts = Partial<Omit<AgentEntry, 'name' | 'operator' | 'category'>>
 
-/** Returns the function for agents of a purpose. The name is what they send in User-Agent, if `user_agent` is not set. */
+/** Returns the function for agents of a purpose. `user_agent` is their name unless it is set. */
 const agents =
   (category: AgentEntry['category'], verified: AgentEntry['verified_bot_category']) =>
   (operator: string, name: string, facts: Facts = {}): AgentEntry => ({

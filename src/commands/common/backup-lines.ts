@@ -7,7 +7,7 @@ const TYPES: ReadonlyMap<string, readonly [one: string, several: string]> = new 
   ['object', ['Durable Object', 'Durable Objects']],
 ])
 
-/** Returns what an archive has of databases, as text of one line. */
+/** Describes the databases of an archive in one line. */
 export function dataText({ files = {} }: Manifest): string {
   const parts = [...TYPES].map(([type, [one, several]]) => {
     const { count, bytes } = files[type] ?? { count: 0, bytes: 0 }
@@ -18,7 +18,7 @@ export function dataText({ files = {} }: Manifest): string {
 
 const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`
 
-/** Returns what an archive contains, as text of one line. */
+/** Describes the contents of an archive in one line. */
 export function contentsText(manifest: Manifest, hasKey: boolean): string {
   const { records, audit_entries: audit, blobs, blob_bytes: blobBytes } = manifest
   const sized = blobBytes === undefined || blobs === 0 ? '' : ` (${bytesText(blobBytes)})`

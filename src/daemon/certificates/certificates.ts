@@ -55,7 +55,7 @@ export class Certificates {
     this.#warn()
   }
 
-  /** Applies a changed configuration: orders what is missing, and logs the names that get no certificate. */
+  /** Applies a changed configuration: orders missing certificates, and logs the names that get no certificate. */
   check(): void {
     this.#acme.check()
     this.#warn()

@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream'
 import zlib from 'node:zlib'
-import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import { MAX_HTML_BYTES } from '../../../pipelines/markdown/options.js'
 
 /** Creates the decoder of one content coding, from the first bytes of the data. */
 type MakeDecoder = (firstBytes: Uint8Array) => Transform

@@ -1,4 +1,4 @@
-import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import { MAX_HTML_BYTES } from '../../../pipelines/markdown/options.js'
 import { NotConvertible } from '../../../pipelines/markdown/text/not-convertible.js'
 import { Decoders } from '../exchange/content-coding.js'
 import { markdownHeaders, variesByAccept, type Page } from './headers.js'

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client'
-import { Converter, type Content } from '../../../pipelines/markdown/convert.js'
+import { MarkdownConverter } from '../../../pipelines/markdown/convert.js'
+import type { Content } from '../../../pipelines/markdown/options.js'
 import { MAX_BUFFERED } from '../../../pipelines/markdown/main/main-writer.js'
 import { LlmsTxt } from '../../../pipelines/markdown/llms-txt.js'
 import { letHeapGrow } from '../../core/memory/heap-size.js'
@@ -131,7 +132,7 @@ const MAIN_CONTENT_BYTES = 2 * MAX_BUFFERED
 
 function toMarkdown(contentType: string, content: Content, extras?: Extras): PageConverter {
   letHeapGrow()
-  return new Converter({ contentType, content, ...extras })
+  return new MarkdownConverter({ contentType, content, ...extras })
 }
 
 /** What Markdown contains besides the content of its page. */

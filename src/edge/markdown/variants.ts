@@ -1,4 +1,4 @@
-import { MAX_HTML_BYTES } from '../../../pipelines/markdown/convert.js'
+import { MAX_HTML_BYTES } from '../../../pipelines/markdown/options.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { MAX_ENCODED_BYTES } from '../exchange/content-coding.js'
 import { ForwardingSink, type ResponseSink } from '../exchange/response.js'

@@ -11,7 +11,7 @@ export interface Fix {
   readonly end: number
 }
 
-/** Operators of other languages, and what is written here. */
+/** Operators of other languages, and the ones of this language. */
 const FOREIGN: Readonly<Record<string, string>> = {
   '=': 'eq',
   '===': 'eq',

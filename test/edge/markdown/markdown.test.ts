@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import zlib from 'node:zlib'
 import t from 'tap'
-import { Converter } from '../../../pipelines/markdown/convert.js'
+import { MarkdownConverter } from '../../../pipelines/markdown/convert.js'
 import { open, until, type Responded } from '../../helpers/web.js'
 import { site } from './site.js'
 
@@ -15,7 +15,7 @@ const HTML = 'text/html; charset=utf-8'
 const MARKDOWN = 'text/markdown; charset=utf-8'
 
 function markdownOf(html: string | Buffer, contentType = HTML): string {
-  const converter = new Converter({ contentType })
+  const converter = new MarkdownConverter({ contentType })
   return converter.write(Buffer.from(html)) + converter.end()
 }
 

@@ -62,7 +62,7 @@ function withCondition(filter: string, condition: Where): string | undefined {
   }
 }
 
-/** Returns what was typed as a value of the field; lists are separated by commas. The API checks it. */
+/** Returns the typed text as a value of the field; lists are separated by commas. The API checks it. */
 function typed(type: string, operator: string, text: string): unknown {
   if (operator === 'in' || operator === '!in') return text.split(',').map((one) => typed(type, 'eq', one.trim()))
   if (type === 'bool') return text === 'true' || (text === 'false' ? false : text)

@@ -1,6 +1,7 @@
 import { brotliDecompressSync } from 'node:zlib'
 import t from 'tap'
-import { Converter, type Content } from '../../../../pipelines/markdown/convert.js'
+import { MarkdownConverter } from '../../../../pipelines/markdown/convert.js'
+import type { Content } from '../../../../pipelines/markdown/options.js'
 import { silentLog } from '../../../../src/core/log.js'
 import { MemoryBudget } from '../../../../src/core/memory/memory-budget.js'
 import { openMetrics } from '../../../../src/core/metrics/metrics.js'
@@ -22,7 +23,7 @@ function counted() {
     memory: new MemoryBudget(64 * 1024 * 1024),
     converter: (contentType: string, content: Content) => {
       conversions.push(content)
-      return new Converter({ contentType, content })
+      return new MarkdownConverter({ contentType, content })
     },
     metrics: openMetrics({ process: false }),
     log: silentLog,
