@@ -41,6 +41,28 @@ export interface MissingCertificate {
   readonly write: string
 }
 
+/** Something that somebody should look at. */
+export interface AttentionItem {
+  readonly kind:
+    | 'job_failing'
+    | 'breaker_open'
+    | 'origin_down'
+    | 'origin_missing'
+    | 'certificate_missing'
+    | 'certificate_expires'
+    | 'worker_exceptions'
+    | 'file_rules_shadow'
+    | 'spool_nearly_full'
+  readonly severity: 'error' | 'warning'
+  /** RFC 3339. Null if it is not known. */
+  readonly since: string | null
+  readonly text: string
+  readonly zone_id: string | null
+  /** Null for what concerns the whole daemon. */
+  readonly account_id: string | null
+  readonly object: { readonly type: string; readonly id: string; readonly name: string }
+}
+
 /** The counts of a rule since the start of the daemon. */
 export interface RuleCount {
   readonly ruleset: string
@@ -63,6 +85,8 @@ export interface OverviewServices {
   zones(): Iterable<{ readonly id: string; readonly origins: readonly OriginState[] }>
   /** Returns the served host names and patterns without a certificate. */
   missingCertificates(): readonly MissingCertificate[]
+  /** Returns what needs attention, of all accounts, errors first. */
+  attention(): Promise<readonly AttentionItem[]>
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly version: string

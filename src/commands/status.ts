@@ -27,6 +27,7 @@ export const status: DefineCommand = (command) => {
 function described(status: DaemonStatus): string {
   const { version, node, pid, ready, reasons, uptime_seconds: uptime, last_reload: last } = status
   const lines = [
+    ...attentionLines(status.attention),
     `edged ${version} on Node ${node.slice(1)}, process ${pid}, up ${duration(uptime)}, ${ready ? 'ready' : `not ready: ${reasons.join(', ')}`}`,
     `config    ${status.config_file ?? '-'}${last === null ? '' : `, read again at ${last.at}`}`,
     ...(last?.error ? [`          the last reload failed: ${last.error}`] : []),
@@ -70,6 +71,15 @@ function originText({ url, state, since, last_error: error, backup }: OriginStat
   if (state === 'missing') return stateText(state)
   const time = state === 'down' && since !== null ? ` since ${since}` : ''
   return `${url}${backup ? ' (backup)' : ''}: ${stateText(state)}${time}${error === null ? '' : `, last error: ${error}`}`
+}
+
+/** What needs attention, before everything else. */
+function attentionLines(items: DaemonStatus['attention']): string[] {
+  if (items.length === 0) return []
+  const lines = items.map(
+    ({ severity, text, since }) => `  ${severity.padEnd(7)}  ${text}${since === null ? '' : `, since ${since}`}`,
+  )
+  return [`Needs attention (${items.length})`, ...lines, '']
 }
 
 function duration(seconds: number): string {

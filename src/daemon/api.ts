@@ -115,6 +115,7 @@ export async function startApi(parts: ApiParts): Promise<Control> {
     history: parts.history,
     zones: () => state.zones(),
     missingCertificates: () => state.missingCertificates(),
+    attention: async () => await state.attention(),
     startedAt: state.startedAt,
     version: VERSION,
     proxy: parts.proxyUrl,

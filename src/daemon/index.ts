@@ -28,6 +28,7 @@ import { Requests } from './requests.js'
 import { Serving } from './serving.js'
 import { ActivatedSockets } from './processes/socket-activation.js'
 import { keptText, type KeptRules } from './config/kept-rules.js'
+import { Attention } from './state/attention.js'
 import { DaemonState } from './state/state.js'
 import { runningWork } from './state/troubles.js'
 import type { DaemonUrls } from './state/status.js'
@@ -201,7 +202,23 @@ async function start(
     }
   }
   const work = () => runningWork({ store, running: logpush.monitor.list(), breakers: webhooks.openBreakers() })
+  const attention = stack.use(
+    new Attention({
+      config: foundation.effective,
+      store,
+      zones: () => serving.zoneStatus(),
+      running: () => logpush.monitor.list(),
+      breakers: () => webhooks.openBreakers(),
+      health: (scope, id) => webhooks.health(scope, id),
+      certificates: () => certificates.list(),
+      missing: () => certificates.missing(),
+      keptRules: () => keptRules(config(), store),
+      samples: async (prefix) => await serving.samples(prefix),
+      clock,
+    }),
+  )
   state.started({
+    attention,
     urls,
     zones: () => serving.zoneStatus(),
     work,

@@ -1,3 +1,4 @@
+import type { AttentionItem } from '../../../control/overview/services.js'
 import type { Config } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { KeptRules } from '../config/kept-rules.js'
@@ -5,6 +6,7 @@ import type { BackupStatus } from '../backups/schedule.js'
 import { VERSION } from '../../release/package.js'
 import type { KeyStatus } from '../../store/secrets/key-rotation.js'
 import type { MissingCertificate } from '../../tls/acme/served-names.js'
+import type { Attention } from './attention.js'
 import type { RunningWork } from './troubles.js'
 import type { Certificates } from '../certificates/certificates.js'
 import {
@@ -41,6 +43,7 @@ interface RunningParts {
   readonly keptRules: () => readonly KeptRules[]
   /** Undefined if no backups are scheduled. */
   readonly backup: () => BackupStatus | undefined
+  readonly attention: Pick<Attention, 'list'>
 }
 
 /**
@@ -114,6 +117,11 @@ export class DaemonState {
     return this.#running?.certificates.missing() ?? []
   }
 
+  /** Returns what needs attention; nothing before the start is complete. */
+  async attention(): Promise<readonly AttentionItem[]> {
+    return (await this.#running?.attention.list()) ?? []
+  }
+
   async status(): Promise<DaemonStatus> {
     const { config: current, configFile, lastReload, clock } = this.#deps
     const config = current()
@@ -121,6 +129,7 @@ export class DaemonState {
     const reasons = this.notReady()
     return {
       version: VERSION,
+      attention: await this.attention(),
       node: process.version,
       pid: process.pid,
       started_at: new Date(this.startedAt).toISOString(),

@@ -1,3 +1,4 @@
+import type { AttentionItem } from '../../../control/overview/services.js'
 import type { Config } from '../../config/schema.js'
 import type { RunningWork } from './troubles.js'
 import type { Clock } from '../../core/clock.js'
@@ -21,6 +22,8 @@ export interface DaemonUrls {
 /** What `GET /status` of the admin listener returns and `edged status` shows. */
 export interface DaemonStatus extends RunningWork {
   readonly version: string
+  /** What needs attention, errors first. */
+  readonly attention: readonly AttentionItem[]
   readonly node: string
   readonly pid: number
   readonly started_at: string

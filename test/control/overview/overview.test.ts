@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { basicEndpoints } from '../../../control/index.js'
 import type { LogpushServices } from '../../../control/logpush/services.js'
 import { overview } from '../../../control/overview/index.js'
-import type { OverviewServices, RuleCount, TrafficPoint } from '../../../control/overview/services.js'
+import type { AttentionItem, OverviewServices, RuleCount, TrafficPoint } from '../../../control/overview/services.js'
 import { newCounts, type Watched } from '../../../pipelines/logpush/monitor.js'
 import { account, DAEMON, zone, type Scope } from '../../../src/core/scope.js'
 import { MANAGED_CERTIFICATES, type ManagedCertificate } from '../../../src/tls/acme/records.js'
@@ -66,6 +66,22 @@ const ORIGIN = {
   requests_in_flight: 2,
 }
 
+const attended = (kind: AttentionItem['kind'], zone_id: string | null, account_id: string | null): AttentionItem => ({
+  kind,
+  severity: 'error',
+  since: null,
+  text: kind,
+  zone_id,
+  account_id,
+  object: { type: 'zone', id: '1', name: 'one' },
+})
+const ATTENTION = [
+  attended('origin_down', ZONE, ACCOUNT),
+  attended('origin_missing', OTHER_ZONE, OTHER_ACCOUNT),
+  attended('breaker_open', null, ACCOUNT),
+  attended('spool_nearly_full', null, null),
+]
+
 /** The API with fixed numbers; `proxy` is where trial requests go. */
 async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount[] = []): Promise<Client> {
   const services: OverviewServices = {
@@ -76,6 +92,7 @@ async function observed(t: Test, proxy = 'http://127.0.0.1:1', counts: RuleCount
         origins: [ORIGIN],
       },
     ],
+    attention: async () => ATTENTION,
     missingCertificates: () => [
       { zone_id: '4'.repeat(32), name: 'www.example.com', why: 'no file names it', write: 'a certificate' },
       { zone_id: '5'.repeat(32), name: 'other.example.com', why: 'no file names it', write: 'a certificate' },
@@ -370,4 +387,22 @@ t.test('a trial request reaches a host of the zone only', async (t) => {
 t.test('a trial request to a proxy that does not respond is an error', async (t) => {
   const api = await observed(t)
   t.match(await api.call('POST', `/zones/${ZONE}/edged/try`, {}), { status: 503, body: { success: false } })
+})
+
+t.test('what needs attention is shown to those who may read it', async (t) => {
+  const api = await observed(t)
+  const kinds = async (path: string, name: keyof typeof TOKENS) =>
+    (await api.as(token(name))('GET', `${path}/edged/attention`)).body.result?.map(({ kind }: { kind: string }) => kind)
+  t.strictSame(await kinds(`/accounts/${ACCOUNT}`, 'account'), ['origin_down', 'breaker_open'])
+  t.strictSame(await kinds(`/zones/${ZONE}`, 'account'), ['origin_down'])
+  t.strictSame(await kinds(`/accounts/${ACCOUNT}`, 'nothing'), [])
+  t.strictSame(await kinds(`/accounts/${OTHER_ACCOUNT}`, 'account'), undefined)
+  t.strictSame((await api.call('GET', `/accounts/${ACCOUNT}/edged/attention`)).body.result[0], {
+    kind: 'origin_down',
+    severity: 'error',
+    since: null,
+    text: 'origin_down',
+    zone_id: ZONE,
+    object: { type: 'zone', id: '1', name: 'one' },
+  })
 })
