@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const BENCHMARKS = {
   markdown: 'HTML to Markdown against turndown, mdream, kreuzberg, rehype-remark; latency; attack inputs',
+  fidelity: 'Markdown against the documents that pages were rendered from, and main content against marked texts',
   tokens: 'the estimate of x-markdown-tokens against tokenizers of language models',
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   overhead: 'CPU that access log, traces at 1 %, metrics by zone and the history add to a request',

@@ -1,3 +1,4 @@
+import { codeAt } from '../text/characters.js'
 import type { ElementPage, Family } from './element.js'
 import { NoteStart } from './footnotes.js'
 
@@ -62,6 +63,19 @@ export const inputs: Family = {
     line.space()
   },
 }
+
+/** A box at the start of an item, as a character. */
+const BOX = /^[☐☑☒][ \u00a0]+(?=\S)/
+
+/** Returns the Markdown of an item as a task if its text begins with the character of a box. */
+export function taskOf(markdown: string): string {
+  const first = codeAt(markdown, 0)
+  if (first < OPEN_BOX || first > CROSSED_BOX || !BOX.test(markdown)) return markdown
+  return markdown.replace(BOX, first === OPEN_BOX ? '[ ] ' : '[x] ')
+}
+
+const OPEN_BOX = 0x2610
+const CROSSED_BOX = 0x2612
 
 /** Returns a number that is valid for a list in Markdown. CommonMark 0.31.2, 5.2. */
 function numberOf(text: string | undefined): number | undefined {

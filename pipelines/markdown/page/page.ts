@@ -9,6 +9,7 @@ import { isTwin } from '../elements/late-images.js'
 import { isHidden } from '../elements/left-out.js'
 import { OpenRoles, ROLE_BIT, roleOf } from '../elements/roles.js'
 import type { Callout } from '../output/callout.js'
+import { taskOf } from '../elements/lists.js'
 import { escapeStarts } from '../output/escape.js'
 import type { Events, Skip, Tag } from '../text/events.js'
 import { FrontMatter } from '../output/front-matter.js'
@@ -405,6 +406,7 @@ export class Page implements ElementPage, Events {
     if (markdown === '') return
     if (this.#callout !== undefined || this.#footnotes !== undefined) markdown = this.#trimmed(markdown)
     if (markdown === '') return
+    if (this.writer.atItemStart) markdown = taskOf(markdown)
     this.#write(this.kind, markdown, this.line.startsMayMean, this.line.isOneLine)
     this.kind = 'text'
   }
