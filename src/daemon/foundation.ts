@@ -14,6 +14,8 @@ import type { Keyring } from '../store/secrets/keyring.js'
 import { openBlobs } from '../store/open-blobs.js'
 import { openVault, secretKeys } from '../store/secrets/vault.js'
 import { WEBHOOK_SENDERS } from '../webhooks/lease-kinds.js'
+import { openHistoryExchange } from './machines/open-history-exchange.js'
+import type { HistoryExchange } from './machines/history-exchange.js'
 import { AllZones } from './zones/all-zones.js'
 import { AuditedStore, auditLog } from './logs/audit-log.js'
 import { openLogPush, type LogPush } from './pipelines/logpush.js'
@@ -29,6 +31,8 @@ export interface Foundation {
   readonly egress: GuardedEgress
   readonly logpush: LogPush
   readonly history: History
+  /** Undefined without other machines. */
+  readonly exchange: HistoryExchange | undefined
   /** The configuration in force, with the zones that were created through the API. */
   readonly effective: () => Config
 }
@@ -69,6 +73,9 @@ export async function openFoundation(
   state.watch(logpush.disk, { whileStarting: true })
   state.mention(logpush)
   const history = stack.use(await History.open(join(first.data, 'history'), first.history, { clock, log }))
+  const exchange = shared
+    ? stack.use(await openHistoryExchange(first.store, logpush.machine, history, { clock, log }))
+    : undefined
   const running = () => store.list(WEBHOOK_SENDERS).map(({ id }) => id)
   const rotation = stack.use(
     await KeyRotation.open({
@@ -87,5 +94,5 @@ export async function openFoundation(
   store.tell = auditLog(logpush.emitter, effective)
   const blobs = stack.use(await openBlobs(first.store, { folder: first.data, clock, log }))
   state.watch(blobs, { whileStarting: true })
-  return { store, keys, blobs, resolve, egress, logpush, history, effective }
+  return { store, keys, blobs, resolve, egress, logpush, history, exchange, effective }
 }

@@ -1,13 +1,19 @@
 import type { HistoryReader } from '../../control/overview/services.js'
+import type { HistoryExchange } from './machines/history-exchange.js'
 import type { History } from '../history/history.js'
 import { readHistory } from '../history/query.js'
 
 /** Returns the history as the API reads it. `flush` makes the processes of the proxy send their counts. */
-export const historyReader = (history: History, flush: () => Promise<void>): HistoryReader => ({
+export const historyReader = (
+  history: History,
+  { flush, exchange }: { flush: () => Promise<void>; exchange: HistoryExchange | undefined },
+): HistoryReader => ({
   get isEnabled() {
     return history.isEnabled
   },
-  machines: 'this',
+  get machines() {
+    return exchange?.isConnected === true ? 'all' : 'this'
+  },
   async read(query) {
     await flush()
     return await readHistory(history, query)

@@ -161,7 +161,10 @@ async function start(
   const traffic = stack.use(new TrafficHistory((prefix) => serving.samples(prefix), { clock, log }))
   const requests = stack.use(new Requests({ config, edge, clock, log }))
   const proxyUrl = () => urlOf(serving.bound.proxy)
-  const history = historyReader(foundation.history, async () => await serving.flushHistory())
+  const history = historyReader(foundation.history, {
+    flush: async () => await serving.flushHistory(),
+    exchange: foundation.exchange,
+  })
   const shown = { foundation, edge, tails, webhooks, scripts, traffic, history, requests, state, proxyUrl }
   const control = stack.use(await startApi({ config, activated, descriptors, ...shown, ...common }))
   ports.add(portOf(control.url))

@@ -171,14 +171,23 @@ export class CellStore {
     return sum
   }
 
+  /** Returns a text that was stored under a name. */
+  async text(name: string): Promise<string | undefined> {
+    return (await this.#db.get(META + name))?.toString()
+  }
+
+  async putText(name: string, value: string): Promise<void> {
+    await this.#db.put(META + name, Buffer.from(value))
+  }
+
   /** Returns a number that was stored under a name. */
   async number(name: string): Promise<number | undefined> {
-    const bytes = await this.#db.get(META + name)
-    return bytes && Number(bytes.toString())
+    const text = await this.text(name)
+    return text === undefined ? undefined : Number(text)
   }
 
   async putNumber(name: string, value: number): Promise<void> {
-    await this.#db.put(META + name, Buffer.from(String(value)))
+    await this.putText(name, String(value))
   }
 
   /** Returns the numbers whose names begin with `prefix`, in the order of their names. */

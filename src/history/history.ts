@@ -61,6 +61,7 @@ export class History implements HistorySink {
   #open = new Map<number, Map<string, Cell>>()
   /** Times before are written. */
   #writtenUntil = 0
+  #published: ((parts: readonly HistoryPart[]) => void) | undefined
   #sweptAt = -Infinity
   #reportedAt = -Infinity
   /** Tasks that change the store run one after the other. */
@@ -101,21 +102,42 @@ export class History implements HistorySink {
     })
   }
 
+  /** Adds counts of this machine. */
   async add(parts: readonly HistoryPart[]): Promise<void> {
-    for (const { time, zone, account, cell } of parts) {
-      if (!this.#store) return
-      const scopes = this.#cellsOf(Math.max(time, 0))
-      const ofZone = new Cell()
-      for (const reader = new SectionReader(cell); !reader.isAtEnd;) {
-        const { number, bytes } = reader.section()
-        if (number > DIMENSIONS.length) continue
-        if (number === TOTAL) ofZone.add(number, bytes)
-        cellOf(scopes, zone === OTHER_ZONES ? undefined : zone)?.add(number, bytes)
-        cellOf(scopes, accountScope(account))?.add(number, bytes)
-      }
-      ofZone.addTo(cellOf(scopes, accountScope(account)), BY_ZONE, zone)
-      await this.#slices.yieldToEventLoop()
+    if (!this.#store) return
+    this.#published?.(parts)
+    for (const part of parts) await this.#add(part, part.time)
+  }
+
+  /** Adds counts of another machine. They arrive seconds later, and cells that are written are not changed for them. */
+  async addForeign(parts: readonly HistoryPart[]): Promise<void> {
+    for (const part of parts) await this.#add(part, Math.max(part.time, this.#writtenUntil))
+  }
+
+  /** Calls a listener with the counts of this machine. */
+  publish(listener: (parts: readonly HistoryPart[]) => void): void {
+    this.#published = listener
+  }
+
+  /** How far the counts of other machines were read, over restarts. */
+  readonly foreignPlace = {
+    read: async (): Promise<string | undefined> => await this.#store?.text('foreign'),
+    write: async (id: string): Promise<void> => await this.#store?.putText('foreign', id),
+  }
+
+  async #add({ zone, account, cell }: HistoryPart, time: number): Promise<void> {
+    if (!this.#store) return
+    const scopes = this.#cellsOf(Math.max(time, 0))
+    const ofZone = new Cell()
+    for (const reader = new SectionReader(cell); !reader.isAtEnd;) {
+      const { number, bytes } = reader.section()
+      if (number > DIMENSIONS.length) continue
+      if (number === TOTAL) ofZone.add(number, bytes)
+      cellOf(scopes, zone === OTHER_ZONES ? undefined : zone)?.add(number, bytes)
+      cellOf(scopes, accountScope(account))?.add(number, bytes)
     }
+    ofZone.addTo(cellOf(scopes, accountScope(account)), BY_ZONE, zone)
+    await this.#slices.yieldToEventLoop()
   }
 
   /** Returns the beginning of the oldest period of a resolution that is kept complete. */
