@@ -26,6 +26,7 @@ export interface ConfigChecks extends PipelineChecks {
   readonly certificate: (files: ControlTls) => string | undefined
   readonly authority: (file: string) => string | undefined
   readonly program: (path: string) => string | undefined
+  readonly usersFile: (path: string) => string | undefined
 }
 
 const NO_SECTIONS = 'must have sections such as `zones:`; `edged schema config --yaml` shows them all'
@@ -38,6 +39,7 @@ const NO_CHECKS: ConfigChecks = {
   certificate: () => undefined,
   authority: () => undefined,
   program: () => undefined,
+  usersFile: () => undefined,
 }
 
 /** Reads a configuration file; throws {@link BadConfig} with every issue found. */
@@ -99,6 +101,7 @@ export function readParts(text: string, file: string, environment: Environment, 
     const whole = absolute(config, dirname(resolve(file)))
     issues.push(...listed.issues, ...deadLetterIssues(whole, checks))
     issues.push(...certificateIssues(whole, checks).map(sound.place))
+    issues.push(...usersFileIssues(whole, checks).map(sound.place))
     if (whole.backup) issues.push(...backupIssues(whole.backup, whole.data, (text) => checks.destination(text)))
     const agents = configuredCatalogue(whole.agents)
     issues.push(...agents.issues)
@@ -142,6 +145,25 @@ function deadLetterIssues(
 ): Issue[] {
   const message = text === undefined ? undefined : checks.jobDestination(text, { ...destinations, egress })
   return message === undefined ? [] : [{ pointer: '/logpush/dead_letter', message }]
+}
+
+/** Files can be named by thousands of paths. */
+function usersFileIssues({ zones }: Config, checks: ConfigChecks): Issue[] {
+  const found = new Map<string, string | undefined>()
+  const issue = (file: string): string | undefined => {
+    if (!found.has(file)) found.set(file, checks.usersFile(file))
+    return found.get(file)
+  }
+  return zones.flatMap((zone, index) =>
+    [
+      [`/zones/${index}`, zone.auth] as const,
+      ...zone.paths.map(({ auth }, at) => [`/zones/${index}/paths/${at}`, auth] as const),
+    ].flatMap(([pointer, auth]) => {
+      const file = auth ? auth.basic?.users_file : undefined
+      const message = file === undefined ? undefined : issue(file)
+      return message === undefined ? [] : [{ pointer: `${pointer}/auth/basic/users_file`, message }]
+    }),
+  )
 }
 
 function certificateIssues({ proxy, control, zones, egress }: Config, checks: ConfigChecks): Issue[] {

@@ -431,6 +431,7 @@ t.test('every file of authorities is checked', async (t) => {
     jobDestination: nothing,
     certificate: nothing,
     program: nothing,
+    usersFile: nothing,
   }
   const checked: string[] = []
   const authority = (file: string) => {

@@ -1,13 +1,13 @@
 import { bytesText } from './bytes-text.js'
 import type { Manifest } from '../../store/backup/manifest.js'
 
-/** What a type of files is called, one and several. */
+/** Names of types of files, for one and for several. */
 const TYPES: ReadonlyMap<string, readonly [one: string, several: string]> = new Map([
   ['d1', ['D1 database', 'D1 databases']],
   ['object', ['Durable Object', 'Durable Objects']],
 ])
 
-/** Describes the databases of an archive in one line. */
+/** Returns the databases of an archive, as text of one line. */
 export function dataText({ files = {} }: Manifest): string {
   const parts = [...TYPES].map(([type, [one, several]]) => {
     const { count, bytes } = files[type] ?? { count: 0, bytes: 0 }
@@ -18,7 +18,7 @@ export function dataText({ files = {} }: Manifest): string {
 
 const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`
 
-/** Describes the contents of an archive in one line. */
+/** Returns the contents of an archive, as text of one line. */
 export function contentsText(manifest: Manifest, hasKey: boolean): string {
   const { records, audit_entries: audit, blobs, blob_bytes: blobBytes } = manifest
   const sized = blobBytes === undefined || blobs === 0 ? '' : ` (${bytesText(blobBytes)})`
@@ -31,7 +31,7 @@ export function contentsText(manifest: Manifest, hasKey: boolean): string {
   return `${parts.join(', ')}${hasKey ? '' : ', without the secret key'}`
 }
 
-/** Returns what is not in an archive because another machine has it, a line for each account. */
+/** Returns a line for each account whose databases another machine has. */
 export const elsewhereLines = ({ elsewhere = [] }: Manifest): string[] =>
   elsewhere.map(
     (id) =>

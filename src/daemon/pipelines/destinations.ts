@@ -4,6 +4,7 @@ import type { ConfigChecks } from '../../config/load.js'
 import { locator } from './locator.js'
 import { checkTransform } from './transforms.js'
 import { certificateIssue } from '../../tls/certificates.js'
+import { usersFileIssue } from '../../edge/auth/users.js'
 import { programIssue } from '../../tls/acme/dns-command.js'
 import { authorityIssue } from '../../tls/client-authority.js'
 import type { Clock } from '../../core/clock.js'
@@ -76,5 +77,6 @@ export function destinationChecks(deps: { clock: Clock; log: Log }): ConfigCheck
     certificate: certificateIssue,
     authority: authorityIssue,
     program: programIssue,
+    usersFile: usersFileIssue,
   }
 }

@@ -52,13 +52,18 @@ export class DemoOrigin {
   }
 
   #zone(zone: ZoneConfig, origin: string): ZoneConfig {
-    const known = this.#resolved.get(zone) ?? { ...zone, origin }
+    const known = this.#resolved.get(zone) ?? {
+      ...zone,
+      ...(zone.origin === 'demo' && { origin }),
+      paths: zone.paths.map((path) => (path.origin === 'demo' ? { ...path, origin } : path)),
+    }
     this.#resolved.set(zone, known)
     return known
   }
 }
 
-const isDemo = ({ origin }: ZoneConfig): boolean => origin === 'demo'
+const isDemo = ({ origin, paths }: ZoneConfig): boolean =>
+  origin === 'demo' || paths.some((path) => path.origin === 'demo')
 
 /** Serves the sample site on a free port of the loopback address. */
 async function startSite(): Promise<SampleSite> {

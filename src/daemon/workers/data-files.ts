@@ -104,7 +104,7 @@ async function settled(
   })
 }
 
-/** Returns a function from the name of a file to what its owner calls it. */
+/** Returns a function from the name of a file to a title for people. */
 function titlesOf(store: Store, scope: Scope, namespace: string): (file: string) => string | undefined {
   if (namespace !== D1_NAMESPACE) {
     const found = store.get(WORKER_NAMESPACES, scope, namespace)?.value

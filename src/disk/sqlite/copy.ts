@@ -140,7 +140,7 @@ class FollowedLog {
     return false
   }
 
-  /** Copies all committed data. Resolves with false if something may be missing. */
+  /** Copies committed frames. Resolves with false if some may be missing. */
   async follow(): Promise<boolean> {
     if (!this.#copy) {
       if (!(await this.#opened())) return true
@@ -159,7 +159,7 @@ class FollowedLog {
     )
   }
 
-  /** Writes the pages of the log over a copy of this size. Resolves with the size of the database. */
+  /** Writes the frames of the log over a copy of this size. Resolves with the size of the database. */
   async applyTo(copy: FileHandle, bytes: number): Promise<number> {
     const { pages, pageSize } = this.#copy ?? {}
     if (pages === undefined || pageSize === undefined) return bytes

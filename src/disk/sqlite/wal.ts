@@ -48,7 +48,7 @@ export class WalCopy {
     this.#into = into
   }
 
-  /** Copies all data committed since the last call. Resolves with false if the log lost frames that were not copied. */
+  /** Copies the frames that were committed since the last call. Resolves with false if the log lost frames that were not copied. */
   async advance(): Promise<boolean> {
     const known = this.#header
     const header = await this.#readHeader(known ? HEADER_RETRIES : 0)

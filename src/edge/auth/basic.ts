@@ -1,4 +1,5 @@
 import { headerValues } from '../../http/headers.js'
+import type { Log } from '../../core/log.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { Passwords, type Verdict } from './passwords.js'
 import type { BasicOptions } from '../exchange/auth-options.js'
@@ -10,7 +11,7 @@ const passwords = new Passwords()
 const NO_HASH = '$2b$10$fnyGIl/ZbSsYphwQ5uSVluL7pfx3hKCwU4Rxd1OrNy.PyXYKu2fAa'
 
 /** Returns whether a request has the name and password of a user; `none` if it has no credentials. */
-export function basicVerdict(exchange: Exchange, options: BasicOptions): Verdict | 'none' | Promise<Verdict> {
+export function basicVerdict(exchange: Exchange, options: BasicOptions, log: Log): Verdict | 'none' | Promise<Verdict> {
   const { rawHeaders, clientShare, clientAddress, startedMonotonic: now } = exchange
   const given = headerValues(rawHeaders, 'authorization')
   const [, encoded] = /^basic +([A-Za-z0-9+/_=-]{1,2000})$/i.exec(given[0]?.trim() ?? '') ?? []
@@ -18,10 +19,13 @@ export function basicVerdict(exchange: Exchange, options: BasicOptions): Verdict
   const text = Buffer.from(encoded, 'base64').toString('utf8')
   const colon = text.indexOf(':')
   if (colon < 0) return 'none'
-  const hash = hashOf(options, text.slice(0, colon), now)
-  const verdict = passwords.check(clientShare ?? clientAddress, text.slice(colon + 1), hash ?? NO_HASH)
-  if (hash !== undefined) return verdict
-  return verdict instanceof Promise ? verdict.then((one) => (one === 'right' ? 'wrong' : one)) : without(verdict)
+  const compare = (hash: string | undefined): Verdict | Promise<Verdict> => {
+    const verdict = passwords.check(clientShare ?? clientAddress, text.slice(colon + 1), hash ?? NO_HASH)
+    if (hash !== undefined) return verdict
+    return verdict instanceof Promise ? verdict.then(without) : without(verdict)
+  }
+  const hash = hashOf(options, text.slice(0, colon), { now, log })
+  return hash instanceof Promise ? hash.then(compare) : compare(hash)
 }
 
 const without = (verdict: Verdict): Verdict => (verdict === 'right' ? 'wrong' : verdict)

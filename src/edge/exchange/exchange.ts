@@ -134,9 +134,9 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   get auths(): readonly AuthOptions[] {
     const { places } = this.zone
     if (!places) return []
-    const sent = places.find(this.rawTarget).auth
+    const sent = places.auths(this.rawTarget)
     const { auth } = this.place!
-    return [...new Set([sent, auth])].filter((one) => one !== undefined)
+    return auth === undefined || sent.includes(auth) ? sent : [...sent, auth]
   }
 
   /** The balancer of the path. */

@@ -20,6 +20,8 @@ export interface Places {
   readonly all: readonly Place[]
   /** Returns the place of a target, which is decoded and freed of dot segments first. */
   find(target: string): Place
+  /** Returns everything that a client has to prove for a target, in each way that servers read its path. */
+  auths(target: string): readonly AuthOptions[]
 }
 
 /** Creates the table of places. The first pattern that matches wins; `rest` is for other paths. */
@@ -56,11 +58,16 @@ export function placesOf(patterns: readonly (readonly [pattern: string, place: P
     }
     return best
   }
+  const placeOf = (path: string): Place => {
+    const index = indexOf(path)
+    return index === Infinity ? rest : patterns[index]![1]
+  }
   return {
     all: [...patterns.map(([, place]) => place), rest],
-    find(target) {
-      const index = indexOf(plainPath(target))
-      return index === Infinity ? rest : patterns[index]![1]
+    find: (target) => placeOf(plainPath(target)),
+    auths: (target) => {
+      const found = readings(target).flatMap((path) => placeOf(path).auth ?? [])
+      return found.length > 1 ? [...new Set(found)] : found
     },
   }
 }
@@ -102,6 +109,33 @@ export function plainPath(target: string): string {
       .replaceAll('\\', '/')
       .replaceAll(/\/{2,}/g, '/'),
   )
+}
+
+/** Whether servers may read a path in several ways. */
+const AMBIGUOUS = /[%\\;]|\/\/|\/\./
+/** Parameters of a segment (RFC 3986, 3.3), which servers of Java applications remove. */
+const PARAMETERS = /;[^/]*/g
+const MAX_DECODED = 3
+
+/**
+ * Returns the ways in which servers read the path of a target: the plain path first, then with dot segments as they are,
+ * without parameters of segments, and decoded more than once.
+ */
+function readings(target: string): readonly string[] {
+  const mark = target.indexOf('?')
+  let path = mark < 0 ? target : target.slice(0, mark)
+  if (!AMBIGUOUS.test(path)) return [path]
+  const found = new Set<string>([plainPath(target)])
+  for (let times = 0; times < MAX_DECODED; times++) {
+    path = decoded(path)
+    const slashed = path.replaceAll('\\', '/')
+    for (const one of [slashed, slashed.replaceAll(PARAMETERS, '')]) {
+      const merged = one.replaceAll(/\/{2,}/g, '/')
+      found.add(merged).add(withoutDots(merged))
+    }
+    if (!path.includes('%')) break
+  }
+  return [...found]
 }
 
 function decoded(path: string): string {

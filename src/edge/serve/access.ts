@@ -9,6 +9,10 @@ import type { RawHeaders } from '../../http/headers.js'
 import { Forward } from './forward.js'
 import type { OriginCall } from './to-origin.js'
 
+/** Maximum time until the service has responded, with the wait for a connection. */
+const FORWARD_MS = 10_000
+const LATE = 'the authentication service did not respond within 10 s'
+
 /** A request that needs authentication. */
 type AccessRequest = Omit<OriginCall, 'switched'>
 
@@ -27,7 +31,7 @@ function isProven(request: AccessRequest, auth: AuthOptions, resume: () => void)
     ask(request, auth.forward, resume)
     return false
   }
-  const verdict = basicVerdict(request.exchange, auth.basic)
+  const verdict = basicVerdict(request.exchange, auth.basic, request.context.log)
   if (!(verdict instanceof Promise)) return verdict === 'right' || refused(request, auth.basic, verdict)
   void passLater(request, auth.basic, verdict, resume)
   return false
@@ -62,7 +66,8 @@ function refused({ client }: AccessRequest, options: BasicOptions, verdict: Excl
 function ask(request: AccessRequest, options: ForwardOptions, resume: () => void): void {
   const { client, exchange, context } = request
   const service = context.origins.get(exchange.zone.id, { url: options.origin })
-  const sink = new Decision(client, (fields) => {
+  const timer = new AbortController()
+  const sink = new Decision(client, timer, (fields) => {
     exchange.headers = withCopied(exchange.headers, options, fields)
     client.cancel = undefined
     resume()
@@ -72,24 +77,42 @@ function ask(request: AccessRequest, options: ForwardOptions, resume: () => void
     switched: undefined,
   })
   client.cancel = () => forward.cancel()
+  void (async () => {
+    // Rejects when the service has decided.
+    const isLate = await context.clock.sleep(FORWARD_MS, timer.signal).then(
+      () => true,
+      () => false,
+    )
+    if (!isLate) return
+    sink.late()
+    forward.cancel()
+  })()
   forward.send()
 }
 
 /** Receives the response of the service. */
 class Decision implements ResponseSink {
   readonly #client: ResponseSink
+  readonly #timer: AbortController
   readonly #passed: (fields: RawHeaders) => void
   /** Fields of a success. Undefined before the head, and for other responses. */
   #success: RawHeaders | undefined
+  /** The request has passed, or has its error. */
+  #isOver = false
 
-  constructor(client: ResponseSink, passed: (fields: RawHeaders) => void) {
+  constructor(client: ResponseSink, timer: AbortController, passed: (fields: RawHeaders) => void) {
     this.#client = client
+    this.#timer = timer
     this.#passed = passed
   }
 
   head(status: number, headers: RawHeaders): void {
-    if (status >= 200 && status < 300) this.#success = headers
-    else this.#client.head(status, headers)
+    if (status >= 200 && status < 300) {
+      this.#success = headers
+      return
+    }
+    this.#timer.abort()
+    this.#client.head(status, headers)
   }
 
   data(chunk: Buffer): boolean {
@@ -97,14 +120,27 @@ class Decision implements ResponseSink {
   }
 
   end(trailers?: RawHeaders): void {
+    if (this.#isOver) return
+    this.#timer.abort()
     if (!this.#success) return this.#client.end(trailers)
+    this.#isOver = true
     this.#passed(this.#success)
   }
 
   fail(error: unknown): void {
+    if (this.#isOver) return
+    this.#timer.abort()
     // A service that does not respond is an error of the gateway, as one that cannot be reached.
     const isLate = error !== CLIENT_LEFT && originFailure(error).status === 504
-    this.#client.fail(isLate ? new Error('the authentication service did not respond within 10 s') : error)
+    this.#client.fail(isLate ? new Error(LATE) : error)
+  }
+
+  /** The time is over. A success whose body has not ended is a success. */
+  late(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#success) this.#passed(this.#success)
+    else this.#client.fail(new Error(LATE))
   }
 
   onDrain(listener: () => void): void {

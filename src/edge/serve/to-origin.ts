@@ -11,6 +11,7 @@ import { OriginRoute } from '../origins/route.js'
 import type { ProxyContext } from './proxy-context.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { respondAsRule } from './apply.js'
+import { PrefixedRedirects } from './prefixed-redirects.js'
 import { pathRequest, sendFile } from './send-file.js'
 import { originTarget } from '../origins/origin-target.js'
 import type { WorkerSite } from '../exchange/worker-sites.js'
@@ -106,7 +107,9 @@ function sendToOrigin(request: OriginExchange, to: ResponseSink, call: OriginCal
     return () => undefined
   }
   const interim = (status: number, fields: RawHeaders) => client.interim(status, fields)
-  const forward = new Forward(pathRequest(request, exchange), origin, to, context, { body, switched, route, interim })
+  const sent = pathRequest(request, exchange)
+  const sink = sent.target === request.target ? to : new PrefixedRedirects(to, exchange)
+  const forward = new Forward(sent, origin, sink, context, { body, switched, route, interim })
   forward.send()
   return () => forward.cancel()
 }
