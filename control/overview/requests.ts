@@ -2,7 +2,8 @@ import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import type { RecordedFields, RecordPlace, RequestRecord } from '../../src/core/model/request-record.js'
 import { ApiError } from '../http/errors.js'
-import { ApiResponse, endpoint, type Endpoint } from '../http/endpoint.js'
+import { area } from '../http/area.js'
+import { ApiResponse } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { InvalidQuery } from '../http/query.js'
 import { AuditTime, auditTime } from '../resources/audit-entries.js'
@@ -71,49 +72,44 @@ const Query = Type.Object({
   cursor: Type.Optional(Type.String({ maxLength: 100, description: '`cursor` of the page before.' })),
 })
 
+const rows = area<RequestsDeps>({ scopes: ['zone'], access: ACCESS.logpush })
+
 /** The last requests of a zone. */
-export function requests(deps: RequestsDeps): Endpoint[] {
-  const common = { method: 'get', scopes: ['zone'], permissions: ACCESS.logpush.read } as const
-  return [
-    endpoint({
-      ...common,
-      path: '/edged/requests',
-      summary: 'List the last requests of a zone, newest first',
-      query: Query,
-      result: Type.Array(RequestItem),
-      async handle({ scope, query }) {
-        const { ray, limit } = query
-        const range = {
-          since: query.since === undefined ? 0 : timeOf(query.since, 'since'),
-          until: query.until === undefined ? Infinity : timeOf(query.until, 'until'),
-        }
-        if (ray !== undefined) {
-          const found = await deps.requests().find(scope.id, ray)
-          const isWanted = found && found.at >= range.since && found.at < range.until
-          return listed(isWanted ? [found] : [], isWanted ? 1 : 0, undefined)
-        }
-        const after = query.cursor === undefined ? undefined : placeOf(query.cursor)
-        const { records, examined, next } = await inQuery('filter', async () =>
-          deps.requests().page(scope.id, { ...range, after, filter: query.filter, limit }),
-        )
-        return listed(records, examined, next)
-      },
-    }),
-    endpoint({
-      ...common,
-      path: '/edged/requests/:ray_id',
-      summary: 'Read one of the last requests: its stages, rules, origin and header fields',
-      result: Detail,
-      async handle({ scope, params: { ray_id: ray } }) {
-        const found = await deps.requests().find(scope.id, ray.toLowerCase())
-        if (found) return detail(found)
-        const { from, isSampled } = await deps.requests().kept(scope.id)
-        const kept = { kept_from: from === undefined ? null : new Date(from).toISOString(), sampled: isSampled }
-        throw new ApiError('requestNotKept', undefined, { meta: kept, top: kept })
-      },
-    }),
-  ]
-}
+export const requests = rows.endpoints([
+  rows.get('/edged/requests', {
+    summary: 'List the last requests of a zone, newest first',
+    query: Query,
+    result: Type.Array(RequestItem),
+    async handle(deps, { scope, query }) {
+      const { ray, limit } = query
+      const range = {
+        since: query.since === undefined ? 0 : timeOf(query.since, 'since'),
+        until: query.until === undefined ? Infinity : timeOf(query.until, 'until'),
+      }
+      if (ray !== undefined) {
+        const found = await deps.requests().find(scope.id, ray)
+        const isWanted = found && found.at >= range.since && found.at < range.until
+        return listed(isWanted ? [found] : [], isWanted ? 1 : 0, undefined)
+      }
+      const after = query.cursor === undefined ? undefined : placeOf(query.cursor)
+      const { records, examined, next } = await inQuery('filter', async () =>
+        deps.requests().page(scope.id, { ...range, after, filter: query.filter, limit }),
+      )
+      return listed(records, examined, next)
+    },
+  }),
+  rows.get('/edged/requests/:ray_id', {
+    summary: 'Read one of the last requests: its stages, rules, origin and header fields',
+    result: Detail,
+    async handle(deps, { scope, params: { ray_id: ray } }) {
+      const found = await deps.requests().find(scope.id, ray.toLowerCase())
+      if (found) return detail(found)
+      const { from, isSampled } = await deps.requests().kept(scope.id)
+      const kept = { kept_from: from === undefined ? null : new Date(from).toISOString(), sampled: isSampled }
+      throw new ApiError('requestNotKept', undefined, { meta: kept, top: kept })
+    },
+  }),
+])
 
 function listed(records: readonly RequestRecord[], examined: number, next: RecordPlace | undefined) {
   const cursor = next && cursorOf(next)

@@ -47,24 +47,24 @@ type Owner = (typeof OWNERS)[number]
 
 /** API tokens in the store. Tokens of the configuration are not listed and cannot be changed here. */
 export function tokens(deps: ControlDeps): Endpoint[] {
-  const context = contextOf(deps)
+  const services = servicesOf(deps)
   return OWNERS.flatMap((owner) => [
-    listTokens(context, owner),
+    listTokens(services, owner),
     listPermissionGroups(owner),
-    readToken(context, owner),
-    createToken(context, owner),
-    replaceToken(context, owner),
-    rollToken(context, owner),
-    removeToken(context, owner),
+    readToken(services, owner),
+    createToken(services, owner),
+    replaceToken(services, owner),
+    rollToken(services, owner),
+    removeToken(services, owner),
   ])
 }
 
 type Author = Pick<Call, 'caller' | 'credentials' | 'scope'>
 
-type Context = ReturnType<typeof contextOf>
+type Services = ReturnType<typeof servicesOf>
 
 /** Returns the dependencies that these endpoints share. */
-function contextOf({ config, store, clock }: ControlDeps) {
+function servicesOf({ config, store, clock }: ControlDeps) {
   const edits = new KeyedEdits()
   const room = new QuotaReservation()
 
@@ -119,7 +119,7 @@ function contextOf({ config, store, clock }: ControlDeps) {
   return { store, clock, stored, storedWithin, assertWithin, room, furtherIssues, policiesOf, edits }
 }
 
-function listTokens({ store, clock }: Context, { scopes, path, readers }: Owner): Endpoint {
+function listTokens({ store, clock }: Services, { scopes, path, readers }: Owner): Endpoint {
   return endpoint({
     method: 'get',
     path,
@@ -166,7 +166,7 @@ function listPermissionGroups({ scopes, path }: Owner): Endpoint {
   })
 }
 
-function readToken({ clock, stored }: Context, { scopes, path, readers }: Owner): Endpoint {
+function readToken({ clock, stored }: Services, { scopes, path, readers }: Owner): Endpoint {
   return endpoint({
     method: 'get',
     path: `${path}/:token_id`,
@@ -179,7 +179,7 @@ function readToken({ clock, stored }: Context, { scopes, path, readers }: Owner)
 }
 
 function createToken(
-  { store, clock, room, furtherIssues, policiesOf }: Context,
+  { store, clock, room, furtherIssues, policiesOf }: Services,
   { scopes, path, writers }: Owner,
 ): Endpoint {
   return endpoint({
@@ -214,7 +214,7 @@ function createToken(
 }
 
 function replaceToken(
-  { store, clock, stored, assertWithin, policiesOf }: Context,
+  { store, clock, stored, assertWithin, policiesOf }: Services,
   { scopes, path, writers }: Owner,
 ): Endpoint {
   return endpoint({
@@ -271,7 +271,7 @@ function withKnownIds(policies: readonly TokenPolicy[], before: readonly TokenPo
   })
 }
 
-function rollToken({ store, clock, storedWithin }: Context, { scopes, path, writers }: Owner): Endpoint {
+function rollToken({ store, clock, storedWithin }: Services, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'put',
     path: `${path}/:token_id/value`,
@@ -297,7 +297,7 @@ function rollToken({ store, clock, storedWithin }: Context, { scopes, path, writ
   })
 }
 
-function removeToken({ store, clock, edits, storedWithin }: Context, { scopes, path, writers }: Owner): Endpoint {
+function removeToken({ store, clock, edits, storedWithin }: Services, { scopes, path, writers }: Owner): Endpoint {
   return endpoint({
     method: 'delete',
     path: `${path}/:token_id`,
