@@ -128,6 +128,8 @@ class GuessingDecoder implements BytesDecoder {
   }
 
   end(): string {
+    // A page of ASCII alone has nothing left to decode. ASCII is the same in each encoding.
+    if (this.#decoder === undefined && this.#held.length === 0) return ''
     const text = this.#decoder === undefined ? this.#guess() : ''
     return text + (this.#decoder?.end() ?? '')
   }
@@ -162,6 +164,15 @@ function readable(found: RegExpExecArray | null): string | undefined {
   return encoding === 'x-user-defined' ? 'windows-1252' : encoding
 }
 
+const SLASH = 0x2f
+const BANG = 0x21
+const QUESTION = 0x3f
+
+const isLetter = (code: number): boolean => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a
+
+/** Returns whether a comment, a declaration or an end tag without a name follows a `<`. */
+const isMarkup = (code: number): boolean => code === BANG || code === SLASH || code === QUESTION
+
 /** Prescans a page as in the WHATWG standard. Reads tags anywhere, in scripts too, but not in comments. */
 function metaEncoding(html: string): string | undefined {
   const tag = new OpenTag()
@@ -171,12 +182,12 @@ function metaEncoding(html: string): string | undefined {
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', next)) {
     next = at + 1
     if (html.startsWith('<!--', at)) next = html.indexOf('-->', at + 2) + 3
-    else if (/^<\/?[a-z]/i.test(html.slice(at, at + 3))) {
-      const isEnd = html.charAt(at + 1) === '/'
+    else if (isLetter(html.charCodeAt(html.charCodeAt(next) === SLASH ? next + 1 : next))) {
+      const isEnd = html.charCodeAt(next) === SLASH
       next = tag.read(isEnd ? at + 2 : at + 1)
       const encoding = tag.name === 'meta' && !isEnd && next > 0 ? encodingOfMeta(tag) : undefined
       if (encoding !== undefined) return encoding
-    } else if (/^<[!/?]/.test(html.slice(at, at + 2))) next = html.indexOf('>', at) + 1
+    } else if (isMarkup(html.charCodeAt(next))) next = html.indexOf('>', at) + 1
     // A tag or a comment that extends beyond the scanned bytes.
     if (next <= at) return undefined
   }
