@@ -142,7 +142,7 @@ const webhookFault = (webhook: StoredWebhook | undefined): string | undefined =>
   webhook === undefined ? 'unknown webhook' : webhook.status === 'disabled' ? 'the webhook is disabled' : undefined
 
 function shown({ delivery, state }: Job): Static<typeof JobResult> {
-  const { finding_instance_id, payload: _payload, ...members } = delivery
+  const { finding_instance_id, finding_id: _finding, payload: _payload, ...members } = delivery
   const { status, last_updated_at, failure_reason, failure_details, attempts = 0, earlier_attempts = 0 } = state
   return {
     ...members,

@@ -216,7 +216,10 @@ export class JobLoop {
         await batch?.discard()
         return undefined
       }
-      return await batch.close(reader.place, name)
+      const ready = await batch.close(reader.place, name)
+      const { parquet, length } = ready.body
+      if (parquet !== undefined) this.#of.metrics.parquet?.(parquet, length)
+      return ready
     } catch (error) {
       await batch?.discard()
       throw error

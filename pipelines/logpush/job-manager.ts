@@ -19,6 +19,7 @@ import { destinationOf } from './destination.js'
 import { LIVE, liveLines } from './live.js'
 import { logpushMetrics, type JobMetrics, type Lag } from './metrics.js'
 import { newCounts, type Counts, type PipelineMonitor, type UseCounts } from './monitor.js'
+import { ParquetStats } from './parquet/parquet-stats.js'
 import { TransformStats } from './transform/transform-stats.js'
 import { SharedFormatting } from './batches/shared-formatting.js'
 import { SharedFilters } from './batches/shared-filters.js'
@@ -116,6 +117,9 @@ const STANDING = 'pipeline-'
 /** Returns the id of one. No name of a route contains a dot. */
 const standingId = ({ name, route }: ConfiguredJob): string =>
   STANDING + (route === undefined ? name : `${name}..${route}`)
+
+/** Counts of a job, with those of parts that it has used. */
+type JobCounts = Counts & { -readonly [name in keyof UseCounts]: UseCounts[name] }
 
 /** A job whose position in the spool is stored. It has no task while it is disabled. */
 interface Entry extends JobTarget {
@@ -331,17 +335,21 @@ class JobManager implements Logpush {
     if (known !== undefined) return known
     const spool = await this.#deps.spools.open(dataset, scope)
     const cursor = await spool.cursor(JOB + id)
-    const counts: Counts & { transform?: TransformStats } = newCounts()
+    const counts: JobCounts = newCounts()
     const metrics = this.#counted(id, counts)
     const entry: Entry = { dataset, scope, spool, cursor, metrics, counts, attempts: new AttemptLog() }
     this.#entries.set(id, entry)
     return entry
   }
 
-  #counted(id: string, counts: Counts & { transform?: TransformStats }): JobMetrics {
+  #counted(id: string, counts: JobCounts): JobMetrics {
     const { log } = this.#deps
     return {
       ...counted(this.#metricsOf(id), counts),
+      parquet(use, bytes) {
+        counts.parquet ??= new ParquetStats()
+        counts.parquet.add(use, bytes)
+      },
       transformed(use) {
         counts.transform ??= new TransformStats()
         counts.transform.add(use)

@@ -1,6 +1,7 @@
 import { Counter, Gauge } from 'prom-client'
 import { collectedMetrics } from '../../src/core/metrics/collected-metrics.js'
 import type { Metrics } from '../../src/core/metrics/metrics.js'
+import type { ParquetUse } from './batches/batch-buffer.js'
 import type { TransformUse } from './transform/transform-stats.js'
 
 /** Counters of a job. The only label is the job id, so the number of series is limited by the quota of jobs. */
@@ -12,6 +13,8 @@ export interface JobMetrics {
   dropped(records: number, reason: DropReason): void
   /** Records were changed by the module of the job. */
   transformed?(counts: TransformUse): void
+  /** A Parquet file was created. */
+  parquet?(use: ParquetUse, bytes: number): void
   attempt(outcome: AttemptOutcome): void
   /** Ends its series. */
   remove(): void

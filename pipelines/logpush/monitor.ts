@@ -3,6 +3,7 @@ import type { Metrics } from '../../src/core/metrics/metrics.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { AttemptLog } from './attempt-log.js'
 import type { JobSettings } from './settings/compiled-job.js'
+import type { ParquetStats } from './parquet/parquet-stats.js'
 import type { Tap } from './tap.js'
 import type { TransformStats } from './transform/transform-stats.js'
 
@@ -33,6 +34,7 @@ export interface Counts {
 /** Use of parts that not every output has. */
 export interface UseCounts {
   readonly transform?: TransformStats | undefined
+  readonly parquet?: ParquetStats | undefined
 }
 
 /** Lag of a pipeline or job. */
@@ -115,6 +117,14 @@ const TRANSFORM_COUNTERS: readonly (readonly [name: string, help: string, count:
 ]
 type TransformUseCounts = Omit<TransformStats, 'add'>
 
+/** Counters of outputs whose batches are Parquet files. */
+const PARQUET_COUNTERS: readonly (readonly [name: string, help: string, count: keyof Omit<ParquetStats, 'add'>])[] = [
+  ['parquet_files', 'Parquet files created, repeated ones included.', 'files'],
+  ['parquet_row_groups', 'Row groups of Parquet files.', 'groups'],
+  ['parquet_bytes', 'Bytes of Parquet files.', 'bytes'],
+  ['parquet_seconds', 'Duration of writing Parquet files in their thread, in seconds.', 'seconds'],
+]
+
 const GAUGES: readonly (readonly [name: string, help: string, value: keyof Progress])[] = [
   ['lag_records', 'Records accepted that are neither delivered nor passed over.', 'lagRecords'],
   ['lag_seconds', 'Age of the oldest record that was read and not delivered, in seconds.', 'lagSeconds'],
@@ -157,6 +167,8 @@ export class PipelineMonitor {
       void counter(name, help, ({ counts }) => counts[count], OF_SOURCE.includes(count))
     for (const [name, help, count] of TRANSFORM_COUNTERS)
       void counter(name, help, ({ counts }) => counts.transform?.[count])
+    for (const [name, help, count] of PARQUET_COUNTERS)
+      void counter(name, help, ({ counts }) => counts.parquet?.[count])
     for (const [name, help, value] of GAUGES)
       void new Gauge({
         name: `edged_pipeline_${name}`,

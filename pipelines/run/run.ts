@@ -17,8 +17,9 @@ import { deadLetter } from '../logpush/dead-letter.js'
 import { JobLoop } from '../logpush/job-loop.js'
 import { START } from '../logpush/spool/position.js'
 import type { AttemptOutcome } from '../logpush/metrics.js'
+import { ParquetStats } from '../logpush/parquet/parquet-stats.js'
 import { TransformStats, type TransformUse } from '../logpush/transform/transform-stats.js'
-import { BatchBuffer } from '../logpush/batches/batch-buffer.js'
+import { BatchBuffer, type ParquetUse } from '../logpush/batches/batch-buffer.js'
 import { SharedFilters } from '../logpush/batches/shared-filters.js'
 import { SharedRows } from '../logpush/batches/shared-rows.js'
 import { Uploads } from '../logpush/uploads.js'
@@ -278,6 +279,10 @@ const counted = ({ stats, reject }: RunOutput, fate: Fate) => ({
     fate.delivered()
   },
   dropped: (records: number) => void (stats.dropped += records),
+  parquet(use: ParquetUse, bytes: number) {
+    stats.parquet ??= new ParquetStats()
+    stats.parquet.add(use, bytes)
+  },
   transformed(use: TransformUse) {
     stats.transform ??= new TransformStats()
     stats.transform.add(use)

@@ -10,7 +10,13 @@ export interface Waiting {
   readonly dueAt: number
 }
 
-/** The deliveries of one webhook. Contains first attempts in the order of acceptance, retries when they are due. */
+/** A delivery behind others with the same key. It is due immediately if it has had no attempt. */
+type Behind = Pick<Waiting, 'id'> & Partial<Waiting>
+
+/**
+ * The deliveries of one webhook. Contains first attempts in the order of acceptance, retries when they are due. Deliveries
+ * with the same key are attempted one at a time. Each is finished before the next one begins.
+ */
 export class DeliveryQueue {
   readonly scope: Scope
   readonly webhookId: string
@@ -24,6 +30,11 @@ export class DeliveryQueue {
   #first = new Fifo<string>()
   #again = new Heap<Waiting>(({ dueAt }) => dueAt)
   readonly #known = new Set<string>()
+  /** Keys of the deliveries that have one. */
+  readonly #keys = new Map<string, string>()
+  /** The delivery of each key that is waiting for an attempt or in flight, and the deliveries behind it. */
+  #heads = new Map<string, string>()
+  #behind = new Map<string, Fifo<Behind>>()
   readonly #inFlight = new Set<string>()
   readonly #max: number
 
@@ -72,6 +83,8 @@ export class DeliveryQueue {
     this.#owned = false
     this.#first = new Fifo()
     this.#again = new Heap(({ dueAt }) => dueAt)
+    this.#heads = new Map([...this.#heads].filter(([, id]) => this.#inFlight.has(id)))
+    this.#behind = new Map()
   }
 
   /** Records a delivery that another daemon sends. */
@@ -80,15 +93,13 @@ export class DeliveryQueue {
   }
 
   /** Adds a delivery for its first attempt. */
-  add(id: string): void {
-    this.#known.add(id)
-    this.#first.push(id)
+  add(id: string, key?: string): void {
+    this.#enter({ id }, key)
   }
 
   /** Adds a delivery for a retry. */
-  addAgain(id: string, dueAt: number): void {
-    this.#known.add(id)
-    this.#again.push({ id, dueAt })
+  addAgain(id: string, dueAt: number, key?: string): void {
+    this.#enter({ id, dueAt }, key)
   }
 
   /** Makes the retry that is due first due now. Returns false if nothing waits for an attempt. */
@@ -103,13 +114,15 @@ export class DeliveryQueue {
   /** Ends an attempt. `again` is the time of the next attempt, if any. */
   done(id: string, again?: number): void {
     this.#inFlight.delete(id)
-    if (again === undefined) this.#known.delete(id)
+    if (again === undefined) this.forget(id)
     else if (this.#owned) this.#again.push({ id, dueAt: again })
+    else this.#leave(id)
   }
 
   /** Removes a delivery that ended without an attempt. */
   forget(id: string): void {
     this.#known.delete(id)
+    this.#leave(id)
   }
 
   /** Returns the time of the next possible attempt on the monotonic clock, or Infinity. */
@@ -130,6 +143,39 @@ export class DeliveryQueue {
       return id
     }
     return undefined
+  }
+
+  #enter(waiting: Behind, key: string | undefined): void {
+    const { id } = waiting
+    this.#known.add(id)
+    if (key === undefined) return this.#place(waiting)
+    this.#keys.set(id, key)
+    const head = this.#heads.get(key)
+    if (head === undefined) this.#heads.set(key, id)
+    if (head === undefined || head === id) return this.#place(waiting)
+    const behind = this.#behind.get(key) ?? new Fifo<Behind>()
+    this.#behind.set(key, behind)
+    behind.push(waiting)
+  }
+
+  #place({ id, dueAt }: Behind): void {
+    if (dueAt === undefined) this.#first.push(id)
+    else this.#again.push({ id, dueAt })
+  }
+
+  /** Lets the next delivery with the key of a finished one wait for its attempt. */
+  #leave(id: string): void {
+    const key = this.#keys.get(id)
+    this.#keys.delete(id)
+    if (key === undefined || this.#heads.get(key) !== id) return
+    this.#heads.delete(key)
+    const behind = this.#behind.get(key)
+    for (let next = behind?.shift(); next !== undefined; next = behind?.shift()) {
+      if (!this.#known.has(next.id)) continue
+      this.#heads.set(key, next.id)
+      return this.#place(next)
+    }
+    this.#behind.delete(key)
   }
 
   /**

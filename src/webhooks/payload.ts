@@ -17,7 +17,7 @@ export function deliveryOf(
   sender: Sender,
   webhook: Pick<StoredWebhook, 'id' | 'label'>,
   { integration, created_at: _created, updated_at: _updated, ignored: _ignored, ...finding }: StoredFinding,
-  { id: instanceId, affliction_date, dlp_contexts, asset }: StoredInstance,
+  { id: instanceId, finding_id, affliction_date, dlp_contexts, asset }: StoredInstance,
 ): Delivery {
   const id = newOrderedUuid(now)
   const sent_at = new Date(now).toISOString()
@@ -45,6 +45,7 @@ export function deliveryOf(
     id,
     webhook_id: webhook.id,
     finding_instance_id: instanceId,
+    finding_id,
     integration_id: integration.id,
     created_at: sent_at,
     ...sender,

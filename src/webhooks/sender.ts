@@ -203,12 +203,14 @@ export class WebhookSender {
   }
 
   #add(queue: DeliveryQueue, id: string, { attempts = 0, due_at, last_updated_at }: DeliveryState): void {
-    const { clock, options } = this.#deps
-    if (attempts === 0 || due_at === undefined) return queue.add(id)
+    const { store, clock, options } = this.#deps
+    const delivery = store.get(DELIVERIES, queue.scope, id)?.value
+    const key = delivery && orderKeyOf(delivery)
+    if (attempts === 0 || due_at === undefined) return queue.add(id, key)
     const due = Date.parse(due_at)
     // The clock may have been set back since. No delivery waits longer than the delay that was chosen.
     const longest = Math.min(due - Date.parse(last_updated_at), longestDelay(options.retry_schedule))
-    queue.addAgain(id, clock.monotonic() + Math.max(0, Math.min(due - clock.now(), longest)))
+    queue.addAgain(id, clock.monotonic() + Math.max(0, Math.min(due - clock.now(), longest)), key)
   }
 
   #target(scope: Scope, webhookId: string): WebhookState {
@@ -393,5 +395,9 @@ export class WebhookSender {
     this.#pump()
   }
 }
+
+/** Deliveries with the same key arrive in order. Undefined for test deliveries. */
+const orderKeyOf = ({ kind, finding_id: finding, finding_instance_id: instance }: Delivery): string | undefined =>
+  kind === 'test' ? undefined : (finding ?? instance)
 
 const keyOf = (scope: Scope, webhookId: string) => `${scope.id}/${webhookId}`

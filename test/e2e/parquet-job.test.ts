@@ -51,6 +51,7 @@ t.test(
       Array.from({ length: 2000 }, (_, at) => 2 * at + 1),
     )
     t.match(rows[0], { EdgeResponseStatus: 503n, EdgeStartTimestamp: new Date(1506702504433) })
+    t.ok(Number(await daemon.metric(`edged_pipeline_parquet_files_total{job="${job?.id}"}`)) >= 2)
     t.equal(await daemon.metric(`edged_logpush_records_delivered_total{job="${job?.id}"}`), 2000)
   },
 )

@@ -20,8 +20,17 @@ export class NoRoom extends Error {
   override readonly name = 'NoRoom'
 }
 
+/** Work for a Parquet file. */
+export interface ParquetUse {
+  readonly groups: number
+  /** Time of the thread that writes files. */
+  readonly seconds: number
+}
+
 /** A body that is there until it is discarded. */
 export interface BatchBodyHandle extends BatchBody {
+  /** Work for a Parquet file. Undefined for text. */
+  readonly parquet?: ParquetUse | undefined
   discard(): Promise<void>
 }
 
@@ -120,6 +129,7 @@ export interface OpenBody {
 class ParquetBody implements OpenBody {
   readonly #file: ParquetFile
   readonly #kept: Kept
+  readonly #use = { groups: 0, seconds: 0 }
   #stored: Promise<void> = Promise.resolve()
 
   constructor(batchBuffer: BatchBuffer, file: ParquetFile) {
@@ -136,7 +146,7 @@ class ParquetBody implements OpenBody {
   async end(piece: Uint8Array): Promise<BatchBodyHandle> {
     this.#store(piece, true)
     await this.#stored
-    return new Body(this.#kept, 'parquet')
+    return new Body(this.#kept, 'parquet', this.#use)
   }
 
   async discard(): Promise<void> {
@@ -150,7 +160,9 @@ class ParquetBody implements OpenBody {
     const ready = this.#file.add(piece, last)
     this.#stored = (async () => {
       await before
-      const bytes = await ready
+      const { bytes, groups, ms } = await ready
+      this.#use.groups += groups
+      this.#use.seconds += ms / 1000
       if (bytes.length > 0) await this.#kept.add(bytes)
     })()
     // Waiting callers get the error. Without callers it must not count as unhandled.
@@ -301,10 +313,12 @@ class Kept {
 class Body implements BatchBodyHandle {
   readonly encoding: Encoding
   readonly length: number
+  readonly parquet: ParquetUse | undefined
   readonly #kept: Kept
 
-  constructor(kept: Kept, encoding: Encoding) {
+  constructor(kept: Kept, encoding: Encoding, parquet?: ParquetUse) {
     this.#kept = kept
+    this.parquet = parquet
     this.encoding = encoding
     this.length = kept.length
   }

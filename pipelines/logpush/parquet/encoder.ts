@@ -20,6 +20,8 @@ export class ParquetEncoder {
   readonly #bytes = new ByteWriter()
   readonly #writer: ParquetWriter
   readonly #groupBytes: number
+  /** Number of row groups so far. */
+  groups = 0
   #values: Value[][]
   #rows = 0
   #textBytes = 0
@@ -77,6 +79,7 @@ export class ParquetEncoder {
     if (this.#rows === 0) return
     const columnData = this.#columns.map(({ name }, place) => ({ name, data: this.#values[place]! }))
     void this.#writer.write({ columnData, rowGroupSize: this.#rows })
+    this.groups++
     this.#values = this.#columns.map(() => [])
     this.#rows = 0
     this.#textBytes = 0

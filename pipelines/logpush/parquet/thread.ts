@@ -11,15 +11,22 @@ export interface ToThread {
   readonly last?: boolean
 }
 
+/** Bytes of a file that are ready, with the row groups that were written for them and the time of the thread. */
+export interface EncodedPart {
+  readonly bytes: Uint8Array
+  readonly groups: number
+  readonly ms: number
+}
+
 /** Response of the thread to one message, in order. */
-export type FromThread = { readonly id: number } & ({ readonly bytes: Uint8Array } | { readonly error: string })
+export type FromThread = { readonly id: number } & (EncodedPart | { readonly error: string })
 
 const THREAD = new URL(`./parquet-thread${extname(import.meta.url)}`, import.meta.url)
 /** Several row groups of open files. */
 const MAX_MEGABYTES = 768
 
 interface Waiting {
-  readonly resolve: (bytes: Uint8Array) => void
+  readonly resolve: (part: EncodedPart) => void
   readonly reject: (error: Error) => void
 }
 
@@ -35,7 +42,7 @@ export class ParquetThread {
     return new ParquetFile(async (message) => await this.#send(message), this.#files++, columns)
   }
 
-  async #send(message: ToThread): Promise<Uint8Array> {
+  async #send(message: ToThread): Promise<EncodedPart> {
     const worker = (this.#worker ??= this.#start())
     return await new Promise((resolve, reject) => {
       const waiting = this.#waiting.get(message.id) ?? []
@@ -67,25 +74,25 @@ export class ParquetThread {
     // An idle thread does not keep the process alive.
     if (this.#waiting.size === 0) worker.unref()
     if ('error' in message) next?.reject(new Error(`cannot write Parquet: ${message.error}`))
-    else next?.resolve(message.bytes)
+    else next?.resolve(message)
   }
 }
 
 /** A Parquet file that is being written. */
 export class ParquetFile {
-  readonly #send: (message: ToThread) => Promise<Uint8Array>
+  readonly #send: (message: ToThread) => Promise<EncodedPart>
   readonly #id: number
   #columns: readonly Column[] | undefined
   #isOpen = false
 
-  constructor(send: (message: ToThread) => Promise<Uint8Array>, id: number, columns: readonly Column[]) {
+  constructor(send: (message: ToThread) => Promise<EncodedPart>, id: number, columns: readonly Column[]) {
     this.#send = send
     this.#id = id
     this.#columns = columns
   }
 
   /** Adds text, which can be changed as soon as this returns. Resolves with the bytes of the file that are ready. */
-  async add(text: Uint8Array, last: boolean): Promise<Uint8Array> {
+  async add(text: Uint8Array, last: boolean): Promise<EncodedPart> {
     const columns = this.#columns
     this.#columns = undefined
     this.#isOpen = !last

@@ -1,4 +1,5 @@
 import type { Progress } from '../../logpush/monitor.js'
+import type { ParquetStats } from '../../logpush/parquet/parquet-stats.js'
 import { Tap } from '../../logpush/tap.js'
 import type { TransformStats } from '../../logpush/transform/transform-stats.js'
 
@@ -20,6 +21,8 @@ export class OutputStats {
   bytes = 0
   /** Use of the transform. Undefined if the output has none, or has not used it yet. */
   transform: TransformStats | undefined
+  /** Parquet files. Undefined if there was none. */
+  parquet: ParquetStats | undefined
   /** Why the destination fails now. */
   failure: string | undefined
   /** Returns the lag of the output. Set while it runs. */

@@ -24,6 +24,8 @@ export interface Delivery {
   readonly id: string
   readonly webhook_id: string
   readonly finding_instance_id: string
+  /** Finding of the instance. Its deliveries to one webhook are sent in order. Absent in older records. */
+  readonly finding_id?: string
   readonly integration_id: string
   readonly created_at: string
   readonly triggered_by_actor: (typeof ACTORS)[number]

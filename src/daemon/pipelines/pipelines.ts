@@ -77,6 +77,9 @@ const watched = (
       get transform() {
         return output.transform
       },
+      get parquet() {
+        return output.parquet
+      },
     },
     progress: () => output.progress?.() ?? IDLE,
     state: () => (shown.state === 'running' && output.failure !== undefined ? 'failing' : shown.state),

@@ -14,7 +14,7 @@ export const BUILT_IN_SOURCE = `const { call } = Function.prototype
 const unbound = (method) => call.bind(method)
 export const { parse, stringify, rawJSON } = JSON
 export const { isArray } = Array
-export const { isSafeInteger } = Number
+export const { isInteger, isSafeInteger } = Number
 export const number = Number, text = String, integer = BigInt, Answer = Response
 export const bodyOf = unbound(Request.prototype.text)
 export const indexOf = unbound(String.prototype.indexOf)
@@ -34,14 +34,14 @@ BigInt.prototype.toJSON = function () {
  * the number of new records and then one line per new record, or an exclamation mark and the JSON text of the reason.
  */
 export const transformSource = (main: string, builtIn: string): string => `import {
-  Answer, bodyOf, codeAt, exec, indexOf, integer, isArray, isSafeInteger, namesOf, number, parse, slice, stringify, text,
+  Answer, bodyOf, codeAt, exec, indexOf, integer, isArray, isInteger, isSafeInteger, namesOf, number, parse, slice, stringify, text,
 } from ${JSON.stringify(`./${builtIn}`)}
 import * as user from ${JSON.stringify(`./${main}`)}
 const MAX_OUTPUTS = ${MAX_OUTPUTS}, MAX_RECORD = ${MAX_RECORD_CHARACTERS}, MAX_RESPONSE = ${MAX_RESPONSE_CHARACTERS}
 const LONG = /[:,[]\\s*-?\\d{16}/g
 const DIGITS = /[ \\t]*(-?\\d+)[ \\t]*[,}]/y
 const exact = (key, value, context) =>
-  typeof value === 'number' && !isSafeInteger(value) && context.source !== undefined && exec(/^-?\\d+$/, context.source)
+  isInteger(value) && !isSafeInteger(value) && context.source !== undefined && exec(/^-?\\d+$/, context.source)
     ? integer(context.source)
     : value
 // The slow way is exact for any text. Large integers at the top level, such as times in nanoseconds, take the fast way.
@@ -55,7 +55,7 @@ const read = (line) => {
   for (let at = 0; at < names.length; at++) {
     const name = names[at]
     const value = record[name]
-    if (typeof value !== 'number') continue
+    if (!isInteger(value)) continue
     if (isSafeInteger(value)) {
       if (value >= 1e15 || value <= -1e15) long--
       continue

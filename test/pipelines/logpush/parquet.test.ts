@@ -193,6 +193,9 @@ async function started(t: Test, text: string, folder: string): Promise<void> {
   const alive = setInterval(() => {}, 2 ** 30)
   const options = { state: join(folder, 'state'), resume: false, stats, tell() {}, size() {}, stop, clock, log }
   await runPipeline(pipeline!, options).finally(() => clearInterval(alive))
+  const { parquet, batches } = stats.output(undefined)
+  t.match(parquet, { files: batches })
+  t.ok(parquet!.groups >= batches && parquet!.bytes > 0 && parquet!.seconds > 0)
 }
 
 const filesBelow = (folder: string): string[] =>
