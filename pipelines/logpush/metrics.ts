@@ -1,7 +1,7 @@
 import { Counter, Gauge } from 'prom-client'
 import { collectedMetrics } from '../../src/core/metrics/collected-metrics.js'
 import type { Metrics } from '../../src/core/metrics/metrics.js'
-import type { ParquetUse } from './batches/batch-buffer.js'
+import type { ParquetUse } from './parquet/parquet-stats.js'
 import type { TransformUse } from './transform/transform-stats.js'
 
 /** Counters of a job. The only label is the job id, so the number of series is limited by the quota of jobs. */

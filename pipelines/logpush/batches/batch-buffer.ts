@@ -6,6 +6,7 @@ import { joinedCrc } from './crc.js'
 import { DEFLATE_END, Deflater, type CompressedChunk } from './deflater.js'
 import type { Shared } from './shared-formatting.js'
 import type { Column } from '../parquet/columns.js'
+import type { ParquetUse } from '../parquet/parquet-stats.js'
 import { ParquetThread, type ParquetFile } from '../parquet/thread.js'
 import { Buffers } from '../spool/buffers.js'
 
@@ -18,13 +19,6 @@ const MAX_FREE = 12
 /** There is no capacity for a body. It is too large for memory, and the disk accepts no file. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom'
-}
-
-/** Work for a Parquet file. */
-export interface ParquetUse {
-  readonly groups: number
-  /** Time of the thread that writes files. */
-  readonly seconds: number
 }
 
 /** A body that is there until it is discarded. */

@@ -1,4 +1,9 @@
-import type { ParquetUse } from '../batches/batch-buffer.js'
+/** Work for a Parquet file. */
+export interface ParquetUse {
+  readonly groups: number
+  /** Time of the thread that writes files. */
+  readonly seconds: number
+}
 
 /** Parquet files of an output since its start. */
 export class ParquetStats {
