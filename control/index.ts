@@ -25,6 +25,8 @@ import { managedHeaders } from './zones/managed-headers.js'
 import { urlNormalization } from './zones/url-normalization.js'
 import { purge } from './zones/purge.js'
 import { settings } from './zones/settings.js'
+import { settingsByTopic } from './zones/settings-by-topic.js'
+import { permissions } from './tokens/permissions.js'
 import { tokens } from './tokens/index.js'
 import { tracer, type TracerDeps } from './rulesets/tracer.js'
 import { user } from './tokens/user.js'
@@ -39,12 +41,14 @@ export type BasicDeps = LogpushDeps & TracerDeps & StoredPagesDeps
 /** Every endpoint of the areas that need no more than configuration and store. */
 export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...user(),
+  ...permissions(deps),
   ...tokens(deps),
   ...accounts(deps),
   ...auditLogs(deps),
   ...logsAudit(deps),
   ...zones(deps),
   ...settings(deps),
+  ...settingsByTopic(deps),
   ...managedHeaders(deps),
   ...urlNormalization(deps),
   ...purge(deps),

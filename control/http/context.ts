@@ -42,6 +42,8 @@ export interface Credentials {
   readonly status: TokenStatus
   readonly expires_on?: string
   readonly not_before?: string
+  /** Scope of its record in the store. Undefined for a token of the configuration file. */
+  readonly scope?: Scope
   /** Addresses that it may be used from. */
   readonly condition?: TokenCondition
 }

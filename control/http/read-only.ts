@@ -5,8 +5,8 @@ import { isUnknownMember } from '../../src/core/schema.js'
 /** Reads the resource that a write changes, as its GET returns it. Returns undefined if the caller may not read it. */
 export type ReadCurrent = () => Promise<unknown>
 
-/** The member with the state of a resource, which changes by itself. */
-const STATE = 'edged'
+/** Members with the state of a resource, which changes by itself. */
+const STATE: ReadonlySet<string> = new Set(['edged', 'last_used_on'])
 
 type Members = Record<string, unknown>
 
@@ -22,7 +22,7 @@ export function withoutReadOnly(body: unknown, issues: readonly Issue[], current
     const place = isUnknownMember(issue) ? pairAt(body, current, issue.pointer) : undefined
     if (!place || !Object.hasOwn(place.stored, place.name)) return [issue]
     const { given, stored, name } = place
-    if (name !== STATE && !isDeepStrictEqual(given[name], asJson(stored[name])))
+    if (!STATE.has(name) && !isDeepStrictEqual(given[name], asJson(stored[name])))
       return [{ pointer: issue.pointer, message: 'is read-only, leave it out' }]
     delete given[name]
     return []

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { Type } from 'typebox'
 import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { newId } from '../../src/core/ids.js'
-import { CREDENTIAL, TOKEN, type Token, type TokenPolicy } from '../../src/core/model/token.js'
+import { CREDENTIAL, TOKEN, TOKEN_USES, type Token, type TokenPolicy } from '../../src/core/model/token.js'
 import { DAEMON, type Scope } from '../../src/core/scope.js'
 import { pointerToken, strict } from '../../src/core/schema.js'
-import type { Stored } from '../../src/core/store.js'
+import type { Store, Stored } from '../../src/core/store.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { audited, auditOf } from '../resources/audit.js'
 import { statusOf } from '../http/auth/authenticate.js'
@@ -20,7 +20,7 @@ import { foreignResources, grantsIn, resourceIssues, within } from '../http/auth
 import { QuotaReservation } from '../resources/quota.js'
 import type { ControlDeps } from '../http/context.js'
 import { addToken, credentialOf, newSecret, timeIssues } from './token-repository.js'
-import { CreatedResult, CreateInput, TokenResult, UpdateInput } from './schemas.js'
+import { CreatedResult, CreateInput, ReadResult, TokenResult, UpdateInput } from './schemas.js'
 
 /** Maximum number of tokens of all users, and of one account. */
 const MAX_TOKENS = 500
@@ -131,14 +131,17 @@ function listTokens({ store, clock }: Services, { scopes, path, readers }: Owner
       direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
       include_expired: Type.Boolean({ default: true }),
     }),
-    result: Type.Array(TokenResult),
+    result: Type.Array(ReadResult),
     handle({ query, scope }) {
       const now = clock.now()
       const listed = [...store.list(TOKEN, scope)]
         .map(({ value }) => value)
         .filter((token) => query.include_expired || statusOf(token, now) !== 'expired')
       listed.sort((a, b) => (a.issued_on < b.issued_on ? -1 : 1))
-      return page(query.direction === 'asc' ? listed : listed.toReversed(), query, (token) => shown(token, now))
+      return page(query.direction === 'asc' ? listed : listed.toReversed(), query, (token) => ({
+        ...shown(token, now),
+        ...lastUse(store, scope, token.id),
+      }))
     },
   })
 }
@@ -166,15 +169,18 @@ function listPermissionGroups({ scopes, path }: Owner): Endpoint {
   })
 }
 
-function readToken({ clock, stored }: Services, { scopes, path, readers }: Owner): Endpoint {
+function readToken({ store, clock, stored }: Services, { scopes, path, readers }: Owner): Endpoint {
   return endpoint({
     method: 'get',
     path: `${path}/:token_id`,
     scopes,
     permissions: readers,
     summary: 'Read an API token',
-    result: TokenResult,
-    handle: ({ scope, params }) => shown(stored(scope, params.token_id).value, clock.now()),
+    result: ReadResult,
+    handle: ({ scope, params }) => {
+      const token = stored(scope, params.token_id).value
+      return { ...shown(token, clock.now()), ...lastUse(store, scope, token.id) }
+    },
   })
 }
 
@@ -313,6 +319,7 @@ function removeToken({ store, clock, edits, storedWithin }: Services, { scopes, 
         await store.batch(
           ...audited(clock, call, { kind: TOKEN, scope, id, before, ifVersion: version }, [
             { kind: CREDENTIAL, scope: DAEMON, id: before.hash, value: undefined },
+            { kind: TOKEN_USES, scope, id, value: undefined },
           ]),
         )
       })
@@ -341,6 +348,11 @@ function read({ policies }: Pick<CreateInput, 'policies'>): {
     return { id: newId(), effect, permissions, resources }
   })
   return { policies: stored, issues }
+}
+
+function lastUse(store: Store, scope: Scope, id: string) {
+  const use = store.get(TOKEN_USES, scope, id)?.value
+  return use && { last_used_on: use.at }
 }
 
 function shown(token: Token, now: number): TokenResult {

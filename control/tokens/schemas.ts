@@ -64,6 +64,12 @@ export const TokenResult = Type.Object({
   ),
 })
 
+/** A stored token as it is read. */
+export const ReadResult = Type.Object({
+  ...TokenResult.properties,
+  last_used_on: Type.Optional({ ...time, description: 'To within five minutes. Absent: never.' }),
+})
+
 export type TokenResult = Static<typeof TokenResult>
 
 /** A token that was just created, with its secret. */

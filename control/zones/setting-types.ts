@@ -13,6 +13,8 @@ export interface SettingType {
   readonly editable: (zone: ZoneConfig, hasCustomHostnames: boolean) => boolean
   /** Returns whether this value changes how requests are served; false: it is stored only. */
   readonly hasEffect: (value: unknown) => boolean
+  /** Whether edged acts on the setting at all. */
+  readonly acts: boolean
   /** Returns the issues of `{ value }`. */
   readonly issues: (input: unknown) => readonly Issue[]
 }
@@ -25,12 +27,24 @@ const setting = (
   id: string,
   schema: TSchema,
   initial: (zone: ZoneConfig) => unknown,
-  { editable = () => true, hasEffect = () => true }: Partial<Pick<SettingType, 'editable' | 'hasEffect'>> = {},
-): SettingType => ({ id, schema, initial, editable, hasEffect, issues: issuesOf(Type.Object({ value: schema })) })
+  {
+    editable = () => true,
+    hasEffect = () => true,
+    acts = true,
+  }: Partial<Pick<SettingType, 'editable' | 'hasEffect' | 'acts'>> = {},
+): SettingType => ({
+  id,
+  schema,
+  initial,
+  editable,
+  hasEffect,
+  acts,
+  issues: issuesOf(Type.Object({ value: schema })),
+})
 
 /** A setting that is stored and returned, without effect. */
 const inert = (id: string, schema: TSchema, initial: unknown): SettingType =>
-  setting(id, schema, () => initial, { hasEffect: () => false })
+  setting(id, schema, () => initial, { hasEffect: () => false, acts: false })
 
 /** A setting that the configuration file can set too. */
 const configured = (

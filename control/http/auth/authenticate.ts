@@ -7,6 +7,7 @@ import { configIndex, sha256 } from './config-index.js'
 import { FailedAttempts } from './failed-attempts.js'
 import { SharedFailures } from './shared-failures.js'
 import { grantsIn } from './policies.js'
+import { TokenUses } from './token-uses.js'
 import { isUsableFrom } from './token-condition.js'
 import type { ControlDeps, Credentials, ApiMiddleware, TokenStatus } from '../context.js'
 
@@ -17,6 +18,7 @@ export function authenticate(deps: Deps): ApiMiddleware {
   const { store, clock, machine } = deps
   const shared = machine === undefined ? undefined : new SharedFailures({ store, clock, machine })
   const failed = new FailedAttempts(clock, shared)
+  const uses = new TokenUses(deps)
   const identified = (address: string, headers: IncomingHttpHeaders, verifying: boolean): Credentials => {
     failed.check(address)
     try {
@@ -36,6 +38,7 @@ export function authenticate(deps: Deps): ApiMiddleware {
     const credentials = identified(address, ctx.headers, endpoint?.verifies ?? false)
     // An expired or disabled token can still read its own state.
     if (!endpoint?.verifies) assertUsable(credentials, deps.clock.now())
+    if (credentials.scope) uses.used(credentials.scope, credentials.caller.id)
     ctx.state.caller = credentials.caller
     ctx.state.credentials = credentials
     return await next()
@@ -81,6 +84,7 @@ function known({ config, store, clock }: Deps, secret: string): Credentials | un
   return {
     caller: { type: 'token', id, name, grants: grantsIn(scope, policies) },
     status: statusOf(token, clock.now()),
+    scope,
     ...(expires_on !== undefined && { expires_on }),
     ...(not_before !== undefined && { not_before }),
     ...(condition !== undefined && { condition }),

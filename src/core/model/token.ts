@@ -74,3 +74,6 @@ export interface FailedWindows {
   }[]
 }
 export const FAILED_ATTEMPTS = kind<FailedWindows>('failed_attempts')
+
+/** When a token was last used, to within some minutes. Has the scope and id of the token. */
+export const TOKEN_USES = kind<{ readonly at: string }>('token_use')

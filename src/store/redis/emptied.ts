@@ -12,6 +12,7 @@ const OWN_KINDS: ReadonlySet<string> = new Set([
   'vault_rotation_lease',
   'worker_machine',
   'store_identity',
+  'token_use',
   'webhook_sender',
   'webhook_lease',
   'webhook_health',
