@@ -1,8 +1,10 @@
+import { agentWarnings } from './agent-warnings.js'
 import { readConfig } from '../config/load.js'
 import type { Config } from '../config/schema.js'
 import { readText, readYaml, type ConfigIssue } from '../config/yaml.js'
 import { isPipelineFile, readPipelines } from '../config/pipeline-file.js'
 import { systemClock } from '../core/clock.js'
+import type { Issue } from '../core/errors.js'
 import { silentLog } from '../core/log.js'
 import { redact } from '../../sinks/index.js'
 import { missingInFile } from '../daemon/certificates/certificates.js'
@@ -10,17 +12,25 @@ import { missingText } from '../tls/acme/served-names.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
 
 /** Returns the warnings about served names that get no certificate, at the zones that serve them. */
-function certificateWarnings(config: Config, text: string, file: string): ConfigIssue[] {
+function certificateWarnings(config: Config): Issue[] {
   const missing = missingInFile(config)
-  if (missing.length === 0) return []
   const places = new Map(config.zones.map(({ id }, index) => [id, index]))
-  const yaml = readYaml(text, file, process.env)
-  return missing.flatMap((one) => {
+  return missing.map((one) => {
     const index = places.get(one.zone_id) ?? 0
     const at = config.zones[index]?.hostnames?.findIndex((name) => name.toLowerCase() === one.name) ?? -1
     const pointer = at < 0 ? `/zones/${index}/name` : `/zones/${index}/hostnames/${at}`
-    return yaml.placed([{ pointer, message: '' }]).map((issue) => ({ ...issue, message: missingText(one) }))
+    return { pointer, message: missingText(one) }
   })
+}
+
+/** Returns the warnings at their places in the file. */
+function placedWarnings(config: Config, text: string, file: string): ConfigIssue[] {
+  const warnings = [...certificateWarnings(config), ...agentWarnings(config)]
+  if (warnings.length === 0) return []
+  const yaml = readYaml(text, file, process.env)
+  return warnings.flatMap(({ pointer, message }) =>
+    yaml.placed([{ pointer, message: '' }]).map((issue) => ({ ...issue, message })),
+  )
 }
 
 /** Validates a configuration or pipeline file and prints the outcome. Throws a BadConfig. */
@@ -39,7 +49,7 @@ export function checkFile(file: string, { json }: { json?: boolean }): void {
     return void process.stdout.write(`${report}\n`)
   }
   const config = readConfig(text, file, process.env, checks)
-  for (const { line, column, message } of certificateWarnings(config, text, file))
+  for (const { line, column, message } of placedWarnings(config, text, file))
     process.stderr.write(`${file}:${line}:${column}: warning: ${message}\n`)
   if (!json) return void process.stdout.write(`${file}: ok\n`)
   const { tokens, legacy_keys: legacyKeys, secrets, places: _places, ...shown } = config

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { cpuOf } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
 import { cpuSeconds, sized, table } from './measure.mjs'
 import { startOrigin } from './origin.mjs'
@@ -105,9 +106,9 @@ async function requests() {
         writeFileSync(file, base + more)
         process.kill(proxy.pid, 'SIGHUP')
         await wait(SETTLE_MS)
-        const before = threadsCpu(proxy.pid)
+        const before = cpuOf(proxy.pid)
         const { requests: count } = await load(proxy.port, { connections: CONNECTIONS, seconds: SECONDS })
-        if (round >= 0) samples.push((threadsCpu(proxy.pid) - before) / count)
+        if (round >= 0) samples.push(((cpuOf(proxy.pid) - before) * 1e6) / count)
       }
     const [plain] = ROWS
     console.log(
@@ -125,12 +126,4 @@ async function requests() {
     origin.stop()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** Microseconds of CPU of all threads of a process. */
-function threadsCpu(pid) {
-  const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) =>
-    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
-  )
-  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1000
 }

@@ -141,10 +141,11 @@ export function RuleList({
   )
 }
 
-const textOf = ({ action, description = '', expression }: Rule): string => `${action} ${description} ${expression}`
+export const textOf = ({ action, description = '', expression }: Rule): string =>
+  `${action} ${description} ${expression}`
 
 /** Requests that a rule acted on since the start of the daemon. */
-function Hits({ count }: { count: RuleCount | undefined }) {
+export function Hits({ count }: { count: RuleCount | undefined }) {
   const { matches = 0, failures = 0 } = count ?? {}
   return (
     <span class="soft">

@@ -3,6 +3,7 @@ import { patch, post, put, remove } from '../api.ts'
 import { useRead, useWork } from '../hooks.ts'
 import { Choice, Panel, Problem, Unread } from '../parts.tsx'
 import { usePlace } from '../place.ts'
+import { FileRules, type Source } from './file-rules.tsx'
 import { RuleForm, type RuleInput } from './rule-form.tsx'
 import { RuleList, type Rule, type RuleCount } from './rule-list.tsx'
 import { Trace } from './trace.tsx'
@@ -11,6 +12,8 @@ interface Ruleset {
   readonly id: string
   readonly version: string
   readonly rules?: readonly Rule[]
+  /** Where the rules are, if they are in the configuration file. */
+  readonly edged_source?: Source
 }
 
 const PHASES: readonly (readonly [phase: string, title: string])[] = [
@@ -57,6 +60,8 @@ function Rules({ phase }: { phase: string }) {
     return read.error === undefined ? <p class="soft">Loading…</p> : <Unread read={read} />
   const ruleset = isMissing ? undefined : read.value
   const rules = ruleset?.rules ?? []
+  if (ruleset?.edged_source)
+    return <FileRules source={ruleset.edged_source} rules={rules} counts={counts.value ?? []} />
   const changed = (text: string) => {
     setNotice(text)
     setEditing(undefined)
