@@ -1,7 +1,8 @@
 import { robotsTokens } from '../../agents/access/robots-tokens.js'
 import type { Catalogue } from '../../agents/catalogue/catalogue.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
-import { headerOf, withoutHeader, type RawHeaders } from '../../http/headers.js'
+import { headerOf, headerValues, withoutHeader, type RawHeaders } from '../../http/headers.js'
+import { codingsToUndo, decodedNow } from '../exchange/content-coding.js'
 import { signalOf } from '../exchange/content-signal.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { pathOf } from '../exchange/normal-path.js'
@@ -54,19 +55,33 @@ export function robotsResponse(
 function isChanged(status: number, headers: RawHeaders): boolean {
   if (status === 404 || status === 410) return true
   if (status !== 200) return false
-  const coding = headerOf(headers, 'content-encoding')
-  return (
-    (coding === undefined || /^identity$/i.test(coding)) && /^text\/|^$/i.test(headerOf(headers, 'content-type') ?? '')
-  )
+  return codingsOf(headers) !== undefined && /^text\/|^$/i.test(headerOf(headers, 'content-type') ?? '')
 }
 
+const codingsOf = (headers: RawHeaders): string[] | undefined =>
+  codingsToUndo(headerValues(headers, 'content-encoding').join(','))
+
+/** Returns the file without its codings, which some origins apply to each response. Undefined if it cannot be decoded. */
+function decoded({ headers, body }: Whole): Buffer | undefined {
+  try {
+    return codingsOf(headers)?.reduce((bytes, coding) => decodedNow(coding, bytes, MAX_BYTES), body)
+  } catch {
+    return undefined
+  }
+}
+
+const CODING = new Set(['content-encoding'])
 const HTML = /^\s*<(?:!doctype\s+html|html|head)\b/i
 
-function changed({ status, headers, body }: Whole, { method, rawHeaders }: Exchange, changes: RobotsChanges): Whole {
+function changed(whole: Whole, { method, rawHeaders }: Exchange, changes: RobotsChanges): Whole {
+  const { status, headers } = whole
+  const body = status === 200 && method !== 'HEAD' ? decoded(whole) : whole.body
+  // Its rules are not known.
+  if (body === undefined) return whole
   const text = body.toString('latin1')
   const isHtml = /^text\/html/i.test(headerOf(headers, 'content-type') ?? '') || HTML.test(text)
   const isMissing = status !== 200 || isHtml
-  const fields = changedFields(headers)
+  const fields = changedFields(headers, CODING)
   const typed = isMissing ? withoutHeader(fields, 'content-type') : fields
   if (headerOf(typed, 'content-type') === undefined) typed.push('content-type', 'text/plain; charset=utf-8')
   // A missing file is often marked as one that must not be stored.

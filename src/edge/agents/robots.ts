@@ -25,6 +25,8 @@ interface Group {
 }
 
 const FIELD = /^\s*([A-Za-z][A-Za-z-]*)\s*:\s*([^#]*)/
+/** Characters of rules that are written for several crawlers. */
+const MAX_REPEATED = 65_536
 /** Fields about the whole file. */
 const OF_FILE = new Set(['sitemap', 'host', 'clean-param'])
 
@@ -62,8 +64,11 @@ export function changedRobots(text: string | undefined, { signal, blocked, allow
   const rules = everyone.flatMap((group) => group.rules.map((at) => lines[at]!.text.trim()))
   if (signalLine !== undefined) rules.unshift(signalLine)
   if (rules.every((rule) => /^content-signal/i.test(rule))) rules.push('Allow: /')
-  for (const token of allowed)
-    if (!named.has(token.toLowerCase())) added.push(`User-agent: ${token}\n${rules.join('\n')}\n`)
+  const missing = allowed.filter((token) => !named.has(token.toLowerCase()))
+  const isLong = missing.length * rules.reduce((sum, rule) => sum + rule.length, 0) > MAX_REPEATED
+  // Long rules are written once, in one group for all.
+  for (const tokens of isLong ? [missing] : missing.map((token) => [token]))
+    added.push([...tokens.map((token) => `User-agent: ${token}`), ...rules, ''].join('\n'))
   const changed = lines.map((line, at) => edits.get(at) ?? line.text).join('')
   return added.length === 0 ? changed : `${ended(changed)}\n${added.join('\n')}`
 }

@@ -7,10 +7,10 @@ type MakeDecoder = (firstBytes: Uint8Array) => Transform
 
 // `deflate` means zlib's format (RFC 9110, 8.4.1.2), but some servers send the bare stream. A bare stream cannot begin
 // with a valid zlib header: its first block would be a stored one with padding that is not zero.
-const inflate: MakeDecoder = ([method = 0, flags]) => {
-  const isZlib = (method & 0x0f) === 8 && (flags === undefined || ((method << 8) | flags) % 31 === 0)
-  return isZlib ? zlib.createInflate() : zlib.createInflateRaw()
-}
+const isZlib = ([method = 0, flags]: Uint8Array): boolean =>
+  (method & 0x0f) === 8 && (flags === undefined || ((method << 8) | flags) % 31 === 0)
+
+const inflate: MakeDecoder = (firstBytes) => (isZlib(firstBytes) ? zlib.createInflate() : zlib.createInflateRaw())
 
 /** Content codings that can be decoded, by their names in `Content-Encoding`. */
 export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map([
@@ -25,6 +25,17 @@ export const CODINGS: ReadonlyMap<string, MakeDecoder> = new Map([
 function zstd(): [string, MakeDecoder][] {
   const make = (zlib as { createZstdDecompress?: () => Transform }).createZstdDecompress
   return make ? [['zstd', () => make()]] : []
+}
+
+type DecodeNow = (bytes: Uint8Array, limits: { readonly maxOutputLength: number }) => Buffer
+
+/** Returns the content of short data at once. Throws if it is broken, or longer than `maxBytes`. */
+export function decodedNow(coding: string, bytes: Buffer, maxBytes: number): Buffer {
+  const limits = { maxOutputLength: maxBytes }
+  if (coding === 'br') return zlib.brotliDecompressSync(bytes, limits)
+  if (coding === 'zstd') return (zlib as unknown as { zstdDecompressSync: DecodeNow }).zstdDecompressSync(bytes, limits)
+  if (coding !== 'deflate') return zlib.gunzipSync(bytes, limits)
+  return isZlib(bytes) ? zlib.inflateSync(bytes, limits) : zlib.inflateRawSync(bytes, limits)
 }
 
 /** Maximum number of codings per response that are decoded. No server has a reason to send more. */

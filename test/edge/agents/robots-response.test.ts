@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { site } from '../markdown/site.js'
 
@@ -69,6 +70,34 @@ t.test('a site without the file gets one', async (t) => {
       t.equal(body.toString(), GENERATED)
       t.match(headers, { 'content-type': /^text\/plain/, 'cache-control': 'max-age=3600', etag: /^W/ })
     }
+  }
+})
+
+t.test('a file is decoded that the origin sends in a coding nevertheless', async (t) => {
+  const file = 'User-agent: *\nDisallow: /private\n'
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, 0x23))
+  const CASES: [string, Buffer, boolean][] = [
+    ['gzip', gzipSync(file), true],
+    ['deflate', deflateSync(file), true],
+    ['deflate', deflateRawSync(file), true],
+    ['br', brotliCompressSync(file), true],
+    ['gzip, br', brotliCompressSync(gzipSync(file)), true],
+    ['gzip', Buffer.from(file), false],
+    ['gzip', gzipSync(file).subarray(0, 30), false],
+    ['gzip', bomb, false],
+    ['br', Buffer.alloc(0), false],
+  ]
+  for (const [coding, bytes, isMerged] of CASES) {
+    const { get } = await site(
+      t,
+      (_, response) => void response.writeHead(200, { ...TEXT, 'content-encoding': coding }).end(bytes),
+      { agents: 'robots: true' },
+    )
+    const { status, headers, body } = await get('/robots.txt')
+    t.equal(status, 200)
+    t.equal(headers['content-encoding'], isMerged ? undefined : coding)
+    const merged = `User-agent: *\nContent-Signal: ${SIGNAL}\nDisallow: /private\n`
+    t.ok(isMerged ? body.toString() === merged : body.equals(bytes), `${coding}, ${bytes.length} bytes`)
   }
 })
 

@@ -107,3 +107,13 @@ t.test('a long file takes time in proportion to its length', async (t) => {
   const changed = changedRobots(text, { signal, blocked: ['GPTBot'], allowed: ['x'] })
   t.equal(changed.match(/Disallow: \//g)?.length, 18_000)
 })
+
+t.test('a long file with many allowed crawlers is not repeated for each', (t) => {
+  const rules = Array.from({ length: 20_000 }, (_, at) => `Disallow: /${at}`).join('\n')
+  const allowed = Array.from({ length: 100 }, (_, at) => `Crawler-${at}`)
+  const text = `User-agent: *\n${rules}\n`
+  const changed = changedRobots(text, { signal: 'search=yes', blocked: [], allowed })
+  t.ok(changed.length < 2.1 * text.length)
+  t.ok(allowed.every((token) => changed.includes(`User-agent: ${token}\n`)))
+  t.end()
+})
