@@ -12,6 +12,7 @@ const BENCHMARKS = {
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
   overhead: 'CPU that access log, traces at 1 %, metrics by zone and the history add to a request',
   history: 'counts of 100 zones of 1,000 paths over 30 days: size on disk, memory, slowest query, cost of a request',
+  agents: 'recognition of agents: a new signature, one that was seen, a User-Agent; the hint of a page',
   options: '100 paths of a zone, compress where nothing is compressed, rules in the file beside rules by API',
   assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',
   cache: 'cached responses: CPU per hit beside nginx and Varnish, hit ratio beside LRU, coalescing, Markdown',

@@ -40,8 +40,24 @@ export function fieldValue(fields: readonly string[], name: string): string | un
   return value
 }
 
-/** Returns the dictionary of a field (RFC 9651, 3.2), or undefined if it is malformed or too long. */
+/** Fields that were parsed last, because a signer uses one signature for a page and its files. */
+const PARSED = new Map<string, Dictionary | undefined>()
+const MAX_PARSED = 1024
+/** Longer fields are parsed each time. */
+const MAX_PARSED_FIELD = 1024
+
+/** Returns the dictionary of a field (RFC 9651, 3.2), or undefined if it is malformed or too long. Nobody may change it. */
 export function dictionaryOf(value: string): Dictionary | undefined {
+  if (value.length > MAX_PARSED_FIELD) return parsed(value)
+  const known = PARSED.get(value)
+  if (known !== undefined || PARSED.has(value)) return known
+  if (PARSED.size >= MAX_PARSED) PARSED.delete(PARSED.keys().next().value!)
+  const dictionary = parsed(value)
+  PARSED.set(value, dictionary)
+  return dictionary
+}
+
+function parsed(value: string): Dictionary | undefined {
   if (value.length > MAX_FIELD) return undefined
   try {
     return parseDictionary(value)
