@@ -8,7 +8,6 @@ import {
   PATHS_OF_AGENT,
   placeOf,
   REQUESTS,
-  SEPARATOR,
   TOTAL,
   type Row,
 } from './layout.js'
@@ -104,6 +103,3 @@ function withFewerPaths(all: readonly Entry[]): Entry[] {
   }
   return other[REQUESTS]! > 0 ? [...kept, [OTHER, other]] : kept
 }
-
-/** Returns the key of a path of an agent. */
-export const agentPath = (agent: string, path: string): string => agent + SEPARATOR + path
