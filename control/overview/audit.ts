@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { AuditEntry } from '../../src/core/store.js'
+import { kind, type AuditEntry } from '../../src/core/store.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { MAX_EXAMINED, searchAudit, visibleTo } from '../resources/audit-entries.js'
@@ -17,6 +17,15 @@ const Entry = Type.Object({
     id: Type.String(),
     zone_id: Type.Union([Type.String(), Type.Null()], { description: 'Null for resources of the account.' }),
   }),
+  object: Type.Object(
+    {
+      type: Type.String({ description: 'What was changed, as in resource.kind.' }),
+      id: Type.String(),
+      name: Type.String({ description: 'As it is called now; the id if it has no name or is deleted.' }),
+      zone: Type.Union([Type.String(), Type.Null()], { description: 'Name of its zone.' }),
+    },
+    { description: 'The same for people.' },
+  ),
   request_id: Type.String(),
 })
 
@@ -39,13 +48,18 @@ export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
           limit: call.query.limit,
           matches: visibleTo(config(), call),
         })
-        return whole(entries.map(shown))
+        const zones = new Map(config().zones.map(({ id, name }) => [id, name]))
+        return whole(entries.map((entry) => shown(entry, store, zones)))
       },
     }),
   ]
 }
 
-const shown = ({ at, actor, action, resource, requestId }: AuditEntry): Static<typeof Entry> => ({
+const shown = (
+  { at, actor, action, resource, requestId }: AuditEntry,
+  store: OverviewDeps['store'],
+  zones: ReadonlyMap<string, string>,
+): Static<typeof Entry> => ({
   at,
   actor,
   action,
@@ -54,5 +68,18 @@ const shown = ({ at, actor, action, resource, requestId }: AuditEntry): Static<t
     id: resource.id,
     zone_id: resource.scope.type === 'zone' ? resource.scope.id : null,
   },
+  object: {
+    type: resource.kind,
+    id: resource.id,
+    name: nameOf(store.get(kind<unknown>(resource.kind), resource.scope, resource.id)?.value) ?? resource.id,
+    zone: resource.scope.type === 'zone' ? (zones.get(resource.scope.id) ?? resource.scope.id) : null,
+  },
   request_id: requestId,
 })
+
+/** Returns the name of a record. Undefined if it has none. */
+function nameOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { name, label } = value as { readonly name?: unknown; readonly label?: unknown }
+  return [name, label].find((text): text is string => typeof text === 'string' && text !== '')
+}

@@ -200,8 +200,18 @@ t.test('the audit list has the newest changes of the account and its visible zon
   const path = `/accounts/${ACCOUNT}/edged/audit`
   const { result } = (await api.call('GET', path)).body
   t.match(result, [
-    { action: 'create', actor: { type: 'token', name: 'admin' }, resource: { kind: 'list', zone_id: null } },
-    { action: 'update', resource: { kind: 'setting', zone_id: ZONE }, request_id: /./ },
+    {
+      action: 'create',
+      actor: { type: 'token', name: 'admin' },
+      resource: { kind: 'list', zone_id: null },
+      object: { type: 'list', name: 'ips', zone: null },
+    },
+    {
+      action: 'update',
+      resource: { kind: 'setting', zone_id: ZONE },
+      object: { type: 'setting', id: 'content_converter', name: 'content_converter', zone: 'example.test' },
+      request_id: /./,
+    },
   ])
   t.equal(result.length, 2, 'nothing of another account')
   t.equal((await api.call('GET', `${path}?limit=1`)).body.result.length, 1)
