@@ -8,6 +8,7 @@ import { zone as zoneScope } from '../../core/scope.js'
 import type { StoreReader } from '../../core/store.js'
 import type { CacheOptions } from '../../edge/cache/entries/types.js'
 import { managedTransforms } from '../../edge/exchange/managed-transforms.js'
+import { preloadUsers } from '../../edge/auth/users.js'
 import type { Balancers } from '../../edge/balancing/balancer.js'
 import { balancerOptions, pausedZone, zoneOf, type Zone } from '../../edge/exchange/zones.js'
 import type { RulesetCache } from '../../rules/engine/ruleset-cache.js'
@@ -31,6 +32,8 @@ export class ZoneFactory {
   /** Creates a zone. `created`: the zone was created through the API, so addresses that it names pass the egress guard. */
   create(config: ZoneConfig, created: boolean): Zone {
     const { store, rules, balancers, authorities } = this.#deps
+    for (const { auth } of [config, ...config.paths])
+      if (auth && auth.basic?.users_file !== undefined) preloadUsers(auth.basic.users_file)
     const scope = zoneScope(config.id)
     const ca = authorities.origins.get(config.origin_ca_file ?? '')
     const parts = {

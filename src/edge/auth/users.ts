@@ -37,17 +37,25 @@ export function hashOf(
   { now, log }: { readonly now: number; readonly log: Log },
 ): string | undefined | Promise<string | undefined> {
   if (file === undefined) return Object.hasOwn(users, name) ? users[name] : undefined
-  let known = files.get(file)
-  if (!known) {
-    known = { users: new Map(), stamp: '', checkedAt: -Infinity, reading: undefined, issue: undefined }
-    files.set(file, known)
-  }
+  const known = knownFile(file)
   if (now - known.checkedAt < CHECK_MS) return known.users.get(name)
-  const found = known
-  found.reading ??= refresh(file, found, { now, log }).finally(() => {
-    found.reading = undefined
+  known.reading ??= refresh(file, known, { now, log }).finally(() => {
+    known.reading = undefined
   })
-  return withinWait(found.reading).then(() => found.users.get(name))
+  return withinWait(known.reading).then(() => known.users.get(name))
+}
+
+/** Reads a file before the first request, so that its users are known if it vanishes. The request reports errors. */
+export function preloadUsers(file: string): void {
+  if (!files.has(file)) read(file, knownFile(file)).catch(() => undefined)
+}
+
+function knownFile(file: string): KnownFile {
+  const known = files.get(file)
+  if (known) return known
+  const made: KnownFile = { users: new Map(), stamp: '', checkedAt: -Infinity, reading: undefined, issue: undefined }
+  files.set(file, made)
+  return made
 }
 
 async function refresh(file: string, known: KnownFile, { now, log }: { now: number; log: Log }): Promise<void> {
