@@ -19,8 +19,9 @@ const FINDS = sized(2_000_000, 20_000)
 const ENTRIES = 100
 /** Without escapes and dot segments, whose decoding takes the same time for one entry. */
 const MAX_FIND_US = 1
-/** Until a reload is in force. */
-const SETTLE_MS = 400
+/** Until a reload and the work that follows it are over. */
+const SETTLE_MS = sized(1500, 400)
+const WARM_UP_SECONDS = sized(0.5, 0.1)
 const PHASE = 'http_request_firewall_custom'
 
 const lowerQuartile = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 4)]
@@ -106,6 +107,7 @@ async function requests() {
         writeFileSync(file, base + more)
         process.kill(proxy.pid, 'SIGHUP')
         await wait(SETTLE_MS)
+        await load(proxy.port, { connections: CONNECTIONS, seconds: WARM_UP_SECONDS })
         const before = cpuOf(proxy.pid)
         const { requests: count } = await load(proxy.port, { connections: CONNECTIONS, seconds: SECONDS })
         if (round >= 0) samples.push(((cpuOf(proxy.pid) - before) * 1e6) / count)
