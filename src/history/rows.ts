@@ -72,13 +72,12 @@ export class Rows {
   /** Returns the rows, the most frequent `limit` ones by number of requests, and `other` if it has any. */
   top(limit = this.#limit): (readonly [key: string, row: Row])[] {
     const all = this.#keys.map((key, place) => [key, this.#rows[place]!] as const)
-    let found = all
-    if (all.length > limit) {
-      found = all.toSorted(([, a], [, b]) => b[REQUESTS]! - a[REQUESTS]!)
-      for (const [, row] of found.slice(limit)) addRow(this.other, row)
-      found = found.slice(0, limit)
-    }
-    return this.#other ? [...found, [OTHER, this.#other]] : found
+    if (all.length <= limit) return this.#other ? [...all, [OTHER, this.#other]] : all
+    const sorted = all.toSorted(([, a], [, b]) => b[REQUESTS]! - a[REQUESTS]!)
+    // A copy: the rows can be asked for again.
+    const other = this.#other ? Float64Array.from(this.#other) : newRow()
+    for (const [, row] of sorted.slice(limit)) addRow(other, row)
+    return [...sorted.slice(0, limit), [OTHER, other]]
   }
 
   /** Gives all rows back. */

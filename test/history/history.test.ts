@@ -157,6 +157,18 @@ t.test('a clock that is set back adds to what is stored', async (t) => {
   t.equal((await ask(history, { since: START, until: START + MINUTE, step: MINUTE })).requests, 6)
 })
 
+t.test('open cells with too many values can be read several times', async (t) => {
+  const { history, clock } = await opened(t)
+  const some = (from: number) => Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`/${from + i}`, 1]))
+  for (const from of [0, 40, 80]) await history.add([part(START, 40, { by: { path: some(from) } })])
+  const range = { since: START - MINUTE, until: START + MINUTE }
+  const expected = { requests: 120, others: 70 }
+  for (let round = 0; round < 3; round++) t.match(await ask(history, { ...range, by: 'path', limit: 100 }), expected)
+  await clock.advance(12 * SECOND)
+  await history.tick()
+  t.match(await ask(history, { ...range, by: 'path', limit: 100 }), expected, 'on disk too')
+})
+
 t.test('the counts of an account are those of its zones', async (t) => {
   const { history } = await opened(t)
   await history.add([
