@@ -42,7 +42,7 @@ export const requestTail = ({ logpush, requests }: LogpushDeps & RequestsDeps): 
 ]
 
 /** Returns the source of a session. Throws InvalidInput for a filter that does not fit. */
-export function requestSource(requests: RequestReader, zone: string, filter: string | undefined): LiveSource {
+function requestSource(requests: RequestReader, zone: string, filter: string | undefined): LiveSource {
   const follow = (signal: AbortSignal) => {
     try {
       return requests.follow(zone, filter, signal)

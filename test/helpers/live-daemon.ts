@@ -9,7 +9,7 @@ import { startDaemon, type Daemon } from '../../src/daemon/index.js'
 
 export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
-export const TOKEN = 'admin-token-0123456789-abcdefghijklmnop'
+const TOKEN = 'admin-token-0123456789-abcdefghijklmnop'
 
 interface Teardown {
   teardown(end: () => unknown): void

@@ -184,7 +184,7 @@ function fieldsOf(headers: RawHeaders, names: ReadonlySet<string>, queries: bool
 }
 
 /** Returns an address with zeros after the first 24 bits of IPv4, or the first 48 bits of IPv6. */
-export function anonymous(address: string): string {
+function anonymous(address: string): string {
   const ip = parseIp(plainAddress(address))
   return ip === undefined ? '' : formatIp(network(ip, typeof ip === 'number' ? 24 : 48)[0])
 }

@@ -23,11 +23,6 @@ export class ZoneSample {
     this.#share = Math.max(1, SHARE / processes)
   }
 
-  /** The second of the last request. */
-  get second(): number {
-    return this.#second
-  }
-
   /** Returns the number of requests that this one stands for, or 0 if it is not kept. */
   intervalOf(second: number, isImportant: boolean): number {
     if (second !== this.#second) this.#turn(second)
