@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { testFolder } from '../helpers/folder.js'
 import { httpRequest } from '../workers/http-request.js'
 import { SKIP as NO_RUNTIME } from '../workers/runtime-helper.js'
-import { ACCOUNT, CLI, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { edged } from './run-edged.js'
 import { call, uploadScript } from './worker-client.js'
 
 const OBJECTS = ['a', 'b', 'c']
@@ -45,16 +44,6 @@ export default { async fetch(request, env) {
   }
   return Response.json((await env.DB.prepare(CHECK).all()).results[0])
 } }`
-
-async function edged(folder: string, ...args: string[]): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { PATH: process.env['PATH'] } })
-  const [output, errors, code] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise<number>((resolve) => child.once('close', resolve)),
-  ])
-  return { code, output: output + errors }
-}
 
 const config = configuration('demo', {
   zones: [{ id: ZONE, account: ACCOUNT, name: 'example.test', origin: 'demo' }],

@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { finding, instance, ndjson, policy, webhook } from '../control/webhooks/helper.js'
@@ -9,17 +7,8 @@ import { testFolder } from '../helpers/folder.js'
 import { Receiver } from '../helpers/receiver.js'
 import { NO_REDIS, redisServer } from '../helpers/redis.js'
 import { CA_FILE } from '../helpers/tls.js'
-import { ACCOUNT, CLI, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
-
-async function edged(folder: string, ...args: string[]): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { PATH: process.env['PATH'] } })
-  const [output, errors, code] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise<number>((resolve) => child.once('close', resolve)),
-  ])
-  return { code, output: output + errors }
-}
+import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { edged } from './run-edged.js'
 
 const backup = async (folder: string, daemon: Daemon, file: string) =>
   await edged(folder, 'backup', file, '-c', 'edged.yaml', '--admin', daemon.admin.replace('http://', ''))
