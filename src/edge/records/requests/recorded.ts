@@ -7,7 +7,7 @@ import type {
 } from '../../../core/model/request-record.js'
 import { formatIp, parseIp, plainAddress, toText } from '../../../expr/index.js'
 import { network } from '../../../expr/language/ip.js'
-import { headerOf, type RawHeaders } from '../../../http/headers.js'
+import type { RawHeaders } from '../../../http/headers.js'
 import type { Exchange } from '../../exchange/exchange.js'
 
 /** A finished request that is kept. */
@@ -137,10 +137,11 @@ const ruleOf = ({ ruleset, rule, phase, description, action }: Exchange['matches
 })
 
 /** Returns what became of a page that was asked for as Markdown. Undefined if the request did not ask for one. */
-function markdownOf({ agentAction, sent: { headers = [], status } }: Exchange): RecordedMarkdown | undefined {
-  const isMarkdown = headerOf(headers, 'content-type')?.startsWith('text/markdown') === true
-  if (isMarkdown && status < 400 && headerOf(headers, 'x-markdown-tokens') !== undefined) return 'converted'
-  return agentAction === 'markdown' && !isMarkdown ? 'refused' : undefined
+function markdownOf({ conversion }: Exchange): RecordedMarkdown | undefined {
+  if (conversion === undefined) return undefined
+  const { outcome } = conversion
+  if (outcome === 'converted' || outcome === 'streamed' || outcome === 'cached') return 'converted'
+  return outcome === 'internal_error' || outcome === 'no_memory' ? 'failed' : 'refused'
 }
 
 /** Returns the stages that the request passed, in order. */
