@@ -23,8 +23,10 @@ t.test('the README is short', async (t) => {
 t.test('each page of the architecture is short, and has its decisions', async (t) => {
   const pages = globSync('docs/architecture/*.md')
   t.ok(pages.length > 10)
+  const overview = readFileSync('ARCHITECTURE.md', 'utf8')
   for (const page of pages) {
     const text = readFileSync(page, 'utf8')
+    t.ok(overview.includes(`(${page})`), `ARCHITECTURE.md leads to ${page}`)
     t.ok(text.split('\n').length <= 151, `${page} has at most 150 lines`)
     t.match(text, /^## Decisions$/m, `${page} has decisions`)
   }

@@ -4,7 +4,7 @@ import type { Metrics } from '../../core/metrics/metrics.js'
 import { balancersOf, type Zones } from '../exchange/zones.js'
 import type { Peer, PeerReport } from '../balancing/peer.js'
 
-export const ORIGIN_UP = 'edged_origin_up'
+const ORIGIN_UP = 'edged_origin_up'
 export const ORIGIN_ASKED = 'edged_origin_asked'
 export const ORIGIN_DOWN = 'edged_origin_down'
 export const ORIGIN_SINCE = 'edged_origin_state_since_seconds'
