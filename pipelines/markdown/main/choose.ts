@@ -110,6 +110,7 @@ export class MainContent {
     for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = isContent(blocks, row, containers, regions) ? 1 : 0
     if (strict) dropSections(blocks, containers, isShop)
     if (strict && (regions & NAMED_REGION) === 0) keepProse(blocks, containers, last)
+    if (strict) dropNextArticles(blocks, containers)
     dropEmptyHeadings(values, end)
     if (strict) dropRepeated(blocks)
   }
@@ -266,6 +267,39 @@ function keepProse(blocks: Blocks, containers: Int32Array, last: number): void {
 /** Returns whether a container is in the chosen one, or a script moves it there. */
 const isIn = (containers: Int32Array, place: number): boolean =>
   containers[place + PROSE] === -1 || ((containers[place + WITHIN] as number) & IS_SEGMENT) !== 0
+
+/** Maximum level of the heading of an article. */
+const MAX_HEADING = 2
+
+/**
+ * Drops everything from a second article on whose heading is a link, because such a page continues with other articles
+ * while the reader scrolls. The heading of the first article is no link, or the page is a list of articles.
+ */
+function dropNextArticles(blocks: Blocks, containers: Int32Array): void {
+  const { values, end } = blocks.rows
+  let first = -1
+  for (let row = 0; row < end; row += WIDTH) {
+    const level = values[row + LEVEL] as number
+    if (level === 0 || level > MAX_HEADING) continue
+    const article = articleAround(containers, values[row + PLACE] as number)
+    const isLink = (values[row + BLOCK_LINKS] as number) > MAX_LINK_SHARE * (values[row + BLOCK_TEXT] as number)
+    if (first < 0) {
+      if (isLink || article < 0 || (containers[article + LONG] as number) < MIN_REGION) return
+      first = article
+    } else if (isLink && article >= 0 && article !== first) {
+      for (let each = row; each < end; each += WIDTH) values[each + KEPT] = 0
+      return
+    }
+  }
+}
+
+/** Returns the outermost article around a container, or -1. */
+function articleAround(containers: Int32Array, place: number): number {
+  let found = -1
+  for (let row = place; row !== 0; row = containers[row + PARENT] as number)
+    if (((containers[row + TRAITS] as number) & IS_ARTICLE) !== 0) found = row
+  return found
+}
 
 /** Drops headings without remaining blocks before the next heading of their level. */
 function dropEmptyHeadings(values: Int32Array, end: number): void {

@@ -157,6 +157,18 @@ const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
     /never/,
     /Mine grinds/,
   ],
+  [
+    'no articles that follow while the reader scrolls',
+    `<main><article><h1>Mill</h1>${prose(3)}</article><article><h2><a href=/n>Next one</a></h2><p>Then. ${TEXT}</p></article><p>End. ${TEXT}</p></main>`,
+    /Next one|Then|End/,
+    /# Mill/,
+  ],
+  [
+    'articles of a list',
+    `<main>${[1, 2, 3].map((at) => `<article><h2><a href=/${at}>Story ${at}</a></h2><p>Part ${at}. ${TEXT.repeat(2)}</p></article>`).join('')}</main>`,
+    /never/,
+    /Part 1[^]*Part 3/,
+  ],
   ['a main element behind an overlay', `<main aria-hidden=true>${prose(4)}</main>`, /never/, /mill/],
   [
     'an element with a custom property',
