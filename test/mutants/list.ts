@@ -309,7 +309,7 @@ export const MUTANTS: readonly Mutant[] = [
     'src/egress/guarded-egress.ts',
     'test/egress/egress.test.ts',
     [`&& denied === undefined`, ''],
-    [`if (!this.#gate.mayDial(host, port)) throw new NotPublic()`, ''],
+    [`if (!this.#gate.mayDial(host, port)) throw this.#notPublic(host, port)`, ''],
     [`const may = isIP(host) === 0 || this.allows(host, port)`, 'const may = true'],
   ),
   ...of('control/http/websocket-clients.ts', 'test/control/logpush/live.test.ts', [
