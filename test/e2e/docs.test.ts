@@ -62,6 +62,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   'docs/api.md': { prints: ['"status":"active"', 'docs.customer.com', 'shop.example.com'] },
   'docs/cache.md': {},
   'docs/configuration.md': OWN_SITE,
+  'docs/history.md': { prints: ['"totals"'] },
   'docs/logpush.md': {
     instead: [
       [
