@@ -44,8 +44,8 @@ for (const name of ['div', 'aside', 'section', 'blockquote']) IS_FRAME[elementNa
 
 const BITS = attributeBits('class', 'data-callout', 'data-admonition', 'role')
 
-/** Two letters that begin a word of the patterns above, as the bits of the second letter by the first. */
-const STARTS = new Int32Array(32)
+/** Three letters that begin a word of the patterns above, as the bits of the third letter by the first two. */
+const STARTS = new Int32Array(1024)
 for (const word of [
   'admonition',
   'callout',
@@ -55,14 +55,18 @@ for (const word of [
   'notice',
   'hint',
   'message',
-  'markdown',
   'note',
   'warning',
   'tip',
   'important',
   'caution',
 ])
-  STARTS[word.charCodeAt(0) & 31]! |= 1 << (word.charCodeAt(1) & 31)
+  STARTS[pairOf(word.charCodeAt(0), word.charCodeAt(1))]! |= 1 << (word.charCodeAt(2) & 31)
+
+/** Returns the place of two letters in either case. */
+function pairOf(first: number, second: number): number {
+  return ((first & 31) << 5) | (second & 31)
+}
 
 /** Returns 1 if a word of an undecoded class begins like one of the words above. */
 function mayFrame(units: ArrayLike<number>, start: number, end: number): number {
@@ -70,7 +74,10 @@ function mayFrame(units: ArrayLike<number>, start: number, end: number): number 
   for (let at = start | 0; at < end - 2; at++) {
     const char = units[at] as number
     const isLetter = (char | 0x20) >= 0x61 && (char | 0x20) <= 0x7a
-    if (isStart && isLetter && (((STARTS[char & 31] as number) >> ((units[at + 1] as number) & 31)) & 1) === 1) return 1
+    if (isStart && isLetter) {
+      const thirds = STARTS[pairOf(char, units[at + 1] as number)] as number
+      if (((thirds >> ((units[at + 2] as number) & 31)) & 1) === 1) return 1
+    }
     isStart = !isLetter
   }
   return 0
