@@ -54,6 +54,8 @@ const DENSE =
 
 /** Compresses a response according to its rule. */
 export class CompressedResponse implements ResponseSink {
+  /** A response that is not compressed passes without a copy of its bytes. The coder keeps bytes, so it gets copies. */
+  readonly copies: boolean
   readonly #next: ResponseSink
   readonly #exchange: Exchange
   #coder: Transform | undefined
@@ -67,6 +69,7 @@ export class CompressedResponse implements ResponseSink {
   #source: BytesSource | undefined
 
   constructor(next: ResponseSink, exchange: Exchange) {
+    this.copies = next.copies === true
     this.#next = next
     this.#exchange = exchange
     next.onDrain(() => {
@@ -119,7 +122,7 @@ export class CompressedResponse implements ResponseSink {
   data(chunk: Buffer): boolean {
     if (this.#known) return true
     if (!this.#coder) return this.#next.data(chunk)
-    this.#blocked = !this.#coder.write(chunk)
+    this.#blocked = !this.#coder.write(this.copies ? Buffer.from(chunk) : chunk)
     return !this.#blocked
   }
 
