@@ -5,7 +5,8 @@ import { Choice, Panel, Problem, Unread } from '../parts.tsx'
 import { usePlace } from '../place.ts'
 import { FileRules, type Source } from './file-rules.tsx'
 import { RuleForm, type RuleInput } from './rule-form.tsx'
-import { RuleList, type Rule, type RuleCount } from './rule-list.tsx'
+import { RuleList } from './rule-list.tsx'
+import type { Rule, RuleCount } from './rule-search.tsx'
 import { Trace } from './trace.tsx'
 
 interface Ruleset {

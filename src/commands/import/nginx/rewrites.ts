@@ -181,7 +181,19 @@ class RewriteRun implements RewriteOutcome {
     // The query of the request at the end.
     const [, base = text, query] =
       /^(.*?)(\$is_args\$(?:args|query_string)|\$\{is_args\}\$\{args\})?$/s.exec(text) ?? []
-    for (const { when: also, ...target } of this.#texts(base, captures, place, what) ?? [])
+    const to = { text: base, status, keepsQuery: query !== undefined }
+    this.#addRedirects(to, when, captures, place, what)
+  }
+
+  /** Adds a rule that redirects for each text that the target may have. */
+  #addRedirects(
+    to: { readonly text: string; readonly status: number; readonly keepsQuery: boolean },
+    when: Condition,
+    captures: Captures | undefined,
+    place: Place,
+    what: string,
+  ): void {
+    for (const { when: also, ...target } of this.#texts(to.text, captures, place, what) ?? [])
       this.#context.sheet.add(
         'http_request_dynamic_redirect',
         {
@@ -190,8 +202,8 @@ class RewriteRun implements RewriteOutcome {
           action_parameters: {
             from_value: {
               target_url: target,
-              status_code: status,
-              ...(query !== undefined && { preserve_query_string: true }),
+              status_code: to.status,
+              ...(to.keepsQuery && { preserve_query_string: true }),
             },
           },
         },
@@ -213,28 +225,12 @@ class RewriteRun implements RewriteOutcome {
     const when = this.#when(this.passed, within, matched)
     if (/^(https?:\/\/|\$scheme)/.test(replacement) || flag === 'redirect' || flag === 'permanent') {
       const ends = replacement.endsWith('?')
-      for (const { when: also, ...target } of this.#texts(
-        ends ? replacement.slice(0, -1) : replacement,
-        captures,
-        place,
-        what,
-      ) ?? [])
-        this.#context.sheet.add(
-          'http_request_dynamic_redirect',
-          {
-            when: allOf(when, also),
-            action: 'redirect',
-            action_parameters: {
-              from_value: {
-                target_url: target,
-                status_code: flag === 'permanent' ? 301 : 302,
-                ...(!ends && { preserve_query_string: true }),
-              },
-            },
-          },
-          place,
-          what,
-        )
+      const to = {
+        text: ends ? replacement.slice(0, -1) : replacement,
+        status: flag === 'permanent' ? 301 : 302,
+        keepsQuery: !ends,
+      }
+      this.#addRedirects(to, when, captures, place, what)
       return
     }
     const [path, query] = splitQuery(replacement)
