@@ -8,7 +8,7 @@ import type { AttentionItem, OverviewDeps } from './services.js'
 
 const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 
-/** What a caller has to be allowed to read, by kind. Any of them is enough. */
+/** Permissions to read, by kind. One permission of a kind is enough. */
 const READ: Readonly<Record<AttentionItem['kind'], readonly Permission[]>> = {
   job_failing: ACCESS.logpush.read,
   breaker_open: ACCESS.webhooks.read,

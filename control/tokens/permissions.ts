@@ -12,7 +12,7 @@ const Place = Type.Object({
 
 const rows = area<Pick<ControlDeps, 'config'>>({ scopes: ['daemon'], access: { read: [], write: [] } })
 
-/** What the caller may do, and where. */
+/** Permissions of the caller in each account and zone. */
 export const permissions = rows.endpoints([
   rows.get('/user/edged/permissions', {
     isOwn: true,
