@@ -1,8 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { kind, type AuditEntry } from '../../src/core/store.js'
-import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'
+import { mayUse } from '../http/auth/access.js'
+import { ACCOUNT_ONLY, endpoint, type Call, type Endpoint } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
 import { MAX_EXAMINED, searchAudit, visibleTo } from '../resources/audit-entries.js'
+import { SHOWN_KINDS } from '../resources/shown-kinds.js'
 import type { OverviewDeps } from './services.js'
 
 /** Changes of one response. */
@@ -26,6 +28,18 @@ const Entry = Type.Object({
     },
     { description: 'The same for people.' },
   ),
+  before: Type.Unknown({
+    description:
+      'The record before the change, with *** in place of secrets; null for a creation. Lists and other parts that have their own ' +
+      'records are not in it.',
+  }),
+  after: Type.Unknown({ description: 'The record after the change; null for a deletion.' }),
+  extent: Type.Enum(['whole', 'changes', 'part', 'hidden', 'none'], {
+    description:
+      'What before and after have. changes: only the members and items that differ, because one of them has more than 4,096 ' +
+      'characters of JSON. part: the beginning of these, texts cut after 512 characters, because they have more too. hidden: ' +
+      'nothing, because the token may not read such a record. none: nothing, because the entry has none.',
+  }),
   request_id: Type.String(),
 })
 
@@ -49,7 +63,7 @@ export function auditEntries({ config, store }: OverviewDeps): Endpoint[] {
           matches: visibleTo(config(), call),
         })
         const zones = new Map(config().zones.map(({ id, name }) => [id, name]))
-        return whole(entries.map((entry) => shown(entry, store, zones)))
+        return whole(entries.map((entry) => ({ ...shown(entry, store, zones), ...valuesOf(entry, call) })))
       },
     }),
   ]
@@ -59,7 +73,7 @@ const shown = (
   { at, actor, action, resource, requestId }: AuditEntry,
   store: OverviewDeps['store'],
   zones: ReadonlyMap<string, string>,
-): Static<typeof Entry> => ({
+): Omit<Static<typeof Entry>, 'before' | 'after' | 'extent'> => ({
   at,
   actor,
   action,
@@ -76,6 +90,19 @@ const shown = (
   },
   request_id: requestId,
 })
+
+/** Returns a record before and after its change, if the caller may read it. */
+function valuesOf(
+  { resource: { kind: name, scope }, values }: AuditEntry,
+  { caller, scope: of }: Pick<Call, 'caller' | 'scope'>,
+): Pick<Static<typeof Entry>, 'before' | 'after' | 'extent'> {
+  if (!values) return { before: null, after: null, extent: 'none' }
+  const place = { account: of.id, ...(scope.type === 'zone' && { zone: scope.id }) }
+  const read = SHOWN_KINDS.get(name)?.read
+  if (!read || !mayUse(caller, read, place)) return { before: null, after: null, extent: 'hidden' }
+  const { before = null, after = null, extent } = values
+  return { before, after, extent }
+}
 
 /** Returns the name of a record. Undefined if it has none. */
 function nameOf(value: unknown): string | undefined {

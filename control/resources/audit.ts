@@ -1,8 +1,10 @@
 import type { Clock } from '../../src/core/clock.js'
+import { auditValues } from '../../src/core/audit-values.js'
 import { digest } from '../../src/core/digest.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Kind, Write } from '../../src/core/store.js'
 import type { Call } from '../http/endpoint.js'
+import { SHOWN_KINDS } from './shown-kinds.js'
 
 /** Who made a change, and by which request. */
 type Author = Pick<Call, 'caller' | 'requestId' | 'source'>
@@ -32,6 +34,7 @@ export function entryOf(
   { action, kind, scope, id: resourceId, before, after }: Change,
   digests: Pick<AuditEntry, 'before' | 'after'>,
 ): AuditEntry {
+  const shown = SHOWN_KINDS.get(kind.name)
   return {
     at: new Date(clock.now()).toISOString(),
     actor: { type, id, name },
@@ -40,6 +43,7 @@ export function entryOf(
     requestId,
     ...(source && { request: source }),
     ...digests,
+    ...(shown && { values: auditValues(before, after, shown.secrets) }),
   }
 }
 

@@ -62,6 +62,14 @@ export interface RequestSource {
   readonly userAgent?: string
 }
 
+/** A record before and after a change, without secrets and bounded in size. Undefined where it did not exist. */
+export interface AuditValues {
+  readonly before: unknown
+  readonly after: unknown
+  /** `changes`: only what differs, because the record is large. `part`: the beginning of that. */
+  readonly extent: 'whole' | 'changes' | 'part'
+}
+
 /** One line of the audit record, stored in the same batch as its change. */
 export interface AuditEntry {
   readonly at: string
@@ -74,6 +82,8 @@ export interface AuditEntry {
   /** SHA-256 of the JSON before and after, hexadecimal. Null if the record did not exist. */
   readonly before: string | null
   readonly after: string | null
+  /** Undefined for kinds that are not shown to people, and in entries of earlier versions. */
+  readonly values?: AuditValues
 }
 
 /** The record was changed since it was read. Read and decide again. */

@@ -1,3 +1,4 @@
+import { auditValues } from '../core/audit-values.js'
 import { digest } from '../core/digest.js'
 import { WEBHOOKS, type StoredWebhook } from '../core/model/webhook.js'
 import { newUuid } from '../core/ids.js'
@@ -36,6 +37,7 @@ export async function disableWebhook(
       requestId: newUuid(),
       before: digest(before),
       after: digest(after),
+      values: auditValues(before, after),
     }),
   )
   return disabled

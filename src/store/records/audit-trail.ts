@@ -1,7 +1,7 @@
 import { InvalidInput } from '../../core/errors.js'
 import type { AuditEntry, AuditOrder, AuditRetention, FoundEntry } from '../../core/store.js'
 
-/** Default retention. At about 500 bytes per entry, half a gigabyte at most. */
+/** Default retention. An entry has about 1 KB, and at most 9 KB. */
 export const RETENTION: AuditRetention = { entries: 1_000_000 }
 
 /** Cursors of the stores that number their entries. */

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { basicEndpoints } from '../../../control/index.js'
 import type { LogpushServices } from '../../../control/logpush/services.js'
+import { permissionId } from '../../../control/http/permissions.js'
 import { overview } from '../../../control/overview/index.js'
 import type { AttentionItem, OverviewServices, RuleCount, TrafficPoint } from '../../../control/overview/services.js'
 import { newCounts, type Watched } from '../../../pipelines/logpush/monitor.js'
@@ -8,6 +9,7 @@ import { account, DAEMON, zone, type Scope } from '../../../src/core/scope.js'
 import { MANAGED_CERTIFICATES, type ManagedCertificate } from '../../../src/tls/acme/records.js'
 import { tlsFile } from '../../helpers/tls.js'
 import { originServer } from '../../helpers/web.js'
+import { audited } from '../areas-helper.js'
 import { ACCOUNT, client, CONFIG, FREE_ZONE, OTHER_ACCOUNT, OTHER_ZONE, ZONE, type Client } from '../client.js'
 
 const START = Date.parse('2026-11-21T11:00:00Z')
@@ -50,6 +52,7 @@ const token = (name: string) => `${name}-token-0123456789-abcdefghijklmnop`
 const TOKENS = {
   account: { permissions: ['*'], accounts: [ACCOUNT], zones: ['*'] },
   one_zone: { permissions: ['*'], accounts: [ACCOUNT], zones: [ZONE] },
+  auditor: { permissions: ['Account Settings Read'], accounts: [ACCOUNT], zones: ['*'] },
   nothing: { permissions: ['Workers Scripts Read'], accounts: [ACCOUNT], zones: ['*'] },
   other: { permissions: ['*'], accounts: [OTHER_ACCOUNT], zones: ['*'] },
 }
@@ -224,6 +227,35 @@ t.test('the audit list has the newest changes of the account and its visible zon
       status: 400,
       body: { errors: [{ source: { pointer: '/limit' } }] },
     })
+})
+
+t.test('audit entries have the record before and after, without secrets, for callers that may read it', async (t) => {
+  const api = await observed(t)
+  const path = `/accounts/${ACCOUNT}/edged/audit`
+  const newest = async (call: typeof api.call) => (await call('GET', `${path}?limit=1`)).body.result[0]
+  for (const value of ['on', 'off']) await api.call('PATCH', `/zones/${ZONE}/settings/content_converter`, { value })
+  t.match(await newest(api.call), {
+    extent: 'whole',
+    before: { value: 'on' },
+    after: { value: 'off', modified_on: /^\d{4}-/ },
+  })
+  t.match(await newest(api.as(token('auditor'))), { extent: 'hidden', before: null, after: null })
+  const policies = [
+    {
+      effect: 'allow',
+      resources: { [`com.cloudflare.api.account.${ACCOUNT}`]: '*' },
+      permission_groups: [{ id: permissionId('Logs Read') }],
+    },
+  ]
+  const { status } = await api.call('POST', `/accounts/${ACCOUNT}/tokens`, { name: 'ci', policies })
+  t.equal(status, 200)
+  const made = await newest(api.call)
+  t.match(made, { action: 'create', extent: 'whole', before: null, after: { name: 'ci', hash: '***' } })
+  const entries = await audited(api.store)
+  t.notMatch(JSON.stringify(entries), /"hash":"[0-9a-f]/)
+  const { values: _values, ...old } = entries.at(-1)!
+  await api.store.batch([], [{ ...old, requestId: 'earlier' }])
+  t.match(await newest(api.call), { request_id: 'earlier', extent: 'none', before: null, after: null })
 })
 
 t.test('certificates of a zone come from files and from ACME', async (t) => {
