@@ -79,4 +79,4 @@ export const endpoints = (
  * `built`. Rejects if the address is not available.
  */
 export const startControl = async (endpoints: readonly Endpoint[], deps: ControlDeps, built = ''): Promise<Control> =>
-  await listenControl(endpoints, deps, [manual(endpoints), pages(built, endpoints)])
+  await listenControl(endpoints, deps, [manual(endpoints), pages(built)])

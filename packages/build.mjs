@@ -19,7 +19,7 @@ const SOURCES = [
   'tsconfig.json',
 ]
 const MARK = join(ROOT, 'dist/.built')
-const PRODUCT = ['dist/src/cli.js', 'dist/ui/index.html', 'dist/docs/guides.json']
+const PRODUCT = ['dist/src/cli.js', 'dist/ui/index.html', 'dist/docs/search.json']
 
 const hash = createHash('sha256').update(process.version)
 for (const file of globSync(SOURCES, { cwd: ROOT }).sort())
@@ -34,6 +34,7 @@ if (!isBuilt || !existsSync(MARK) || readFileSync(MARK, 'utf8') !== content) {
   run('node_modules/typescript/bin/tsc')
   run('packages/programs.mjs')
   run('ui/build.mjs')
+  run('ui/docs/build.mjs')
   writeFileSync(MARK, content)
 }
 mkdirSync(join(ROOT, 'dist'), { recursive: true })

@@ -31,7 +31,10 @@ let packages = []
 const tarball = await pack(to, async (folder) => {
   // In one folder, so that modules find the compiled part of the store and the files of the package too.
   const bundled = await bundle({ ...PROGRAMS, ...LIBRARIES }, { outdir: join(folder, 'dist/src') })
-  packages = packagesOf([...bundled, ...JSON.parse(readFileSync(join(DIST, 'ui-modules.json'), 'utf8'))])
+  const pages = ['ui-modules.json', 'docs-modules.json'].flatMap((name) =>
+    JSON.parse(readFileSync(join(DIST, name), 'utf8')),
+  )
+  packages = packagesOf([...bundled, ...pages])
   copyPrebuilt(join(folder, 'dist/src/prebuilds'))
   copyDeclarations(Object.values(LIBRARIES), DIST, join(folder, 'dist'))
   for (const path of FILES) cpSync(join(ROOT, path), join(folder, path), { recursive: true, filter: isShipped })

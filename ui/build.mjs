@@ -1,13 +1,12 @@
-/** Builds what the control listener serves: the dashboard (`dist/ui`) and the documentation (`dist/docs`). */
+/** Builds the dashboard that the control listener serves (`dist/ui`). */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { globSync } from 'tinyglobby'
 import { build } from 'vite'
-import { buildDocs } from './docs.mjs'
 
 const ROOT = join(import.meta.dirname, '..')
-const SOURCES = ['ui/**/*', 'docs/*.{md,svg,png}', 'docs/receivers/*', 'package.json']
+const SOURCES = ['ui/*', 'ui/src/**/*', 'package.json']
 const MARK = join(ROOT, 'dist/ui/.built')
 
 /** The same sources give the same files, so an unchanged build is skipped: it takes seconds. */
@@ -20,7 +19,6 @@ if (read(MARK) !== content) {
   const { output } = await build({ configFile: join(ROOT, 'ui/vite.config.mjs') })
   const modules = output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => /node_modules\/.*/.exec(id) ?? []))
   writeFileSync(join(ROOT, 'dist/ui-modules.json'), JSON.stringify(modules.sort()))
-  buildDocs({ from: join(ROOT, 'docs'), to: join(ROOT, 'dist/docs'), style: join(ROOT, 'ui/docs.css') })
   writeFileSync(MARK, content)
 }
 function read(file) {

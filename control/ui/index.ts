@@ -1,9 +1,7 @@
 import { join } from 'node:path'
 import type { Context } from 'koa'
-import type { Endpoint } from '../http/endpoint.js'
 import type { ApiMiddleware } from '../http/context.js'
-import { apiManual } from '../openapi/manual.js'
-import { readFolder, staticFile, type StaticFile } from './static-files.js'
+import { readFolder, type StaticFile } from './static-files.js'
 
 /** Everything comes from this server, and no page can be framed. */
 const POLICY = [
@@ -21,10 +19,10 @@ const POLICY = [
 const NOT_BUILT = 'This part of edged is not built. Run: npm run build\n'
 
 /**
- * Serves the dashboard at `/ui/` and the manual at `/docs/`, without a token: both are the same for everybody. `folder`
+ * Serves the dashboard at `/ui/` and the documentation at `/docs/`, without a token: both are the same for everybody. `folder`
  * has the built files.
  */
-export function pages(folder: string, endpoints: readonly Endpoint[]): ApiMiddleware {
+export function pages(folder: string): ApiMiddleware {
   let ui: ReadonlyMap<string, StaticFile> | undefined
   let docs: ReadonlyMap<string, StaticFile> | undefined
   const find = (root: string, path: string): StaticFile | undefined => {
@@ -32,13 +30,13 @@ export function pages(folder: string, endpoints: readonly Endpoint[]): ApiMiddle
       ui ??= readFolder(join(folder, 'ui'))
       return ui.get(path === '' ? 'index.html' : path)
     }
-    docs ??= withManual(readFolder(join(folder, 'docs')), endpoints)
+    docs ??= readFolder(join(folder, 'docs'))
     return docs.get(path === '' ? 'index.html' : path)
   }
   return async (ctx, next) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return await next()
     // A browser. Other clients get the envelope for an unknown path.
-    if (ctx.path === '/' && /\btext\/html\b/i.test(ctx.get('accept'))) return ctx.redirect('/ui/')
+    if (ctx.path === '/' && acceptsPages(ctx)) return ctx.redirect('/ui/')
     const [, root, path] = /^\/(ui|docs)(?:\/(.*))?$/s.exec(ctx.path) ?? []
     if (root === undefined) return await next()
     ctx.set({
@@ -49,35 +47,29 @@ export function pages(folder: string, endpoints: readonly Endpoint[]): ApiMiddle
     })
     if (path === undefined) return ctx.redirect(`/${root}/`)
     const file = find(root, path)
-    if (file) return send(ctx, file)
+    if (file) return send(ctx, file, 200)
+    const missing = path === '' || !acceptsPages(ctx) ? undefined : find(root, '404.html')
+    if (missing) return send(ctx, missing, 404)
     ctx.status = path === '' ? 503 : 404
     ctx.type = 'text/plain; charset=utf-8'
     ctx.body = path === '' ? NOT_BUILT : 'not found\n'
   }
 }
 
-/** Returns the built pages with the manual of the API as the first one. */
-function withManual(
-  built: ReadonlyMap<string, StaticFile>,
-  endpoints: readonly Endpoint[],
-): ReadonlyMap<string, StaticFile> {
-  const guides = built.get('guides.json')
-  const titles: readonly (readonly [file: string, title: string])[] = guides ? JSON.parse(guides.body.toString()) : []
-  return new Map([...built, ['index.html', staticFile('index.html', Buffer.from(apiManual(endpoints, titles)))]])
-}
+const acceptsPages = (ctx: Context): boolean => /\btext\/html\b/i.test(ctx.get('accept'))
 
-function send(ctx: Context, { type, body, gzip, etag, immutable }: StaticFile): void {
+function send(ctx: Context, file: StaticFile, status: number): void {
+  const { type, body, etag, immutable } = file
   ctx.set('cache-control', immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
   ctx.set('etag', etag)
   ctx.vary('accept-encoding')
-  if (ctx.get('if-none-match') === etag) {
+  if (status === 200 && ctx.get('if-none-match') === etag) {
     ctx.status = 304
     return
   }
-  ctx.status = 200
+  ctx.status = status
   ctx.type = type
-  if (gzip && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
-    ctx.set('content-encoding', 'gzip')
-    ctx.body = gzip
-  } else ctx.body = body
+  const gzip = ctx.acceptsEncodings('gzip', 'identity') === 'gzip' ? file.gzip() : undefined
+  if (gzip) ctx.set('content-encoding', 'gzip')
+  ctx.body = gzip ?? body
 }

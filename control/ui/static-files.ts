@@ -18,20 +18,21 @@ const TEXT = new Set(['.html', '.js', '.css', '.svg', '.json'])
 export interface StaticFile {
   readonly type: string
   readonly body: Buffer
-  /** Undefined if gzip does not help. */
-  readonly gzip: Buffer | undefined
+  /** Returns the compressed body, undefined if gzip does not help. Compresses with the first call. */
+  readonly gzip: () => Buffer | undefined
   readonly etag: string
   /** Its name contains a hash of its content. */
   readonly immutable: boolean
 }
 
-/** Returns a file with its tag and compressed form. `path` decides the type. */
-export function staticFile(path: string, body: Buffer): StaticFile {
+/** Returns a file with its tag. `path` decides the type. */
+function staticFile(path: string, body: Buffer): StaticFile {
   const ending = extname(path)
+  let gzipped: Buffer | undefined
   return {
     type: TYPES[ending] ?? 'application/octet-stream',
     body,
-    gzip: TEXT.has(ending) ? gzipSync(body) : undefined,
+    gzip: () => (TEXT.has(ending) ? (gzipped ??= gzipSync(body)) : undefined),
     etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
     immutable: /(^|\/)assets\//.test(path),
   }

@@ -6,7 +6,7 @@ import { originServer } from '../helpers/web.js'
 
 // A person who opened the address of the API saw JSON with the status 404.
 t.test('a browser at the root is sent to the dashboard, other clients are not', async (t) => {
-  const answer = new Koa().use(pages(testFolder(t), []) as never).callback()
+  const answer = new Koa().use(pages(testFolder(t)) as never).callback()
   const url = await originServer(t, (request, response) => {
     void answer(request, response)
   })

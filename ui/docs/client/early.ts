@@ -1,0 +1,4 @@
+/** Sets the theme before the page is drawn. */
+import { storedTheme } from './theme.ts'
+
+document.documentElement.dataset['theme'] = storedTheme()
