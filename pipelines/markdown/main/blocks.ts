@@ -81,6 +81,11 @@ export class Blocks {
     return (this.frames[row / WIDTH] as Frame[]).some((open) => open.type === 'quote')
   }
 
+  /** Returns whether it is in a list or a quote. */
+  isInside(row: number): boolean {
+    return (this.frames[row / WIDTH] as Frame[]).length > 1
+  }
+
   /** Returns the text of a heading without its marks. */
   titleOf(row: number): string {
     const start = (this.rows.values[row + LEVEL] as number) + 1

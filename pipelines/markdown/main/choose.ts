@@ -1,12 +1,14 @@
 import { BLOCK_LINKS, BLOCK_TEXT, isLong, KEPT, LEVEL, PLACE, type Blocks } from './blocks.js'
 import { BLOCKS, LINKS, LONG, PARENT, PROSE, TEXT, TRAITS, VERDICT, WITHIN, type Containers } from './containers.js'
-import { IS_BODY, IS_FURNITURE, IS_REPLIES, IS_REVIEWS } from './part-names.js'
+import { IS_BODY, IS_BOX, IS_FURNITURE, IS_REPLIES, IS_REVIEWS } from './part-names.js'
+import { dropAppeals, dropDates } from './small-text.js'
 import { WIDTH, type Rows } from './rows.js'
 import { dropRepeated, markCards, markProfiles } from './repeated.js'
 import {
   IS_ARTICLE,
   IS_ASIDE,
   IS_FORM,
+  IS_HIDDEN,
   IS_LIST,
   IS_MAIN,
   IS_REPEATED,
@@ -22,6 +24,11 @@ const MIN_STATED = 150
 const MIN_ARTICLE = 1500
 /** Minimum text in the content of a page. With less the rules were wrong. */
 const MIN_TEXT = 600
+
+/** Minimum share of text that is not links in the content of a short page. With less the rules were wrong. */
+const MIN_PLAIN_SHARE = 0.6
+/** Minimum text of a part about the author or a gallery that is content nevertheless. */
+const MAX_BOX = 700
 
 /** Minimum share of a region's text in an inner region that is chosen instead. */
 const MIN_INNER_SHARE = 0.8
@@ -54,7 +61,7 @@ const CHOSEN_MAIN = IS_MAIN << CHOSEN
 const SURE = 1
 const FURNITURE = 2
 /** Traits by which a container may be a part that is not content. */
-const MAY_BE_FURNITURE = IS_REPEATED | IS_LIST | IS_ASIDE | IS_FORM | IS_FURNITURE | IS_REPLIES | IS_REVIEWS
+const MAY_BE_FURNITURE = IS_REPEATED | IS_LIST | IS_ASIDE | IS_FORM | IS_BOX | IS_FURNITURE | IS_REPLIES | IS_REVIEWS
 
 /** Decides which blocks are the main content of a page. Results for one part are reused for the next. */
 export class MainContent {
@@ -69,11 +76,20 @@ export class MainContent {
     markProfiles(containers)
     this.#apply(blocks, containers.rows, true, isShop)
     const minText = (this.#regions & (IS_STATED << CHOSEN)) === 0 ? MIN_TEXT : MIN_STATED
-    if (this.#text + textIn(blocks) < minText) {
-      this.#apply(blocks, containers.rows, false, false)
-      if (this.#text + textIn(blocks) < MIN_TEXT) keepAll(blocks)
-    }
+    if (this.#text + textIn(blocks) >= minText) {
+      dropAppeals(blocks)
+      dropEmptyHeadings(blocks.rows.values, blocks.rows.end)
+    } else this.#applyShort(blocks, containers.rows, isShop)
     this.#text += textIn(blocks)
+  }
+
+  /** Marks the blocks that are content of a page with little text, for which the rules may be wrong. */
+  #applyShort(blocks: Blocks, containers: Rows, isShop: boolean): void {
+    // The few links and images beside little text belong to it.
+    this.#apply(blocks, containers, true, isShop, false)
+    if (plainShare(blocks) >= MIN_PLAIN_SHARE) return
+    this.#apply(blocks, containers, false, false)
+    if (this.#text + textIn(blocks) < MIN_TEXT) keepAll(blocks, containers)
   }
 
   /** Finds the only body of an article, the only article and the main element of the page, if they exist. */
@@ -89,7 +105,13 @@ export class MainContent {
     }
   }
 
-  #apply(blocks: Blocks, { values: containers, end: last }: Rows, strict: boolean, isShop: boolean): void {
+  #apply(
+    blocks: Blocks,
+    { values: containers, end: last }: Rows,
+    strict: boolean,
+    isShop: boolean,
+    dropsLinks = true,
+  ): void {
     const regions = strict ? this.#regions : this.#regions & CHOSEN_MAIN
     const dropsReplies = strict && hasMoreThanReplies(blocks, containers)
     for (let row = 0; row < last; row += WIDTH) {
@@ -107,10 +129,12 @@ export class MainContent {
       containers[row + VERDICT] = verdict
     }
     const { values, end } = blocks.rows
-    for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = isContent(blocks, row, containers, regions) ? 1 : 0
+    for (let row = 0; row < end; row += WIDTH)
+      values[row + KEPT] = isContent(blocks, row, containers, regions, dropsLinks) ? 1 : 0
     if (strict) dropSections(blocks, containers, isShop)
     if (strict && (regions & NAMED_REGION) === 0) keepProse(blocks, containers, last)
     if (strict) dropNextArticles(blocks, containers)
+    if (strict) dropDates(blocks)
     dropEmptyHeadings(values, end)
     if (strict) dropRepeated(blocks)
   }
@@ -161,15 +185,16 @@ function hasMoreThanReplies({ rows: { values, end } }: Blocks, containers: Int32
   return sum >= MIN_WITHOUT_REPLIES
 }
 
-function isContent(blocks: Blocks, row: number, containers: Int32Array, regions: number): boolean {
+function isContent(blocks: Blocks, row: number, containers: Int32Array, regions: number, dropsLinks: boolean): boolean {
   const { values } = blocks.rows
   const place = values[row + PLACE] as number
   const verdict = containers[place + VERDICT] as number
+  if (((containers[place + WITHIN] as number) & IS_HIDDEN) !== 0) return false
   if ((verdict & SURE) !== 0) return true
   if ((verdict & FURNITURE) !== 0) return false
   const level = values[row + LEVEL] as number
   if ((verdict & regions) !== regions) return level === 1
-  if (level > 0) return true
+  if (level > 0 || !dropsLinks) return true
   const text = values[row + BLOCK_TEXT] as number
   if (text === 0) return blocks.kindOf(row) === 'fence' || isIllustration(containers, place)
   return (values[row + BLOCK_LINKS] as number) <= MAX_LINK_SHARE * text || blocks.kindOf(row) === 'table'
@@ -181,8 +206,29 @@ function textIn({ rows: { values, end } }: Blocks): number {
   return text
 }
 
-function keepAll({ rows: { values, end } }: Blocks): void {
-  for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = 1
+/** Returns the share of text that is content, not counting links. */
+function plainShare({ rows: { values, end } }: Blocks): number {
+  let all = 0
+  let kept = 0
+  for (let row = 0; row < end; row += WIDTH) {
+    const plain = (values[row + BLOCK_TEXT] as number) - (values[row + BLOCK_LINKS] as number)
+    all += plain
+    if (values[row + KEPT] === 1) kept += plain
+  }
+  return all === 0 ? 0 : kept / all
+}
+
+/** Keeps all blocks, and hidden ones if they have most of the text. */
+function keepAll({ rows: { values, end } }: Blocks, { values: containers }: Rows): void {
+  let hidden = 0
+  let shown = 0
+  for (let row = 0; row < end; row += WIDTH) {
+    const isHidden = ((containers[(values[row + PLACE] as number) + WITHIN] as number) & IS_HIDDEN) !== 0
+    values[row + KEPT] = isHidden ? 0 : 1
+    if (isHidden) hidden += values[row + BLOCK_TEXT] as number
+    else shown += values[row + BLOCK_TEXT] as number
+  }
+  if (hidden > shown) for (let row = 0; row < end; row += WIDTH) values[row + KEPT] = 1
 }
 
 const MIN_ILLUSTRATED = 375
@@ -202,7 +248,9 @@ function isFurniture(containers: Int32Array, row: number, strict: boolean): bool
   if (strict && (traits & IS_REPEATED) !== 0) return true
   if ((traits & IS_ASIDE) !== 0 && long < 1250) return true
   if ((traits & IS_FORM) !== 0 && long < 250) return true
-  if (!strict || (traits & IS_FURNITURE) === 0 || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
+  if (!strict || (traits & (IS_MAIN | IS_ARTICLE | IS_BODY)) !== 0) return false
+  if ((traits & IS_BOX) !== 0 && (long < MAX_BOX || share > MAX_SHARE)) return true
+  if ((traits & IS_FURNITURE) === 0) return false
   return long < 90 || share > MAX_SHARE
 }
 

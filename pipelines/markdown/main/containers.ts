@@ -2,7 +2,7 @@ import type { Tag } from '../text/events.js'
 import { KNOWN_NAMES } from '../text/names.js'
 import { isLong } from './blocks.js'
 import { Rows, WIDTH } from './rows.js'
-import { IS_REPEATED, IS_SURE, signOf, traitsOf } from './traits.js'
+import { IS_HIDDEN, IS_REPEATED, IS_SURE, signOf, traitsOf } from './traits.js'
 
 /** Maximum depth of containers that are followed. Contents of deeper ones count for the last. */
 const MAX_DEPTH = 64
@@ -63,9 +63,9 @@ export class Containers {
   }
 
   /** Follows the start tag of an element. */
-  open(tag: Tag): void {
+  open(tag: Tag, traits = traitsOf(tag)): void {
     const last = this.#last
-    if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traitsOf(tag), signOf(tag))
+    if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traits, signOf(tag))
     else this.#endAfter(last)
   }
 
@@ -101,6 +101,12 @@ export class Containers {
     if (this.#lastRow > last) this.#lastRow = last
   }
 
+  /** Returns whether an open element has a trait. */
+  isIn(trait: number): boolean {
+    for (let at = this.#last; at > 0; at--) if (((this.#open[at] as number) & trait) !== 0) return true
+    return false
+  }
+
   /** Returns the row of the innermost open container. */
   row(): number {
     while (this.#lastRow < this.#last) this.#addRow(++this.#lastRow)
@@ -123,11 +129,12 @@ export class Containers {
   /** Adds a block to the container in a row. */
   addBlock(row: number, text: number, links: number): void {
     const { values } = this.rows
+    values[row + BLOCKS]!++
+    if (((values[row + WITHIN] as number) & IS_HIDDEN) !== 0) return
     values[row + TEXT]! += text
     values[row + LINKS]! += links
     if (isLong(text, links)) values[row + LONG]! += text
     else if (links > 0 && links >= MIN_LEAD * text) values[row + LEADS]!++
-    values[row + BLOCKS]!++
   }
 
   /** Adds the measures of each container to the one around it. */

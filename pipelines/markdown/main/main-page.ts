@@ -1,9 +1,11 @@
 import type { Skip, Tag } from '../text/events.js'
 import { Page } from '../page/page.js'
-import { elementNamed } from '../text/names.js'
+import { attributeBits, elementNamed } from '../text/names.js'
 import { MainWriter } from './main-writer.js'
-import { isFollowed } from './traits.js'
+import { IS_ARTICLE, IS_HIDDEN, IS_MAIN, isFollowed } from './traits.js'
 
+const ARIA_HIDDEN = attributeBits('aria-hidden')
+const DIVISION = elementNamed('div').id
 const BODY = elementNamed('body').id
 /** Classes of the body by which shop software names the page of one product. */
 const PRODUCT_PAGE = /(?:^|\s)(?:single-product|template-product|product-template|catalog-product-view)(?:\s|$)/
@@ -33,8 +35,32 @@ export class MainPage extends Page {
   override open(tag: Tag): Skip | void {
     if (tag.id === BODY && PRODUCT_PAGE.test(tag.attribute('class') ?? '')) this.#writer.shop.isPageOfProduct = true
     const isSkipped = super.open(tag)
+    if (isSkipped === 'skip' && (tag.attributeBits & ARIA_HIDDEN) !== 0 && this.#mayBeContent(tag)) {
+      this.boundary()
+      this.#containers.open(tag, IS_HIDDEN)
+      return undefined
+    }
     if (isSkipped === undefined && isFollowed(tag.id) && this.#followsContainers) this.#containers.open(tag)
     return isSkipped
+  }
+
+  /**
+   * Returns whether a hidden element may be all that the page has, such as a letter that a script opens. This is an
+   * element at the start of the main part that is hidden from aids only.
+   */
+  #mayBeContent(tag: Tag): boolean {
+    return (
+      tag.id === DIVISION &&
+      !this.#writer.hasLong &&
+      this.#followsContainers &&
+      this.aside === undefined &&
+      this.callout === undefined &&
+      this.table === undefined &&
+      tag.attribute('role') === undefined &&
+      tag.attribute('hidden') === undefined &&
+      tag.attribute('style') === undefined &&
+      this.#containers.isIn(IS_MAIN | IS_ARTICLE)
+    )
   }
 
   protected override readHead(tag: Tag): void {

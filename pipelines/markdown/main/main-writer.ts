@@ -1,6 +1,6 @@
 import { lengthOf } from '../text/characters.js'
 import { Writer, type Frame, type Leaf } from '../output/writer.js'
-import { Blocks, IS_FINAL, KEPT } from './blocks.js'
+import { Blocks, IS_FINAL, isLong, KEPT } from './blocks.js'
 import { MainContent } from './choose.js'
 import { Containers } from './containers.js'
 import { BlockMeasure } from './measure.js'
@@ -21,6 +21,8 @@ export class MainWriter extends Writer {
   readonly shop = { isPageOfProduct: false, hasProduct: false, hasList: false }
   /** Labels of the notes whose marks are in the content. */
   readonly #notes = new Set<string>()
+  /** Whether a block of some length was written. */
+  hasLong = false
   readonly #content = new MainContent()
   readonly #blocks = new Blocks()
   #buffered = 0
@@ -56,6 +58,7 @@ export class MainWriter extends Writer {
       measure.of(kind, contents)
       ;({ text, links } = measure)
     }
+    this.hasLong ||= isLong(text, links)
     if (this.frames.length > 1) this.leaveList()
     const place = this.containers.row()
     this.containers.addBlock(place, text, links)

@@ -27,10 +27,10 @@ IN_PAGE[0x26] = IN_PAGE[0x0d] = UNDECODED
  * below.
  */
 const STATE_SHIFT = 8
-const PARTS = 15
-const IS_UNDECODED = 16
+const PARTS = 31
+const IS_UNDECODED = 32
 /** Set in each known step. Few of all steps are ever used, so each is calculated at its first use. */
-const IS_KNOWN = 32
+const IS_KNOWN = 64
 
 /** A character of a name, after the characters before it. */
 class Place {

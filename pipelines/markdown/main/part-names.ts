@@ -13,6 +13,9 @@ export const IS_REPLIES = 4
 /** It has what buyers say and ask of a product, or other products. */
 export const IS_REVIEWS = 8
 
+/** It is about the author, wants something of the reader, or is a gallery. */
+export const IS_BOX = 16
+
 /**
  * Names of parts, as patterns of characters, `(a|b)`, `?` after an optional element, and `_*` for any number of
  * underscores.
@@ -33,8 +36,7 @@ const NAMES: readonly [part: number, patterns: readonly string[]][] = [
       'shar(e|es|ing)|socials?|sharedaddy|addtoany|follow(-us)?',
       'cookies?|consent|gdpr|privacy',
       'comments?|disqus|respond|replies|discussion',
-      'newsletters?|subscri(be|ption)|sign-?up|optin|mailing',
-      'ads?|adverts?|advertisement|sponsor(ed)?|promos?|banner|cta|outbrain|taboola|paywall',
+      'promos?|banner|cta',
       'nav|navbar|navigation|menus?|breadcrumbs?|crumbs|toc|skip|tabs-nav|prev-?next|siblings',
       'side-?bar|rail|widgets?|aside|secondary|complementary',
       'footer|foot|copyright|colophon|legal|disclaimer',
@@ -44,7 +46,16 @@ const NAMES: readonly [part: number, patterns: readonly string[]][] = [
       'related|recommend(ed|ations?)?|recirc|more-?(from|stories|posts|news)|read-?(more|next)|also-?(like|read)',
       'popular|trending|latest|recent|most-?(read|viewed|popular)|upsells?|cross-?sells?|similar|carousel',
       'tags?|tag-?list|categor(y|ies)-?(list|links)|post-?(meta|nav|navigation|tags|footer)|entry-?(meta|footer)',
-      'byline-?links|author-?(box|bio|info|card)|about-?author|bio',
+      'byline-?links',
+    ],
+  ],
+  [
+    IS_BOX,
+    [
+      'author-?(box|bio|info|card)|about-?author|bio|byline',
+      'newsletters?|subscri(be|ption)|sign-?up|optin|mailing',
+      'ads?|adverts?|advertisement|sponsor(ed)?|paywall|outbrain|taboola',
+      'galler(y|ies)|slide-?show|inlinegallery|(image|photo|media|picture)-?gallery',
     ],
   ],
   [

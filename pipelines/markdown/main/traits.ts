@@ -1,10 +1,10 @@
 import type { Tag } from '../text/events.js'
 import { attributeBit, elementNamed, KNOWN_NAMES } from '../text/names.js'
-import { IS_BODY, IS_FURNITURE, IS_REPLIES, IS_REVIEWS, partsInPage, partsNamed } from './part-names.js'
+import { IS_BODY, IS_BOX, IS_FURNITURE, IS_REPLIES, IS_REVIEWS, partsInPage, partsNamed } from './part-names.js'
 
 // Traits of a container, which are the parts that its class, id, role, label or `itemprop` names (part-names.ts), and
 // the following bits.
-export const IS_MAIN = 16
+export const IS_MAIN = 16384
 export const IS_ARTICLE = 32
 export const IS_ASIDE = 64
 export const IS_FORM = 128
@@ -17,6 +17,8 @@ export const IS_SEGMENT = 8192
 export const IS_CARDS = 1024
 /** It describes the author of a post. */
 export const IS_PROFILE = 4096
+/** It is hidden from aids. It is content only if nearly nothing else is. */
+export const IS_HIDDEN = 32768
 /** Traits that a choice gives to containers. They are not valid for the next choice. */
 export const IS_REPEATED = IS_CARDS | IS_PROFILE
 /** Its `itemprop` says that it is the body of an article. */
@@ -71,7 +73,7 @@ export function traitsOf(tag: Tag): number {
   if ((bits & ITEMPROP) !== 0 && tag.attributeFirst('itemprop') === A && tag.attribute('itemprop') === 'articleBody')
     named |= IS_STATED
   if ((bits & ID) !== 0 && tag.name === 'div' && isSegment(tag)) named |= IS_SURE | IS_SEGMENT
-  if ((named & IS_BODY) !== 0) named &= ~(IS_REPLIES | IS_REVIEWS | IS_FURNITURE)
+  if ((named & IS_BODY) !== 0) named &= ~(IS_BOX | IS_REPLIES | IS_REVIEWS | IS_FURNITURE)
   return traits | named
 }
 

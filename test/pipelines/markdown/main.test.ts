@@ -6,6 +6,7 @@ import { MAX_BUFFERED, MainWriter } from '../../../pipelines/markdown/main/main-
 import { BlockMeasure } from '../../../pipelines/markdown/main/measure.js'
 import {
   IS_BODY,
+  IS_BOX,
   IS_FURNITURE,
   IS_REPLIES,
   partsInPage,
@@ -177,6 +178,55 @@ const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
     /mill/,
   ],
   [
+    'no text about the author, no galleries and no letters to subscribe to',
+    `<main>${prose(4)}<div class=author-bio><p>Ann. ${TEXT}</p></div><div class=gallery><figure><img src=a><figcaption>Slide. ${TEXT}</figcaption></figure></div><div class=newsletter><p>Letter. ${TEXT}</p></div></main>`,
+    /Ann|Slide|Letter/,
+    /mill/,
+  ],
+  ['a page that is a gallery', `<main><div class=gallery>${prose(4)}</div></main>`, /never/, /mill/],
+  [
+    'nothing that the reader is asked for',
+    `<main><h1>Follow us on Twitter</h1>${prose(4)}<p><i>Follow us on <a href=/t>Twitter</a> and more.</i></p><p>Sign up for our newsletter</p><p>(Image credit: Ann)</p><p>Tags: Corn, <a href=/m>Mills</a></p><p>Advertisement</p><p>Follow the path on the left.</p><p>Advertisement of mills is rare.</p></main>`,
+    /more\.|newsletter|Ann|Corn|Advertisement$/m,
+    /# Follow us on Twitter[^]*Follow the path[^]*rare/,
+  ],
+  [
+    'no line below the title that says who wrote the text, and when',
+    `<main><h1>Mill</h1><p>By Ann Lee</p><span>3 May 2024, 10:30</span>${prose(4)}<p>Built in 1880</p></main>`,
+    /Ann Lee|2024/,
+    /# Mill\n\nThe old[^]*1880/,
+  ],
+  [
+    'lines with years above the text that are no dates of it',
+    `<main><p>Before 1990</p><h1>Mill</h1><ul><li>Start: 2014</ul><p>It was built in 1880.</p>${prose(4)}</main>`,
+    /never/,
+    /1990[^]*2014[^]*1880/,
+  ],
+  [
+    'links and images beside little text',
+    `<main><p>${TEXT}</p><img src=a alt=Wheel><p><a href=/x>More of it</a></p></main><div class=sidebar><p>Menu of the day</p></div>`,
+    /Menu/,
+    /mill[^]*Wheel[^]*More of it/,
+  ],
+  [
+    'a letter that is all that a page has and that a script opens',
+    `<main><div aria-hidden=true><h1>Letter</h1>${prose(2)}</div><div>Frames: 1</div></main>`,
+    /never/,
+    /# Letter\n\nThe old/,
+  ],
+  [
+    'no hidden text beside other text',
+    `<main><div aria-hidden=true><p>Hidden. ${TEXT}</p></div>${prose(4)}</main>`,
+    /Hidden/,
+    /mill/,
+  ],
+  [
+    'no hidden text beside a little text',
+    `<main><div aria-hidden=true><p>Hidden text</p></div><p>Frames of the mill: 1</p></main>`,
+    /Hidden/,
+    /Frames/,
+  ],
+  [
     'code and tables',
     `<main>${prose(4)}<pre>x = 1</pre><table><tr><th>a<th>b<tr><td>1<td>2</table></main>`,
     /never/,
@@ -305,8 +355,8 @@ const NAMED: [name: string, parts: number][] = [
   ['disqus_thread', IS_FURNITURE | IS_REPLIES],
   ['commentlist', IS_REPLIES],
   ['x\ttags\fy', IS_FURNITURE],
-  [`${'x '.repeat(249)}ad`, IS_FURNITURE],
-  [`${'x '.repeat(249)}ads`, IS_FURNITURE],
+  [`${'x '.repeat(249)}ad`, IS_BOX],
+  [`${'x '.repeat(249)}ads`, IS_BOX],
   [`${'x '.repeat(250)}ads`, 0],
 ]
 for (const [name, parts] of NAMED)
