@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { auditFacts } from '../../src/core/audit-facts.js'
+import { auditFacts } from '../../src/core/audit/audit-facts.js'
 import type { AuditEntry } from '../../src/core/store.js'
 import type { ControlDeps } from '../http/context.js'
 import { ACCOUNT_ONLY, endpoint, type Endpoint } from '../http/endpoint.js'

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { auditFacts, type AuditFacts } from '../../src/core/audit-facts.js'
+import { auditFacts, type AuditFacts } from '../../src/core/audit/audit-facts.js'
 import type { AuditEntry } from '../../src/core/store.js'
 import { configIndex } from '../http/auth/config-index.js'
 import type { ControlDeps } from '../http/context.js'

@@ -98,7 +98,10 @@ export interface RequestState {
 export type ApiMiddleware = Middleware<RequestState>
 
 /** The part of the configuration that the API reads. Replaced by a new object after each reload. */
-export type ControlConfig = Pick<Config, 'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'lists' | 'control'>
+export type ControlConfig = Pick<
+  Config,
+  'accounts' | 'zones' | 'tokens' | 'legacy_keys' | 'lists' | 'control' | 'places'
+>
 
 /** Placeholder for a required time that the configuration does not contain. */
 export const UNKNOWN_TIME = '1970-01-01T00:00:00.000000Z'

@@ -17,12 +17,14 @@ import { audit, audited, type Actor } from '../resources/audit.js'
 import { configIndex, sha256 } from '../http/auth/config-index.js'
 import { ApiError } from '../http/errors.js'
 import { UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
+import { sourceOf, type EdgedSource } from '../resources/file-source.js'
 import { KeyedEdits } from '../resources/keyed-edits.js'
 import { configuredItems } from './config-items.js'
 
 /** A list as the API returns it. */
 export interface ListResponse extends StoredList {
   readonly num_referencing_filters: number
+  readonly edged_source: EdgedSource
 }
 
 /**
@@ -101,7 +103,7 @@ export class ListRepository {
           { kind: LIST_NAMES, scope, id: name, value: { list_id: id, kind, rules }, ifVersion: 0 },
         ]),
       )
-      return { ...list, num_referencing_filters: rules }
+      return { ...list, num_referencing_filters: rules, edged_source: null }
     })
   }
 
@@ -140,7 +142,7 @@ export class ListRepository {
 
   toResponse({ scope, value }: Stored<StoredList>): ListResponse {
     const rules = this.deps.store.get(LIST_NAMES, scope, value.name)?.value.rules ?? 0
-    return { ...value, num_referencing_filters: rules }
+    return { ...value, num_referencing_filters: rules, edged_source: null }
   }
 
   /** Returns the rules of an account and its zones that use a list. */
@@ -181,6 +183,7 @@ export class ListRepository {
       num_referencing_filters: this.users(accountId, name).length,
       created_on: UNKNOWN_TIME,
       modified_on: UNKNOWN_TIME,
+      edged_source: sourceOf(this.deps.config(), `list/${name}`),
     }
   }
 }

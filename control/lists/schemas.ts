@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { LIST_KINDS, type ListItem, type ListKind } from '../../src/core/model/list.js'
 import { checkedByHand, strict } from '../../src/core/schema.js'
+import { EdgedSource } from '../resources/file-source.js'
 import { itemShape } from '../../src/lists/item-check.js'
 
 const Description = Type.Optional(Type.String({ maxLength: 500, description: 'Default: empty.' }))
@@ -29,6 +30,7 @@ export const ListResult = Type.Object({
   num_referencing_filters: Type.Integer({ description: 'Rules of the account and its zones that use it.' }),
   created_on: Type.String(),
   modified_on: Type.String(),
+  edged_source: EdgedSource,
 })
 
 const anyItem = (further: object) =>

@@ -155,5 +155,6 @@ function withStatus(job: ReadJob, status: LogpushStatus | undefined, edged: JobR
     last_error: status?.last_error ?? null,
     error_message: destination_conf === undefined ? `/destination_conf ${LOST_KEY}` : (status?.error_message ?? null),
     edged,
+    edged_source: null,
   }
 }

@@ -5,6 +5,7 @@ import { ACCESS } from '../http/permissions.js'
 import { area } from '../http/area.js'
 import { type Call } from '../http/endpoint.js'
 import { whole } from '../http/paging.js'
+import { EdgedSource, sourceOf } from '../resources/file-source.js'
 import type { LogpushDeps } from './services.js'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
@@ -34,6 +35,7 @@ const Running = Type.Object({
   lag_records: count('Accepted, and neither delivered nor passed over.'),
   lag_seconds: Type.Number({ minimum: 0, description: 'Age of the oldest record that was read and not delivered.' }),
   batches_in_flight: count('Batches being sent.'),
+  edged_source: EdgedSource,
 })
 
 const rows = area<LogpushDeps>({ scopes: ['account', 'zone'], access: ACCESS.logpush })
@@ -45,8 +47,15 @@ export const pipelines = rows.endpoints([
       'List the running pipelines and jobs with their state; on an account, callers with access to all accounts also ' +
       'see pipelines with sources outside',
     result: Type.Array(Running),
-    handle: ({ logpush }, call) =>
-      whole((logpush().running?.() ?? []).filter((each) => isVisible(each, call)).map(shown)),
+    handle: ({ logpush, config }, call) =>
+      whole(
+        (logpush().running?.() ?? [])
+          .filter((each) => isVisible(each, call))
+          .map((each) => ({
+            ...shown(each),
+            edged_source: each.kind === 'pipeline' ? sourceOf(config(), `pipeline/${each.name}`) : null,
+          })),
+      ),
   }),
 ])
 
@@ -56,7 +65,7 @@ export const isVisible = ({ scope: owner }: Watched, { scope, caller }: Pick<Cal
     ? scope.type === 'account' && mayUse(caller, ACCESS.logpush.read, 'daemon')
     : owner.type === scope.type && owner.id === scope.id
 
-function shown(watched: Watched): Static<typeof Running> {
+function shown(watched: Watched): Omit<Static<typeof Running>, 'edged_source'> {
   const { kind, name, route, dataset, source, destination, counts } = watched
   const { lagRecords, lagSeconds, inFlight } = watched.progress()
   return {

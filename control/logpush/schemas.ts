@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { orNull, orOff, strict } from '../../src/core/schema.js'
 import { MAX_IN_FLIGHT } from '../../src/core/sink.js'
+import { EdgedSource } from '../resources/file-source.js'
 import { JobState } from './job-state.js'
 import { DATASETS, OutputOptions } from '../../pipelines/records/index.js'
 
@@ -101,6 +102,7 @@ export const JobResult = Type.Object({
   last_error: time('Of the last failure; null since a delivery has succeeded.'),
   error_message: orNull(Type.String({ description: 'Why the job is failing now; null while it is not.' })),
   edged: JobState,
+  edged_source: EdgedSource,
 })
 export type JobResult = Static<typeof JobResult>
 

@@ -16,10 +16,14 @@ import {
   type Row,
 } from '../../src/history/layout.js'
 import type { Group } from '../../src/history/query.js'
+import { ACCESS_ACTIONS, fitsOf, type AgentFacts } from '../../src/agents/access/access.js'
 import { area } from '../http/area.js'
 import { whole } from '../http/paging.js'
+import { configIndex } from '../http/auth/config-index.js'
+import type { ControlConfig } from '../http/context.js'
 import { ACCESS } from '../http/permissions.js'
 import { scopesOf } from './analytics.js'
+import { EdgedSource, sourceOf } from '../resources/file-source.js'
 import { HistoryRange, rangeOf } from './history-range.js'
 import type { OverviewDeps } from './services.js'
 
@@ -29,6 +33,18 @@ const MAX_PATHS = 10_000
 const SHOWN_PATHS = 20
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
+
+const Entry = Type.Union(
+  [
+    Type.Object({
+      do: Type.Enum([...ACCESS_ACTIONS]),
+      price: Type.Union([Type.String(), Type.Null()], { description: 'Of one request, with pay.' }),
+      edged_source: EdgedSource,
+    }),
+    Type.Null(),
+  ],
+  { description: 'Null if no entry fits.' },
+)
 
 const AgentReport = Type.Object({
   name: Type.String({ description: 'Name in the catalogue, or the host of the key directory of another signer.' }),
@@ -44,6 +60,10 @@ const AgentReport = Type.Object({
     { description: 'Requests by how the agent was verified.' },
   ),
   actions: Type.Record(Type.String(), count(''), { description: 'Requests by the action of `agents.access`.' }),
+  access: Type.Object(
+    { none: Entry, address: Entry, signature: Entry },
+    { description: 'The entry of `agents.access` that decides, by how the agent is verified.' },
+  ),
   charged: Type.Record(Type.String(), Type.String(), { description: 'Amounts that it agreed to, by currency.' }),
   paths: Type.Array(Type.Object({ path: Type.String(), requests: count('') }), {
     description: 'Paths with the most requests, of the agents with the most requests.',
@@ -66,10 +86,27 @@ export const agentReports = rows.endpoints([
       const agents = await read('agent', MAX_AGENTS)
       const charges = byAgent(await read('charge', MAX_AGENTS))
       const paths = byAgent(await read('agent,path', MAX_PATHS))
-      return whole(agents.map(({ key, row }) => report(key, row, { charges, paths })))
+      const access = accessIn(deps.config(), call.scope.id)
+      return whole(agents.map(({ key, row }) => report(key, row, { charges, paths, access })))
     },
   }),
 ])
+
+/** Returns a function that finds the entries of `agents.access` of a zone for an agent. */
+function accessIn(config: ControlConfig, zone: string) {
+  const entries = (configIndex(config).zones.get(zone)?.agents.access ?? []).map(
+    ({ who, do: action, price }, index) => ({
+      fits: fitsOf(who),
+      shown: { do: action, price: price ?? null, edged_source: sourceOf(config, `access/${zone}/${index}`) },
+    }),
+  )
+  const first = (agent: AgentFacts) => entries.find(({ fits }) => fits(agent))?.shown ?? null
+  return (agent: Omit<AgentFacts, 'verified'>): Static<typeof AgentReport>['access'] => ({
+    none: first({ ...agent, verified: 'none' }),
+    address: first({ ...agent, verified: 'address' }),
+    signature: first({ ...agent, verified: 'signature' }),
+  })
+}
 
 /** Values of the second part of a key, by its first. */
 type ByAgent = ReadonlyMap<string, readonly { readonly value: string; readonly row: Row }[]>
@@ -88,7 +125,7 @@ function byAgent(groups: readonly Group[]): ByAgent {
 function report(
   key: string,
   row: Row,
-  { charges, paths }: { charges: ByAgent; paths: ByAgent },
+  { charges, paths, access }: { charges: ByAgent; paths: ByAgent; access: ReturnType<typeof accessIn> },
 ): Static<typeof AgentReport> {
   const [name = '', operator = '', category = ''] = key.split(SEPARATOR)
   const [none, address, signature] = VERIFIED.map((_, index) => row[VERIFICATIONS + index]!)
@@ -104,6 +141,7 @@ function report(
     tokens_saved: Math.max(0, row[HTML_TOKENS]! - row[COMPARED_TOKENS]!),
     verified: { none: none!, address: address!, signature: signature! },
     actions: Object.fromEntries(actions.filter(([action, requests]) => action !== 'none' && requests > 0)),
+    access: access({ name, operator, category: category as AgentFacts['category'] }),
     charged: Object.fromEntries(
       (charges.get(name) ?? []).map(({ value, row: charge }) => [value, amountOf(charge[CHARGED]!)]),
     ),

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/core/clock.js'
-import { auditValues } from '../../src/core/audit-values.js'
+import { auditValues } from '../../src/core/audit/audit-values.js'
 import { digest } from '../../src/core/digest.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { AuditEntry, Kind, Write } from '../../src/core/store.js'

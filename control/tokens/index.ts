@@ -372,5 +372,6 @@ function shown(token: Token, now: number): TokenResult {
       permission_groups: permissions.map((name) => ({ id: permissionId(name), name })),
       resources,
     })),
+    edged_source: null,
   }
 }

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { TokenCondition, TokenResources } from '../../src/core/model/token.js'
 import { strict } from '../../src/core/schema.js'
+import { EdgedSource } from '../resources/file-source.js'
 
 const time = Type.String({ format: 'date-time' })
 
@@ -62,6 +63,7 @@ export const TokenResult = Type.Object({
       resources: TokenResources,
     }),
   ),
+  edged_source: EdgedSource,
 })
 
 /** A stored token as it is read. */

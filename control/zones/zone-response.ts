@@ -4,6 +4,7 @@ import { ZONE_STATE_ID, ZONE_STATES, ZONES } from '../../src/core/model/zone.js'
 import { account, zone as zoneScope } from '../../src/core/scope.js'
 import { mayUse } from '../http/auth/access.js'
 import { configIndex } from '../http/auth/config-index.js'
+import { sourceOf } from '../resources/file-source.js'
 import { PERMISSIONS } from '../http/permissions.js'
 import { type Caller, UNKNOWN_TIME, type ControlDeps } from '../http/context.js'
 import type { ZoneResult } from './zone-schemas.js'
@@ -74,6 +75,7 @@ export function zoneResponse(deps: Pick<ControlDeps, 'config' | 'store' | 'clock
         mayUse(caller, [permission], { account: zone.account, zone: id }),
       ),
       ...(state?.vanity_name_servers && { vanity_name_servers: [...state.vanity_name_servers] }),
+      edged_source: stored ? null : sourceOf(deps.config(), `zone/${id}`),
       edged: stored ? { source: 'api', origin: stored.origin ?? null } : { source: 'file' },
     }
   }

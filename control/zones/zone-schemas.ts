@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { ZONE_PLANS, ZONE_TYPES } from '../../src/core/model/zone.js'
 import { orNull, strict } from '../../src/core/schema.js'
+import { EdgedSource } from '../resources/file-source.js'
 
 const named = Type.Object({ id: Type.String(), name: Type.String() })
 const STATUSES = ['initializing', 'pending', 'active', 'moved'] as const
@@ -37,6 +38,7 @@ export const ZoneResult = Type.Object({
   }),
   permissions: Type.Array(Type.String(), { description: 'What the caller may do in the zone.' }),
   vanity_name_servers: Type.Optional(Type.Array(Type.String())),
+  edged_source: EdgedSource,
   edged: Type.Object(
     {
       source: Type.Enum(['file', 'api'], { description: 'Where the zone is defined.' }),

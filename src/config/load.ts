@@ -6,7 +6,7 @@ import { issuesOf, parser } from '../core/schema.js'
 import { absoluteAgents, configuredCatalogue } from './zones/agents.js'
 import type { Auth } from './zones/auth.js'
 import { accountIssues, sectionIssues, sourceIssues, zoneIssues } from './cross-check.js'
-import { ConfigFile, type Config, type RulePlaces } from './schema.js'
+import { ConfigFile, type Config, type FilePlaces } from './schema.js'
 import { absoluteBackup, backupIssues } from './backup.js'
 import { configuredPipelines, isOnePipeline, keepDigits, type PipelineChecks } from './pipeline-file.js'
 import type { Root } from './zones/paths.js'
@@ -14,6 +14,7 @@ import { withNewNames } from './renamed.js'
 import type { ControlTls, ProxyTls } from './tls.js'
 import { soundPart } from './sound-part.js'
 import { resolveUnits } from './units.js'
+import type { Pipeline } from './pipeline.js'
 import { badFile, readText, readYaml, type Environment, type YamlFile } from './yaml.js'
 
 export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
@@ -113,7 +114,10 @@ export function readParts(text: string, file: string, environment: Environment, 
     for (const [index, pipeline] of listed.pipelines.entries())
       if (pipeline !== undefined) issues.push(...sourceIssues(sound.ids, pipeline, `/pipelines/${index}/source`))
     reject(issues)
-    return { config: { ...whole, places: rulePlaces(whole, yaml, file) }, documents: resolved.pipelines }
+    return {
+      config: { ...whole, places: filePlaces(whole, listed.pipelines, yaml, file) },
+      documents: resolved.pipelines,
+    }
   })
 }
 
@@ -127,8 +131,13 @@ function withOff(given: object): object {
   return off.length === 0 ? given : { ...given, ...Object.fromEntries(off) }
 }
 
-/** Returns where the phases of the file and their rules are. */
-function rulePlaces({ accounts, zones }: Config, { lineOf }: YamlFile, file: string): RulePlaces {
+/** Returns where the objects of the file are. */
+function filePlaces(
+  { accounts, zones, lists }: Config,
+  pipelines: readonly (Pipeline | undefined)[],
+  { lineOf }: YamlFile,
+  file: string,
+): FilePlaces {
   const lines: Record<string, readonly number[]> = {}
   for (const [section, entries] of Object.entries({ accounts, zones }))
     for (const [index, { id, rules }] of entries.entries())
@@ -136,7 +145,15 @@ function rulePlaces({ accounts, zones }: Config, { lineOf }: YamlFile, file: str
         const at = `/${section}/${index}/rules/${phase}`
         lines[`${id}/${phase}`] = [lineOf(at), ...list.map((_, rule) => lineOf(`${at}/${rule}`))]
       }
-  return { file, lines }
+  const objects = Object.fromEntries([
+    ...zones.flatMap(({ id, agents }, zone) => [
+      [`zone/${id}`, lineOf(`/zones/${zone}`)],
+      ...agents.access.map((_, entry) => [`access/${id}/${entry}`, lineOf(`/zones/${zone}/agents/access/${entry}`)]),
+    ]),
+    ...lists.map(({ name }, index) => [`list/${name}`, lineOf(`/lists/${index}`)]),
+    ...pipelines.flatMap((each, index) => (each ? [[`pipeline/${each.name}`, lineOf(`/pipelines/${index}`)]] : [])),
+  ])
+  return { file, lines, objects }
 }
 
 function deadLetterIssues(

@@ -292,14 +292,16 @@ export const ConfigFile = Type.Object(
 export type Config = Omit<Static<typeof ConfigFile>, 'pipelines'> & {
   readonly pipelines: readonly Pipeline[]
   /** Undefined if the configuration is not from a file. */
-  readonly places?: RulePlaces
+  readonly places?: FilePlaces
 }
 
-/** Where the rules of the file are. */
-export interface RulePlaces {
+/** Where the objects of the file are. */
+export interface FilePlaces {
   readonly file: string
   /** Lines of a phase and of each of its rules, by the id of the zone or account and the name of the phase, with a slash between. */
   readonly lines: Readonly<Record<string, readonly number[]>>
+  /** Lines of `zone/ID`, `access/ZONE/INDEX`, `list/NAME` and `pipeline/NAME`. */
+  readonly objects: Readonly<Record<string, number>>
 }
 export type LogpushConfig = Config['logpush']
 export type WorkersConfig = Config['workers']

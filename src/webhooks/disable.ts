@@ -1,4 +1,4 @@
-import { auditValues } from '../core/audit-values.js'
+import { auditValues } from '../core/audit/audit-values.js'
 import { digest } from '../core/digest.js'
 import { WEBHOOKS, type StoredWebhook } from '../core/model/webhook.js'
 import { newUuid } from '../core/ids.js'

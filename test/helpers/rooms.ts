@@ -92,6 +92,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'control/zones/certificate-packs.ts',
       'control/zones/certificate-states.ts',
       'control/zones/hostname-match.ts',
+      'src/agents/access/access.ts',
     ],
   }),
   'control/storage': area({ may: ['src/workers'] }),

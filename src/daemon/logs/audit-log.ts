@@ -1,5 +1,5 @@
 /** Audit entries as `audit_logs_v2` records: one for each change, emitted once the change is durable. */
-import { auditFacts } from '../../core/audit-facts.js'
+import { auditFacts } from '../../core/audit/audit-facts.js'
 import { account, type Scope } from '../../core/scope.js'
 import type { Config } from '../../config/schema.js'
 import type { Emitter, LogRecord } from '../../core/emit.js'

@@ -22,6 +22,7 @@ t.test('a job is created with its defaults, and returned as it was sent', async 
     last_error: null,
     error_message: null,
     edged: OFF,
+    edged_source: null,
   })
   t.strictSame((await call('GET', `${JOBS}/1`)).body.result, created.body.result)
   const list = await call('GET', JOBS)
@@ -114,6 +115,7 @@ t.test('texts and options come back exactly as they were given', async (t) => {
     last_error: null,
     error_message: null,
     edged: OFF,
+    edged_source: null,
   })
   t.same(Object.keys(result).slice(0, 7), [
     'id',

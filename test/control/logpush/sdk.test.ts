@@ -24,6 +24,7 @@ const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
   name: orNull(isText),
   output_options: orNull((value) => typeof value === 'object'),
   edged: (value) => (value as { state?: unknown }).state === 'off',
+  edged_source: (value) => value === null,
 }
 
 for (const scope of [{ account_id: ACCOUNT }, { zone_id: ZONE }])

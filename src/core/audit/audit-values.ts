@@ -1,4 +1,4 @@
-import type { AuditValues } from './store.js'
+import type { AuditValues } from '../store.js'
 
 /** Characters of JSON that each side may take in an audit entry, so that a million entries stay a few gigabytes. */
 const MAX_CHARS = 4096

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { auditValues } from '../../src/core/audit-values.js'
+import { auditValues } from '../../../src/core/audit/audit-values.js'
 
 const rule = (id: string, action: string, expression = 'true') => ({
   id,

@@ -1,5 +1,5 @@
-import { digest } from './digest.js'
-import type { AuditEntry } from './store.js'
+import { digest } from '../digest.js'
+import type { AuditEntry } from '../store.js'
 
 /** Names of an audit entry in the public API and its log records. */
 export interface AuditFacts {
