@@ -165,8 +165,10 @@ export class JobLoop {
           filter,
         },
       )
+    const { missed } = reader
+    // Without records that were dropped meanwhile it is another batch. Under its old name it would replace them.
     const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
-      redo?.name !== undefined && compare(range.end, redo.end) === 0
+      redo?.name !== undefined && compare(range.end, redo.end) === 0 && reader.missed === missed
         ? redo.name
         : batchName({ ...range, spools: spools.id, job: id })
 

@@ -52,6 +52,8 @@ export interface SpoolDeps {
   readonly health: WriteHealth
   /** Size in bytes after which appends go to a new segment. */
   readonly segmentBytes: number
+  /** Size in bytes from which a segment that all cursors have passed is replaced. Default: 4 MiB. */
+  readonly worthDeleting?: number
 }
 
 interface Commit {
@@ -284,7 +286,8 @@ export class DurableSpool implements Spool, QuotaUser {
   }
 
   /** Deletes the segments that every cursor has passed. The last segment is deleted too if it has grown. */
-  async #release(worth = WORTH_DELETING): Promise<void> {
+  async #release(least = Infinity): Promise<void> {
+    const worth = Math.min(least, this.#deps.worthDeleting ?? WORTH_DELETING)
     await this.#inTurn(async () => {
       if (this.#closed) return
       await this.#cursors.clear().catch((error: unknown) => this.#notReleased(error))

@@ -1,0 +1,244 @@
+import type { FileHandle } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import type { Disk } from '../../src/disk/durable-write.js'
+import { failure, type Faults } from './faults.js'
+import type { Random } from './random.js'
+import type { Life, Scheduler } from './scheduler.js'
+
+const SECTOR = 512
+const SLOW_MS = 5000
+/** Calls that fail after the first one without a descriptor. */
+const WITHOUT_DESCRIPTORS = 12
+
+type Change = { readonly at: number; readonly bytes: Buffer } | { readonly cut: number }
+
+/** A file: what processes see, what survives a loss of power, and the changes between the two. */
+interface Inode {
+  data: Buffer
+  synced: Buffer
+  pending: Change[]
+  changedAt: number
+}
+
+/** A change of names. The system keeps their order. */
+interface NameChange {
+  readonly folder: string
+  readonly apply: (names: Map<string, Inode | 'folder'>) => void
+}
+
+/** A disk in memory. After a loss of power it has any part of the bytes, and a prefix of the changes of names, since the last sync. */
+export class SimulatedDisk {
+  readonly #scheduler: Scheduler
+  readonly #faults: Faults
+  #names = new Map<string, Inode | 'folder'>([['/', 'folder']])
+  readonly #durable = new Map<string, Inode | 'folder'>([['/', 'folder']])
+  #journal: NameChange[] = []
+  #withoutDescriptors = 0
+
+  constructor(scheduler: Scheduler, faults: Faults) {
+    this.#scheduler = scheduler
+    this.#faults = faults
+  }
+
+  /** The disk as one life sees it. */
+  port(life: Life): Disk {
+    const call = async <T>(name: string, path: string, work: () => T): Promise<T> =>
+      await this.#call(life, `${name} ${label(path)}`, work)
+    const disk = {
+      open: async (path: string, flags = 'r') => await call(`open ${flags}`, path, () => this.#open(life, path, flags)),
+      rename: async (from: string, to: string) => await call('rename', to, () => this.#rename(from, to)),
+      rm: async (path: string, options?: { force?: boolean }) => await call('rm', path, () => this.#rm(path, options)),
+      mkdir: async (path: string) => await call('mkdir', path, () => this.#mkdir(path)),
+      readdir: async (path: string) => await call('readdir', path, () => this.#list(path)),
+      stat: async (path: string) => await call('stat', path, () => this.#stat(path)),
+    }
+    return disk as unknown as Disk
+  }
+
+  /** Only what was synced is sure to be there afterwards. */
+  losePower(random: Random): void {
+    for (const change of this.#journal.slice(0, random.below(this.#journal.length + 1))) change.apply(this.#durable)
+    this.#journal = []
+    const inodes = new Set([...this.#names.values(), ...this.#durable.values()])
+    for (const inode of inodes) if (inode !== 'folder') survive(inode, random)
+    this.#names = new Map(this.#durable)
+    this.#withoutDescriptors = 0
+  }
+
+  async #call<T>(life: Life, name: string, work: () => T): Promise<T> {
+    const slow = this.#faults.has('slow') ? 1 + this.#faults.random.below(SLOW_MS) : 0
+    return await this.#scheduler.call(life, name, work, slow)
+  }
+
+  #changed(path: string, apply: NameChange['apply']): void {
+    apply(this.#names)
+    this.#journal.push({ folder: dirname(path), apply })
+  }
+
+  #open(life: Life, path: string, flags: string): FileHandle {
+    if (this.#withoutDescriptors > 0) {
+      this.#withoutDescriptors--
+      throw failure('EMFILE')
+    }
+    if (this.#faults.has('descriptors')) {
+      this.#withoutDescriptors = this.#faults.random.below(WITHOUT_DESCRIPTORS)
+      throw failure('EMFILE')
+    }
+    const found = this.#names.get(path)
+    if (found === 'folder') return this.#folder(life, path)
+    if (!flags.startsWith('w')) {
+      if (found === undefined) throw failure('ENOENT')
+      return this.#file(life, path, found)
+    }
+    if (found !== undefined && flags === 'wx') throw failure('EEXIST')
+    if (found !== undefined) {
+      this.#change(found, { cut: 0 })
+      return this.#file(life, path, found)
+    }
+    this.#inFolder(path)
+    this.#faults.strike('full')
+    const inode: Inode = {
+      data: Buffer.alloc(0),
+      synced: Buffer.alloc(0),
+      pending: [],
+      changedAt: this.#scheduler.time,
+    }
+    this.#changed(path, (names) => names.set(path, inode))
+    return this.#file(life, path, inode)
+  }
+
+  #inFolder(path: string): void {
+    if (this.#names.get(dirname(path)) !== 'folder') throw failure('ENOENT')
+  }
+
+  #rename(from: string, to: string): void {
+    const inode = this.#names.get(from)
+    if (inode === undefined) throw failure('ENOENT')
+    this.#faults.strike('full')
+    this.#changed(to, (names) => {
+      if (names.get(from) === inode) names.delete(from)
+      names.set(to, inode)
+    })
+  }
+
+  #rm(path: string, { force = false }: { force?: boolean } = {}): void {
+    if (this.#names.has(path)) this.#changed(path, (names) => names.delete(path))
+    else if (!force) throw failure('ENOENT')
+  }
+
+  #mkdir(path: string): void {
+    if (this.#names.has(path)) throw failure('EEXIST')
+    this.#inFolder(path)
+    this.#faults.strike('full')
+    this.#changed(path, (names) => names.set(path, 'folder'))
+  }
+
+  #list(path: string): string[] {
+    if (this.#names.get(path) !== 'folder') throw failure('ENOENT')
+    const names: string[] = []
+    for (const name of this.#names.keys()) if (name !== path && dirname(name) === path) names.push(basename(name))
+    return names.sort()
+  }
+
+  #stat(path: string): { isDirectory: () => boolean; size: number; mtimeMs: number } {
+    const found = this.#names.get(path)
+    if (found === undefined) throw failure('ENOENT')
+    if (found === 'folder') return { isDirectory: () => true, size: 0, mtimeMs: 0 }
+    return { isDirectory: () => false, size: found.data.length, mtimeMs: found.changedAt }
+  }
+
+  #folder(life: Life, path: string): FileHandle {
+    const sync = async () =>
+      await this.#call(life, `sync ${path}`, () => {
+        this.#faults.strike('sync')
+        for (const { folder, apply } of this.#journal) if (folder === path) apply(this.#durable)
+        this.#journal = this.#journal.filter(({ folder }) => folder !== path)
+      })
+    return { sync, datasync: sync, close: async () => {} } as unknown as FileHandle
+  }
+
+  #file(life: Life, path: string, inode: Inode): FileHandle {
+    const call = async <T>(name: string, work: () => T): Promise<T> =>
+      await this.#call(life, `${name} ${label(path)}`, work)
+    const sync = async () => await call('sync', () => this.#sync(inode))
+    let end = 0
+    const file = {
+      writeFile: async (content: string | Uint8Array) =>
+        await call('write', () => {
+          const bytes = Buffer.from(content)
+          this.#write(inode, end, bytes, false)
+          end += bytes.length
+        }),
+      writev: async (pieces: readonly Uint8Array[], at: number) =>
+        await call(`write ${at}`, () => ({ bytesWritten: this.#write(inode, at, Buffer.concat(pieces), true) })),
+      read: async (into: Buffer, offset: number, length: number, at: number) =>
+        await call(`read ${at}`, () => {
+          this.#faults.strike('read')
+          return { bytesRead: inode.data.copy(into, offset, at, Math.min(inode.data.length, at + length)) }
+        }),
+      truncate: async (cut = 0) =>
+        await call(`cut ${cut}`, () => {
+          this.#faults.strike('cut')
+          this.#change(inode, { cut })
+        }),
+      datasync: sync,
+      sync,
+      close: async () => {},
+    }
+    return file as unknown as FileHandle
+  }
+
+  /** Returns the number of stored bytes. */
+  #write(inode: Inode, at: number, bytes: Buffer, mayBeShort: boolean): number {
+    const { random } = this.#faults
+    if (this.#faults.has('full')) {
+      this.#change(inode, { at, bytes: bytes.subarray(0, random.below(bytes.length + 1)) })
+      throw failure('ENOSPC')
+    }
+    const stored = mayBeShort && this.#faults.has('short') ? 1 + random.below(bytes.length) : bytes.length
+    this.#change(inode, { at, bytes: bytes.subarray(0, stored) })
+    return stored
+  }
+
+  #change(inode: Inode, change: Change): void {
+    inode.data = changed(inode.data, change)
+    inode.pending.push(change)
+    inode.changedAt = this.#scheduler.time
+  }
+
+  #sync(inode: Inode): void {
+    if (this.#faults.has('sync')) {
+      inode.pending = inode.pending.filter(() => this.#faults.random.chance(0.5))
+      throw failure('EIO')
+    }
+    for (const change of inode.pending) inode.synced = changed(inode.synced, change)
+    inode.pending = []
+  }
+}
+
+/** The path without the random part of a temporary name. */
+const label = (path: string): string => path.replace(/[0-9a-f]{12}\.tmp$/, 'tmp')
+
+/** Returns the content after a change, which has memory of its own. */
+function changed(content: Buffer, change: Change): Buffer {
+  const size = 'cut' in change ? change.cut : Math.max(content.length, change.at + change.bytes.length)
+  const result = Buffer.alloc(size)
+  content.copy(result, 0, 0, Math.min(size, content.length))
+  if (!('cut' in change)) change.bytes.copy(result, change.at)
+  return result
+}
+
+/** Of the changes since the last sync any are there, each whole or some of its sectors. */
+function survive(inode: Inode, random: Random): void {
+  for (const change of inode.pending) {
+    if (random.chance(0.4)) continue
+    if ('cut' in change || random.chance(0.6)) inode.synced = changed(inode.synced, change)
+    else {
+      const from = Math.floor(random.below(change.bytes.length + 1) / SECTOR) * SECTOR
+      const bytes = change.bytes.subarray(from, from + SECTOR * (1 + random.below(4)))
+      inode.synced = changed(inode.synced, { at: change.at + from, bytes })
+    }
+  }
+  inode.pending = []
+  inode.data = inode.synced
+}

@@ -1,0 +1,32 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BatchBuffer } from '../../pipelines/logpush/batches/batch-buffer.js'
+import type { Plan } from './plan.js'
+import { SpoolSubject, spoolPlan } from './spool/subject.js'
+import { simulate, type Outcome } from './world.js'
+
+/** A part of the product that can be simulated. */
+export interface Part {
+  readonly plan: (seed: number) => Plan
+  readonly run: (plan: Plan, said?: (line: string) => void) => Promise<Outcome>
+}
+
+let buffer: Promise<BatchBuffer> | undefined
+
+/** Batches of the jobs. They are small, so the folder stays empty. */
+function openBuffer(): Promise<BatchBuffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'simulator-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return BatchBuffer.open(folder, { memoryBytes: Infinity })
+}
+
+export const PARTS: Readonly<Record<string, Part>> = {
+  spool: {
+    plan: spoolPlan,
+    run: async (plan, said) => {
+      const opened = await (buffer ??= openBuffer())
+      return await simulate(plan, (world) => new SpoolSubject(world, opened), said)
+    },
+  },
+}

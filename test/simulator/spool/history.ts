@@ -1,0 +1,114 @@
+import type { Loss } from '../../../pipelines/logpush/spool/loss-counter.js'
+import type { Frame, Position } from '../../../pipelines/logpush/spool/types.js'
+import { Finding } from '../world.js'
+
+const ID = /\d+/g
+const FIRST_ID = 1e6
+
+/** Batches that one job has delivered. */
+interface Delivered {
+  readonly texts: Map<string, string>
+  /** Name of the batch of each record. */
+  readonly batches: Map<number, string>
+}
+
+/** What clients and receivers know of a spool, over all lives. Each method throws a {@link Finding} about a broken promise. */
+export class History {
+  readonly #acknowledged = new Set<number>()
+  readonly #positions = new Map<number, Position>()
+  readonly #records = new Map<Position, number>()
+  readonly #jobs = new Map<string, Delivered>()
+  readonly #splits: boolean
+  readonly #drops: boolean
+  #next = 0
+  #dropped = 0
+
+  /** `splits`: batches can become smaller, under other names. `drops`: the oldest records are dropped at a limit. */
+  constructor({ splits, drops }: { splits: boolean; drops: boolean }) {
+    this.#splits = splits
+    this.#drops = drops
+  }
+
+  get acknowledged(): number {
+    return this.#acknowledged.size
+  }
+
+  /** Ids of records that a client is about to send. */
+  begin(count: number): number[] {
+    return Array.from({ length: count }, () => this.#next++)
+  }
+
+  acknowledge(ids: readonly number[]): void {
+    for (const id of ids) this.#acknowledged.add(id)
+  }
+
+  /** The spool counts records as lost. Only a limit excuses a loss. */
+  lost(records: number, reason: Loss): void {
+    if (!this.#drops || (reason !== 'limit' && reason !== 'missing'))
+      throw new Finding(`${records} records are counted as lost: ${reason}`)
+    this.#dropped += records
+  }
+
+  /** A job counts records that the spool does not have any more. */
+  skipped(records: number): void {
+    if (!this.#drops) throw new Finding(`a job skips ${records} records`)
+  }
+
+  /** A job has read a frame. A position has one record for ever. */
+  read(frame: Frame): void {
+    for (let index = 0; index < frame.count; index++) {
+      const position = frame.first + index
+      const record = JSON.parse(Buffer.from(frame.line(index)).toString()) as { ClientIPASN: number }
+      const id = record.ClientIPASN - FIRST_ID
+      const before = this.#records.get(position)
+      if (before !== undefined && before !== id) throw new Finding(`position ${position} was ${before}, is ${id}`)
+      const other = this.#positions.get(id)
+      if (other !== undefined && other !== position) throw new Finding(`record ${id} is at ${other} and ${position}`)
+      this.#records.set(position, id)
+      this.#positions.set(id, position)
+    }
+  }
+
+  /** A batch that was begun comes again with the same name and bytes. */
+  arrived(job: string, name: string, text: string): void {
+    const delivered = this.#of(job)
+    const before = delivered.texts.get(name)
+    if (before !== undefined && before !== text) throw new Finding(`${job}: ${name} has other bytes than before`)
+    delivered.texts.set(name, text)
+    let last = -1
+    for (const [digits] of text.matchAll(ID)) {
+      const id = Number(digits) - FIRST_ID
+      const position = this.#positions.get(id)
+      if (id >= this.#next || position === undefined)
+        throw new Finding(`${job}: ${id} is delivered, and nobody sent it`)
+      if (position <= last) throw new Finding(`${job}: position ${position} comes after ${last}`)
+      last = position
+      const batch = delivered.batches.get(id) ?? name
+      if (batch !== name && !this.#splits) throw new Finding(`${job}: ${id} is in ${batch} and in ${name}`)
+      delivered.batches.set(id, name)
+    }
+  }
+
+  isDone(records: number, jobs: readonly string[]): boolean {
+    return this.acknowledged >= records && jobs.every((job) => this.#missingIn(job).length <= this.#dropped)
+  }
+
+  missing(jobs: readonly string[]): void {
+    for (const job of jobs) {
+      const missing = this.#missingIn(job)
+      if (missing.length > this.#dropped)
+        throw new Finding(`${job}: acknowledged and never delivered: ${missing.join()}`)
+    }
+  }
+
+  #missingIn(job: string): number[] {
+    const { batches } = this.#of(job)
+    return [...this.#acknowledged].filter((id) => !batches.has(id))
+  }
+
+  #of(job: string): Delivered {
+    let delivered = this.#jobs.get(job)
+    if (delivered === undefined) this.#jobs.set(job, (delivered = { texts: new Map(), batches: new Map() }))
+    return delivered
+  }
+}
