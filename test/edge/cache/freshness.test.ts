@@ -134,6 +134,21 @@ const RESPONSES: readonly [what: string, fields: Fields, reused: boolean][] = [
     ],
     false,
   ],
+  // RFC 9651: inner lists, parameters, dates and byte sequences of any length are values.
+  ['a targeted lifetime beside an inner list', [[CDN, 'max-age=3600, x=("a" b;c=1 ?1);d']], true],
+  ['a targeted lifetime beside bytes', [[CDN, `max-age=3600, x=:${'YWJj'.repeat(500)}:`]], true],
+  ['a targeted lifetime beside a date', [[CDN, 'max-age=3600;x=@1659578233']], true],
+  ['a targeted lifetime beside a text that looks like one', [[CDN, 'x="a max-age=1.5", max-age=3600']], true],
+  ...['max-age=3600.0', 'max-age=3600, x=1234567890123.0', 'max-age=3600, x=:YQ==YQ==:', 'max-age=(3600)'].map(
+    (value): [string, Fields, boolean] => [
+      `the targeted field ${value}`,
+      [
+        [CDN, value],
+        [CONTROL, 'no-store'],
+      ],
+      false,
+    ],
+  ),
 ]
 
 for (const [what, fields, reused] of RESPONSES) {

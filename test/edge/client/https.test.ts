@@ -52,6 +52,20 @@ t.test('a request over HTTPS reaches the origin with its scheme, and its record 
   t.match(records[0], { ClientRequestScheme: 'https', ClientSSLProtocol: 'TLSv1.3', ClientSSLCipher: /^TLS_AES/ })
 })
 
+t.test('the order of the cipher suites of the server counts, except for a client that prefers ChaCha20', async (t) => {
+  const { url } = await startOrigin(t, (_request, response) => response.end())
+  const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }` })
+  const chosen = async (...names: string[]): Promise<string> => {
+    const ciphers = names.map((name) => `ECDHE-ECDSA-${name}:ECDHE-RSA-${name}`).join(':')
+    const socket = await secure(t, proxy.tls!.port, { maxVersion: 'TLSv1.2', ciphers })
+    return socket.getCipher().name.replace(/^ECDHE-(ECDSA|RSA)-/, '')
+  }
+  const [aes128, aes256, chacha] = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']
+  t.equal(await chosen(aes256, aes128, chacha), aes128)
+  t.equal(await chosen(aes256, chacha), aes256)
+  t.equal(await chosen(chacha, aes128), chacha)
+})
+
 t.test('of many handshakes at once all complete, also if some clients leave meanwhile', async (t) => {
   const { url } = await startOrigin(t, (_request, response) => response.end('hello'))
   const proxy = await startProxy(t, url, { yaml: `{ ${tls()} }` })

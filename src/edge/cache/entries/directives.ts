@@ -1,3 +1,4 @@
+import { parseDictionary, Token, type BareItem, type Dictionary, type Item } from 'structured-headers'
 import { members } from '../../../http/accept.js'
 
 /** Cache directives of a response by lower-case name. The value is undefined without an argument. */
@@ -31,50 +32,35 @@ const SECONDS = new Set(['max-age', 's-maxage', 'stale-while-revalidate', 'stale
 export const seconds = (text: string | undefined): number =>
   text !== undefined && /^\d+$/.test(text) ? Math.min(Number(text), MAX_SECONDS) : 0
 
-const KEY = /[a-z*][a-z0-9_.*-]*/y
-const ITEM =
-  /(?:(-?\d{1,15}(?:\.\d{1,3})?)|"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"|([A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*)|:([A-Za-z0-9+/=]*):|\?([01]))/y
-const PARAMETER =
-  /;[ ]*[a-z*][a-z0-9_.*-]*(?:=(?:-?\d{1,15}(?:\.\d{1,3})?|"(?:[^"\\]|\\.)*"|[A-Za-z*][^\s;,]*|\?[01]))?/y
-const COMMA = /[ \t]*,[ \t]*/y
+/** A lifetime with a fraction. The parser returns the same number for `60.0` and for `60`. */
+const DECIMAL_LIFETIME = new RegExp(`(?:^|[,\\s])(?:${[...SECONDS].join('|')})=\\d+\\.`)
+const STRING = /"(?:[^"\\]|\\.)*"/g
 
 /**
- * Parses a targeted field such as CDN-Cache-Control as a dictionary of RFC 8941 (RFC 9213, 2.1). Returns undefined if
+ * Parses a targeted field such as CDN-Cache-Control as a dictionary of RFC 9651 (RFC 9213, 2.1). Returns undefined if
  * it is not one, if it is empty or if a known directive has a value of another type. The field must be ignored then.
  */
 export function targetedCacheControl(values: readonly string[]): Directives | undefined {
-  const text = values.join(', ').trim()
+  const text = values.join(', ')
+  const members = dictionaryOf(text)
+  if (members === undefined || DECIMAL_LIFETIME.test(text.replaceAll(STRING, ''))) return undefined
   const found = new Map<string, string | undefined>()
-  let at = 0
-  const next = (pattern: RegExp): RegExpExecArray | null => {
-    pattern.lastIndex = at
-    const match = pattern.exec(text)
-    if (match) at = pattern.lastIndex
-    return match
-  }
-  while (at < text.length) {
-    const key = next(KEY)?.[0]
-    if (key === undefined) return undefined
-    let value: string | undefined
-    if (text[at] === '=') {
-      at++
-      const item = next(ITEM)
-      if (!item) return undefined
-      const [, number, string, token, bytes, flag] = item
-      if (SECONDS.has(key) && !/^\d+$/.test(number ?? '')) return undefined
-      value = number ?? string?.replaceAll(/\\(.)/g, '$1') ?? token ?? bytes
-      if (flag === '0') {
-        found.delete(key)
-        value = OFF
-      }
-    } else if (SECONDS.has(key)) return undefined
-    while (next(PARAMETER)) continue
-    if (value === OFF) found.delete(key)
-    else found.set(key, value)
-    if (at < text.length && (!next(COMMA) || at === text.length)) return undefined
+  for (const [key, [value]] of members) {
+    if (SECONDS.has(key) && !(typeof value === 'number' && value >= 0)) return undefined
+    // A directive that is set to false is absent.
+    if (value !== false) found.set(key, argumentOf(value))
   }
   return found.size > 0 ? found : undefined
 }
 
-/** A directive that is set to false is absent. */
-const OFF = '\0'
+function dictionaryOf(text: string): Dictionary | undefined {
+  try {
+    return parseDictionary(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the text of a value. No directive has an argument of another type than these. */
+const argumentOf = (value: BareItem | readonly Item[]): string | undefined =>
+  typeof value === 'number' || typeof value === 'string' || value instanceof Token ? String(value) : undefined
