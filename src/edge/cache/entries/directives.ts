@@ -1,4 +1,4 @@
-import { parseDictionary, Token, type BareItem, type Dictionary, type Item } from 'structured-headers'
+import { parseDictionary, Token, type Dictionary } from 'structured-headers'
 import { members } from '../../../http/accept.js'
 
 /** Cache directives of a response by lower-case name. The value is undefined without an argument. */
@@ -62,5 +62,5 @@ function dictionaryOf(text: string): Dictionary | undefined {
 }
 
 /** Returns the text of a value. No directive has an argument of another type than these. */
-const argumentOf = (value: BareItem | readonly Item[]): string | undefined =>
+const argumentOf = (value: unknown): string | undefined =>
   typeof value === 'number' || typeof value === 'string' || value instanceof Token ? String(value) : undefined
