@@ -34,6 +34,6 @@ export function page<T, R>(items: readonly T[], { page, per_page }: PageQuery, s
 export function whole<T>(items: readonly T[]): ApiResponse<T[]> {
   const count = items.length
   return new ApiResponse([...items], {
-    result_info: { page: 1, per_page: count, count, total_count: count, total_pages: 1 },
+    result_info: { page: 1, per_page: Math.max(count, 1), count, total_count: count, total_pages: 1 },
   })
 }

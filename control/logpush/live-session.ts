@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws'
 import type { Clock } from '../../src/core/clock.js'
 import { messageOf } from '../../src/core/errors.js'
 import type { Log } from '../../src/core/log.js'
-import type { FollowedMachines, OtherMachines } from '../../src/core/machine-streams.js'
+import type { FollowedMachines, OtherMachines, StreamRequest } from '../../src/core/machine-streams.js'
 import type { Scope } from '../../src/core/scope.js'
 import { compileJob, type CompiledJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { LiveClients } from '../http/websocket-clients.js'
@@ -48,6 +48,8 @@ export interface LiveElsewhere {
 /** The records that a session reads. */
 export interface LiveSource {
   readonly elsewhere: LiveElsewhere
+  /** The stream of other machines. Default: `log_records`. */
+  readonly stream?: StreamRequest['type']
   /** Compiles the input of the session. Throws InvalidInput if the input does not fit. */
   compile(seed: string): CompiledJob
   /** Reads the records. Undefined if the session reads the records of the scope that the daemon accepts. */
@@ -153,7 +155,7 @@ export class LiveSession {
   #follow(): FollowedMachines | undefined {
     const { scope, machines, counts, tellsMissed } = this.#made
     return machines?.follow(
-      { type: 'log_records', scope, input: this.#source.elsewhere },
+      { type: this.#source.stream ?? 'log_records', scope, input: this.#source.elsewhere },
       {
         text: (text) => this.#send(text),
         missed: (records) => {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { InvalidInput } from '../../src/core/errors.js'
+import { InvalidInput, messageOf } from '../../src/core/errors.js'
+import type { Log } from '../../src/core/log.js'
 import { strict } from '../../src/core/schema.js'
 import { compileJob } from '../../pipelines/logpush/settings/compiled-job.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
@@ -8,7 +9,8 @@ import { ACCESS } from '../http/permissions.js'
 import { socketAddress } from '../http/websocket-url.js'
 import { requestItem, type RequestsDeps } from '../resources/request-item.js'
 import type { RequestReader } from '../../src/core/model/request-reader.js'
-import type { LiveSource } from './live-session.js'
+import type { StreamSource } from '../../src/core/machine-streams.js'
+import { recordsIn, type LiveElsewhere, type LiveSource } from './live-session.js'
 import { sessionPath } from './live-sessions.js'
 import type { LogpushDeps } from './services.js'
 
@@ -41,6 +43,27 @@ export const requestTail = ({ logpush, requests }: LogpushDeps & RequestsDeps): 
   }),
 ]
 
+/** Sends the requests of this machine to sessions of other machines, which have checked who may see them. */
+export const requestTailSource =
+  (requests: RequestReader, log: Log): StreamSource =>
+  async ({ scope, input }, sender, signal) => {
+    const { requests: { filter } = {} } = input as LiveElsewhere
+    const read = async (): Promise<void> => {
+      for await (const text of linesOf(requests.follow(scope.id, filter, signal))) sender.send(text, recordsIn(text))
+    }
+    void read().catch((error: unknown) => {
+      if (signal.aborted) return
+      log.error({ event: 'request_stream_failed', scope: scope.id, error: messageOf(error) })
+      sender.end()
+    })
+    await Promise.resolve()
+  }
+
+async function* linesOf(read: ReturnType<RequestReader['follow']>): AsyncGenerator<Buffer> {
+  for await (const records of read)
+    yield Buffer.from(records.map((record) => `${JSON.stringify(requestItem(record))}\n`).join(''))
+}
+
 /** Returns the source of a session. Throws InvalidInput for a filter that does not fit. */
 function requestSource(requests: RequestReader, zone: string, filter: string | undefined): LiveSource {
   const follow = (signal: AbortSignal) => {
@@ -54,11 +77,9 @@ function requestSource(requests: RequestReader, zone: string, filter: string | u
   follow(AbortSignal.abort())
   return {
     elsewhere: { requests: filter === undefined ? {} : { filter } },
+    stream: 'request_tail',
     // Its lines are written here.
     compile: (seed) => compileJob({ dataset: 'http_requests' }, seed),
-    lines: async function* (_job, signal) {
-      for await (const records of follow(signal))
-        yield Buffer.from(records.map((record) => `${JSON.stringify(requestItem(record))}\n`).join(''))
-    },
+    lines: (_job, signal) => linesOf(follow(signal)),
   }
 }

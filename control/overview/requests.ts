@@ -1,13 +1,14 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import type { RecordedFields, RecordPlace, RequestRecord } from '../../src/core/model/request-record.js'
+import type { RequestCoverage } from '../../src/core/model/request-reader.js'
 import { ApiError } from '../http/errors.js'
 import { area } from '../http/area.js'
 import { ApiResponse } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { InvalidQuery } from '../http/query.js'
 import { AuditTime, auditTime } from '../resources/audit-entries.js'
-import { ITEM, requestItem, RequestItem, type RequestsDeps } from '../resources/request-item.js'
+import { coverageOf, ITEM, requestItem, RequestItem, type RequestsDeps } from '../resources/request-item.js'
 
 const MAX_LIMIT = 1000
 const MAX_EXPRESSION = 16_384
@@ -77,7 +78,7 @@ const rows = area<RequestsDeps>({ scopes: ['zone'], access: ACCESS.logpush })
 /** The last requests of a zone. */
 export const requests = rows.endpoints([
   rows.get('/edged/requests', {
-    summary: 'List the last requests of a zone, newest first',
+    summary: 'List the last requests of a zone, of all machines that answer, newest first',
     query: Query,
     result: Type.Array(RequestItem),
     async handle(deps, { scope, query }) {
@@ -89,13 +90,14 @@ export const requests = rows.endpoints([
       if (ray !== undefined) {
         const found = await deps.requests().find(scope.id, ray)
         const isWanted = found && found.at >= range.since && found.at < range.until
-        return listed(isWanted ? [found] : [], isWanted ? 1 : 0, undefined)
+        const { coverage } = found ? { coverage: undefined } : await deps.requests().kept(scope.id)
+        return listed(isWanted ? [found] : [], isWanted ? 1 : 0, { coverage })
       }
       const after = query.cursor === undefined ? undefined : placeOf(query.cursor)
-      const { records, examined, next } = await inQuery('filter', async () =>
+      const { records, examined, ...more } = await inQuery('filter', async () =>
         deps.requests().page(scope.id, { ...range, after, filter: query.filter, limit }),
       )
-      return listed(records, examined, next)
+      return listed(records, examined, more)
     },
   }),
   rows.get('/edged/requests/:ray_id', {
@@ -104,19 +106,28 @@ export const requests = rows.endpoints([
     async handle(deps, { scope, params: { ray_id: ray } }) {
       const found = await deps.requests().find(scope.id, ray.toLowerCase())
       if (found) return detail(found)
-      const { from, isSampled } = await deps.requests().kept(scope.id)
-      const kept = { kept_from: from === undefined ? null : new Date(from).toISOString(), sampled: isSampled }
+      const { from, isSampled, coverage } = await deps.requests().kept(scope.id)
+      const kept = {
+        kept_from: from === undefined ? null : new Date(from).toISOString(),
+        sampled: isSampled,
+        coverage: coverageOf(coverage),
+      }
       throw new ApiError('requestNotKept', undefined, { meta: kept, top: kept })
     },
   }),
 ])
 
-function listed(records: readonly RequestRecord[], examined: number, next: RecordPlace | undefined) {
+function listed(
+  records: readonly RequestRecord[],
+  examined: number,
+  { next, coverage }: { next?: RecordPlace | undefined; coverage?: RequestCoverage | undefined },
+) {
   const cursor = next && cursorOf(next)
   return new ApiResponse(records.map(requestItem), {
     result_info: {
       count: records.length,
       examined,
+      ...(coverage && { coverage: coverageOf(coverage) }),
       ...(cursor !== undefined && { cursor, cursors: { after: cursor } }),
     },
   })

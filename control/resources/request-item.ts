@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { RequestRecord } from '../../src/core/model/request-record.js'
-import type { RequestReader } from '../../src/core/model/request-reader.js'
+import type { RequestCoverage, RequestReader } from '../../src/core/model/request-reader.js'
 import type { ControlDeps } from '../http/context.js'
 
 /** Dependencies of endpoints that read the last requests of zones. */
@@ -35,6 +35,23 @@ export const ITEM = {
   sample_interval: Type.Integer({ minimum: 1, description: 'The request stands for this number of requests.' }),
 }
 export const RequestItem = Type.Object(ITEM)
+
+/** Where the requests of a response come from. */
+export const Coverage = Type.Object(
+  {
+    machines: Type.Integer({ minimum: 1, description: 'Machines whose requests it has, with this one.' }),
+    missing: Type.Array(Type.String(), {
+      description: 'Machines that did not answer within 5 s, or that take no connections of other machines.',
+    }),
+  },
+  { description: 'Requests of all processes of these machines.' },
+)
+
+/** Returns the coverage of a response. */
+export const coverageOf = ({ machines, missing }: RequestCoverage): Static<typeof Coverage> => ({
+  machines,
+  missing: [...missing],
+})
 
 /** Returns a record as lists show it. */
 export const requestItem = (record: RequestRecord): Static<typeof RequestItem> => ({

@@ -6,7 +6,7 @@ import { PHASES } from '../../src/rules/phases.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { AuditTime, auditTime } from '../resources/audit-entries.js'
-import type { RequestsDeps } from '../resources/request-item.js'
+import { Coverage, coverageOf, type RequestsDeps } from '../resources/request-item.js'
 
 const HOUR_MS = 3_600_000
 
@@ -19,7 +19,8 @@ export const dryRun = ({ requests, clock }: RequestsDeps): Endpoint[] => [
     path: '/edged/rules/dry-run',
     scopes: ['zone'],
     permissions: ACCESS.rulesets.read,
-    summary: 'Count the last requests of a zone that an expression matches, of the 10,000 newest that are kept',
+    summary:
+      'Count the last requests of a zone that an expression matches, of the 10,000 newest that each machine keeps',
     body: Type.Object(
       {
         expression: Type.String({ maxLength: 4 * MAX_LENGTH }),
@@ -34,6 +35,7 @@ export const dryRun = ({ requests, clock }: RequestsDeps): Endpoint[] => [
       since: Type.String({ format: 'date-time', description: 'Later than asked for if there were too many requests.' }),
       statuses: counts('Matched requests by status.'),
       agents: counts('Matched requests of agents by name.'),
+      coverage: Coverage,
       samples: Type.Array(Type.String(), { description: 'Ray ids of the newest matched requests, at most 20.' }),
     }),
     async handle({ scope, body: { expression, phase, since } }) {
@@ -46,6 +48,7 @@ export const dryRun = ({ requests, clock }: RequestsDeps): Endpoint[] => [
           statuses: Object.fromEntries(run.statuses),
           agents: Object.fromEntries(run.agents),
           samples: [...run.samples],
+          coverage: coverageOf(run.coverage),
         }
       } catch (error) {
         if (!(error instanceof InvalidInput)) throw error

@@ -2,7 +2,7 @@ import type { Scope } from './scope.js'
 
 /** A request to every other machine for texts about something of a scope, as they occur there. */
 export interface StreamRequest {
-  readonly type: 'worker_tail' | 'log_records'
+  readonly type: 'worker_tail' | 'log_records' | 'request_tail' | 'request_log'
   readonly scope: Scope
   /** Input of the sending side, as JSON. */
   readonly input: object

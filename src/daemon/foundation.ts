@@ -74,7 +74,7 @@ export async function openFoundation(
   state.mention(logpush)
   const history = stack.use(await History.open(join(first.data, 'history'), first.history, { clock, log }))
   const exchange = shared
-    ? stack.use(await openHistoryExchange(first.store, logpush.machine, history, { clock, log }))
+    ? stack.use(await openHistoryExchange(first.store, logpush.machine, history, { clock, log, metrics }))
     : undefined
   const running = () => store.list(WEBHOOK_SENDERS).map(({ id }) => id)
   const rotation = stack.use(

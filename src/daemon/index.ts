@@ -24,6 +24,7 @@ import { pipelinePorts, portOf, urlOf } from './proxy/own-urls.js'
 import { startPipelines } from './pipelines/pipelines.js'
 import { Reloader, type DaemonFile } from './reloader.js'
 import { Descriptors } from './proxy/descriptors.js'
+import { requestsOf } from './all-requests.js'
 import { Requests } from './requests.js'
 import { Serving } from './serving.js'
 import { ActivatedSockets } from './processes/socket-activation.js'
@@ -159,7 +160,11 @@ async function start(
     ...common,
   })
   const traffic = stack.use(new TrafficHistory((prefix) => serving.samples(prefix), { clock, log }))
-  const requests = stack.use(new Requests({ config, edge, clock, log }))
+  const requests = requestsOf(stack.use(new Requests({ config, edge, clock, log })), {
+    sources: scripts.sources,
+    questions: machine === undefined ? undefined : { store, self: machine, keys: keys.deriveAll('machines'), clock },
+    log,
+  })
   const proxyUrl = () => urlOf(serving.bound.proxy)
   const history = historyReader(foundation.history, {
     flush: async () => await serving.flushHistory(),

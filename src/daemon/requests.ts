@@ -3,12 +3,20 @@ import type { Clock } from '../core/clock.js'
 import { InvalidInput, messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import type { RequestRecord } from '../core/model/request-record.js'
-import type { DryRun, KeptRequests, RequestPage, RequestQuery, RequestReader } from '../core/model/request-reader.js'
+import type {
+  DryRun,
+  KeptRequests,
+  RequestCoverage,
+  RequestPage,
+  RequestQuery,
+  RequestReader,
+} from '../core/model/request-reader.js'
 import { requestFolder } from '../edge/records/requests/request-log.js'
 import { followed } from '../edge/records/requests/following.js'
 import { keptRequests, removeOldRequests } from '../edge/records/requests/old-requests.js'
 import { StoredRequests } from '../edge/records/requests/stored-requests.js'
-import { compile, ExprError, parse, type Filter } from '../expr/index.js'
+import { allErrors } from '../expr/editing/index.js'
+import { compile, ExprError, parse, SCHEME, type Filter } from '../expr/index.js'
 import type { Edge } from './proxy/edge.js'
 import { processCount } from './processes/index.js'
 
@@ -19,6 +27,8 @@ const MAX_SAMPLES = 20
 /** Agents that a dry run counts by name. */
 const MAX_AGENTS = 100
 const OTHER = 'other'
+const anyList = () => undefined
+export const THIS_MACHINE: RequestCoverage = { machines: 1, missing: [] }
 
 export interface RequestsDeps {
   readonly config: () => Config
@@ -48,7 +58,7 @@ export class Requests implements RequestReader {
 
   async page(zone: string, { filter, limit, ...range }: RequestQuery): Promise<RequestPage> {
     const compiled = filter === undefined ? undefined : this.#filter(zone, filter)
-    return await this.#stored.page(zone, range, { limit, filter: compiled })
+    return { ...(await this.#stored.page(zone, range, { limit, filter: compiled })), coverage: THIS_MACHINE }
   }
 
   async find(zone: string, ray: string): Promise<RequestRecord | undefined> {
@@ -56,7 +66,7 @@ export class Requests implements RequestReader {
   }
 
   async kept(zone: string): Promise<KeptRequests> {
-    return await this.#stored.kept(zone)
+    return { ...(await this.#stored.kept(zone)), coverage: THIS_MACHINE }
   }
 
   async dryRun(
@@ -84,7 +94,7 @@ export class Requests implements RequestReader {
       if (samples.length < MAX_SAMPLES) samples.push(record.ray)
       return true
     })
-    return { matched, examined, since: isWhole ? since : oldest, statuses, agents, samples }
+    return { matched, examined, since: isWhole ? since : oldest, statuses, agents, samples, coverage: THIS_MACHINE }
   }
 
   follow(zone: string, filter: string | undefined, signal: AbortSignal): AsyncIterable<readonly RequestRecord[]> {
@@ -112,7 +122,11 @@ export class Requests implements RequestReader {
       return compile(parse(text, phase === undefined ? {} : { phase }), edge.lists(account))
     } catch (error) {
       if (!(error instanceof ExprError)) throw error
-      throw new InvalidInput([{ pointer: '', message: error.message }])
+      const place = phase === undefined ? {} : { phase }
+      const [first] =
+        error.class === 'ExpressionTooLong' ? [] : allErrors(text, { scheme: SCHEME, place, list: anyList })
+      const advice = first?.fix && first.error.message === error.message ? `; did you mean ${first.fix.text}?` : ''
+      throw new InvalidInput([{ pointer: '', message: error.message + advice }])
     }
   }
 

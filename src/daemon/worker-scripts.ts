@@ -50,6 +50,8 @@ export interface WorkerScripts {
   readonly running: RunningWorkers | undefined
   /** Returns the databases of this machine for a backup. */
   dataFiles(): BackupFiles
+  /** What other machines can ask this one for. Undefined without other machines, or if scripts do not run here. */
+  readonly sources: WorkerHomeServer['sources'] | undefined
   /** Deletes files that nothing names. */
   readonly collector: Collector
   /** Applies a reloaded configuration. */
@@ -104,6 +106,7 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   return {
     services: { vault: keys, blobs, repository, uploads, assets, code, tails, runtime, limits: () => config().workers },
     running,
+    sources: server?.sources,
     collector,
     dataFiles: () =>
       dataFiles({

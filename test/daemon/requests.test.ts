@@ -73,7 +73,14 @@ t.test('finished requests are listed, found and survive a restart', async (t) =>
   )
   const missing = await second.call('GET', `${PATH}/${'0'.repeat(16)}`)
   t.equal(missing.status, 404)
-  t.match(missing.body, { success: false, kept_from: /^2\d{3}-/, sampled: false })
+  t.match(missing.body, { success: false, kept_from: /^2\d{3}-/, sampled: false, coverage: { machines: 1 } })
+  const { body: listed } = await second.call('GET', PATH)
+  t.strictSame(listed.result_info.coverage, { machines: 1, missing: [] })
+  const unknown = await second.call('GET', `${PATH}?filter=${encodeURIComponent('http.request.uri.pth eq "/"')}`)
+  t.match(unknown, {
+    status: 400,
+    body: { errors: [{ message: /did you mean http\.request\.uri\.path\?$/, source: { pointer: '/filter' } }] },
+  })
 })
 
 t.test('lists are filtered and read page by page', async (t) => {

@@ -14,6 +14,14 @@ export interface RequestQuery {
   readonly limit: number
 }
 
+/** The machines whose records an answer has. */
+export interface RequestCoverage {
+  /** How many machines answered, with this one. */
+  readonly machines: number
+  /** Names of machines that did not. */
+  readonly missing: readonly string[]
+}
+
 /** Records, newest first. */
 export interface RequestPage {
   readonly records: readonly RequestRecord[]
@@ -21,6 +29,7 @@ export interface RequestPage {
   readonly examined: number
   /** The last examined record. Undefined if no further record is in the range. */
   readonly next: RecordPlace | undefined
+  readonly coverage: RequestCoverage
 }
 
 /** What the log of a zone keeps. */
@@ -29,6 +38,7 @@ export interface KeptRequests {
   readonly from: number | undefined
   /** Some records stand for several requests. */
   readonly isSampled: boolean
+  readonly coverage: RequestCoverage
 }
 
 /** The effect that a rule would have had on the recorded requests. */
@@ -42,6 +52,7 @@ export interface DryRun {
   readonly agents: ReadonlyMap<string, number>
   /** Ray ids of the newest matched records. */
   readonly samples: readonly string[]
+  readonly coverage: RequestCoverage
 }
 
 /**
@@ -55,6 +66,6 @@ export interface RequestReader {
   kept(zone: string): Promise<KeptRequests>
   /** Evaluates an expression on the newest records since a time, as a rule of the phase would. */
   dryRun(zone: string, rule: { expression: string; phase: string; since: number }): Promise<DryRun>
-  /** Yields the records that are written from now on, and that the filter matches, until the signal aborts. */
+  /** Yields the records that this machine writes from now on, and that the filter matches, until the signal aborts. */
   follow(zone: string, filter: string | undefined, signal: AbortSignal): AsyncIterable<readonly RequestRecord[]>
 }

@@ -4,6 +4,8 @@ import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
+import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
 import type { HistoryPart } from '../../history/part.js'
 
 const KEY = 'edged:history'
@@ -29,6 +31,7 @@ export interface HistoryExchangeDeps {
   readonly place: { read(): Promise<string | undefined>; write(id: string): Promise<void> }
   readonly clock: Clock
   readonly log: Log
+  readonly metrics: Metrics
 }
 
 /**
@@ -39,6 +42,7 @@ export class HistoryExchange {
   readonly #deps: HistoryExchangeDeps
   #waiting: HistoryPart[] = []
   #waitingBytes = 0
+  #dropped = 0
   #isConnected = false
   /** One exchange at a time. */
   #ticking: Promise<void> = Promise.resolve()
@@ -49,6 +53,11 @@ export class HistoryExchange {
 
   constructor(deps: HistoryExchangeDeps) {
     this.#deps = deps
+    collectedMetrics(deps.metrics).counter(
+      'edged_history_exchange_dropped_total',
+      'Counts of a zone over 10 s that were not sent to the other machines because Redis could not be reached for too long.',
+      () => this.#dropped,
+    )
     this.#running = this.#run()
   }
 
@@ -60,7 +69,10 @@ export class HistoryExchange {
   /** Sends counts of this machine to the others, some seconds later. */
   publish(parts: readonly HistoryPart[]): void {
     for (const part of parts) {
-      if (this.#waitingBytes > MAX_WAITING_BYTES) return
+      if (this.#waitingBytes > MAX_WAITING_BYTES) {
+        this.#dropped++
+        continue
+      }
       this.#waitingBytes += part.cell.length
       this.#waiting.push(part)
     }

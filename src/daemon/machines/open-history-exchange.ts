@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
+import type { Metrics } from '../../core/metrics/metrics.js'
 import type { History } from '../../history/history.js'
 import { HistoryExchange } from './history-exchange.js'
 
@@ -8,7 +9,7 @@ export async function openHistoryExchange(
   url: string,
   machine: string,
   history: History,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, metrics }: { clock: Clock; log: Log; metrics: Metrics },
 ): Promise<HistoryExchange> {
   // Loaded by machines with Redis only.
   const { redisConnection } = await import('../../store/redis/connection.js')
@@ -21,6 +22,7 @@ export async function openHistoryExchange(
     place: history.foreignPlace,
     clock,
     log,
+    metrics,
   })
   history.publish((parts) => exchange.publish(parts))
   return exchange

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { silentLog } from '../../../src/core/log.js'
+import { openMetrics } from '../../../src/core/metrics/metrics.js'
 import { HistoryExchange } from '../../../src/daemon/machines/history-exchange.js'
 import { SectionWriter } from '../../../src/history/codec.js'
 import { History } from '../../../src/history/history.js'
@@ -47,6 +48,7 @@ t.test(
         place: history.foreignPlace,
         clock,
         log: silentLog,
+        metrics: openMetrics(),
       })
       history.publish((parts) => exchange.publish(parts))
       return {
