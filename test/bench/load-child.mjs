@@ -3,12 +3,12 @@
 // host of rank N is proportional to 1/N.
 import { connect } from 'node:net'
 
-const [port, connections, seconds, hosts, skewed, status, path, ...headers] = process.argv.slice(2)
-const requestTo = (host) =>
-  Buffer.from(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`)
+const [port, connections, seconds, hosts, skewed, status, path, host, ...headers] = process.argv.slice(2)
+const requestTo = (name) =>
+  Buffer.from(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`)
 const requests =
   Number(hosts) === 0
-    ? [requestTo('bench.test')]
+    ? [requestTo(host)]
     : Array.from({ length: Number(hosts) }, (_, n) => requestTo(`z${n}.bench.test`))
 let turn = 0
 const END_OF_CHUNKS = Buffer.from('0\r\n\r\n')

@@ -12,13 +12,13 @@ const run = promisify(execFile)
 export const LOADER = installed('wrk') && !SHORT ? 'wrk' : 'node:net'
 
 /**
- * Keep-alive load on one URL of bench.test for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a
+ * Keep-alive load on one URL of `host` for a bounded time: { requests, p50, p99 }, times in milliseconds. Throws on a
  * failed request. With `hosts`, requests go to that number of names below bench.test in turn; `skewed`: the first names get most. `hosts` and another
  * `status` need node:net.
  */
 export async function load(
   port,
-  { connections, seconds, headers = [], path = '/', hosts = 0, skewed = false, status = 200 },
+  { connections, seconds, headers = [], path = '/', host = 'bench.test', hosts = 0, skewed = false, status = 200 },
 ) {
   if (LOADER !== 'wrk' || hosts > 0 || status !== 200) {
     const response = await inChild('./load-child.mjs', [
@@ -29,13 +29,14 @@ export async function load(
       String(skewed),
       String(status),
       path,
+      host,
       ...headers,
     ])
     if (response.failed) throw new Error(response.failed)
     return response
   }
   const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency']
-  const fields = ['Host: bench.test', ...headers].flatMap((header) => ['-H', header])
+  const fields = [`Host: ${host}`, ...headers].flatMap((header) => ['-H', header])
   const { stdout } = await run('wrk', [...options, ...fields, `http://127.0.0.1:${port}${path}`])
   const failed = /Non-2xx.*|Socket errors: (?!connect 0, read 0, write 0).*/.exec(stdout)
   if (failed) throw new Error(failed[0])

@@ -81,7 +81,8 @@ async function measure({ pid }, send) {
   return { ...sample, microseconds: ((cpuOf(pid) - before) * 1e6) / sample.count }
 }
 
-async function h2load(port, folder, options, scheme = 'https') {
+/** Sends requests to a port for the time of one round: { count, p50, p99 }, times in milliseconds. */
+export async function h2load(port, folder, options, scheme = 'https') {
   const log = `${folder}/h2load.log`
   const to = ['--connect-to', `127.0.0.1:${port}`, `${scheme}://bench.test:${port}/`]
   const { stdout } = await run('h2load', ['-t1', `-D${SECONDS}`, `--log-file=${log}`, ...options, ...to])

@@ -89,13 +89,14 @@ async function forked(module, origin) {
 export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 export const TOKEN = 'bench-token-with-every-permission'
 
-/** Starts the built daemon; `more` is added to its configuration. */
-export async function startEdged(origin, parent, more = '') {
+/** Starts the built daemon; `more` is added to its configuration. `args`: options of Node.js. `ipc`: with a channel for messages. */
+export async function startEdged(origin, parent, more = '', { args = [], ipc = false } = {}) {
   // Each with data of its own: one folder, one daemon.
   const folder = mkdtempSync(join(parent, 'edged-'))
   writeFileSync(`${folder}/edged.yaml`, edgedConfig(origin, certificate(parent)) + more)
   const cli = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
-  const child = spawn(process.execPath, [cli, 'serve', '-c', `${folder}/edged.yaml`])
+  const stdio = ['pipe', 'pipe', 'pipe', ...(ipc ? ['ipc'] : [])]
+  const child = spawn(process.execPath, [...args, cli, 'serve', '-c', `${folder}/edged.yaml`], { stdio })
   for await (const line of child.stdout) {
     const ready = String(line)
       .split('\n')
@@ -103,7 +104,7 @@ export async function startEdged(origin, parent, more = '') {
     if (!ready) continue
     const { proxy, proxy_tls: tls, control, admin } = JSON.parse(ready)
     const [port, tlsPort] = [proxy, tls].map((url) => Number(new URL(url).port))
-    return { port, tlsPort, control: control.replace(/\/$/, ''), admin, ...process_(child) }
+    return { port, tlsPort, control: control.replace(/\/$/, ''), admin, child, ...process_(child) }
   }
 }
 

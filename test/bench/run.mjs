@@ -10,6 +10,8 @@ const BENCHMARKS = {
   fidelity: 'Markdown against the documents that pages were rendered from, and main content against marked texts',
   tokens: 'the estimate of x-markdown-tokens against tokenizers of language models',
   proxy: 'CPU per request of the proxy against http-proxy, and nginx and Caddy where installed',
+  floor:
+    'user and system time and allocated bytes of a request by kind, beside nginx and a bare pass-through in Node.js',
   overhead: 'CPU that access log, traces at 1 %, metrics by zone and the history add to a request',
   history: 'counts of 100 zones of 1,000 paths over 30 days: size on disk, memory, slowest query, cost of a request',
   agents: 'recognition of agents: a new signature, one that was seen, a User-Agent; the hint of a page',
