@@ -439,15 +439,19 @@ export abstract class MessageReader<Limits extends MessageLimits = MessageLimits
   }
 }
 
+/** The fields of the last head. A copy of its beginning has no room to spare, and a list that grows is copied twice. */
+const draft: string[] = []
+
 /**
  * Returns the fields of a head, cut out of its text, as name, value, name, value. `marks` has, from `first` to `end`,
  * three positions per field, which are the start and the end of its name and the end of its value.
  */
 export function fieldsOf(text: string, marks: readonly number[], first: number, end: number): string[] {
-  const fields: string[] = []
+  let length = 0
   for (let i = first; i + 2 < end; i += 3) {
     const nameEnd = marks[i + 1]!
-    fields.push(text.slice(marks[i], nameEnd), trimmed(text, nameEnd + 1, marks[i + 2]!))
+    draft[length++] = text.slice(marks[i], nameEnd)
+    draft[length++] = trimmed(text, nameEnd + 1, marks[i + 2]!)
   }
-  return fields
+  return draft.slice(0, length)
 }

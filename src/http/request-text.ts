@@ -33,19 +33,19 @@ const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Returns the head of a request (RFC 9112, 3). Throws a TypeError if a part could be read as something else. */
 export function requestText({ method, target, headers, body, upgrade, bare = false }: RequestParts): RequestText {
+  // Each line begins with the end of the line before it.
   let text = ''
-  let values = ''
   let host = ''
   let hasUnderscore = false
   let given: string | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i]!
     const value = headers[i + 1]!
-    values += value
-    switch (KINDS.get(name)) {
+    if (UNSAFE_VALUE.test(value)) throw unsafePart()
+    const { kind, label } = KINDS.get(headers[i]!)
+    switch (kind) {
       case 'host':
         if (host !== '') throw new TypeError('the request has several hosts')
-        host = `host: ${value}\r\n`
+        host = `\r\nhost: ${value}`
         break
       case 'length':
         given = given === undefined ? value : `${given},${value}`
@@ -56,27 +56,26 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
         hasUnderscore = true
         break
       default:
-        text += `${name}: ${value}\r\n`
+        text = text + label + value
     }
   }
   if (hasUnderscore) text += underscoredFields(headers)
-  if (UNSAFE_NAME.test(method) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')
-    throw unsafePart()
+  if (UNSAFE_NAME.test(method) || UNSAFE_TARGET.test(target) || target === '') throw unsafePart()
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
     throw new TypeError('the request has another length than its body')
   // Without leading zeros, which some servers read as octal.
   const exact = given === undefined ? undefined : String(Number(given))
   const length = body !== null ? exact : (exact ?? (WITH_BODY.has(method) ? '0' : undefined))
   const connection = upgrade
-    ? 'connection: upgrade\r\nupgrade: websocket\r\n'
+    ? '\r\nconnection: upgrade\r\nupgrade: websocket'
     : bare
       ? ''
-      : 'connection: keep-alive\r\n'
+      : '\r\nconnection: keep-alive'
   const framing =
-    length !== undefined ? `content-length: ${length}\r\n` : body !== null ? 'transfer-encoding: chunked\r\n' : ''
+    length !== undefined ? `\r\ncontent-length: ${length}` : body !== null ? '\r\ntransfer-encoding: chunked' : ''
   return {
     // RFC 9110, 7.2: Host comes first.
-    text: `${method} ${target} HTTP/1.1\r\n${host}${text}${connection}${framing}\r\n`,
+    text: `${method} ${target} HTTP/1.1${host}${text}${connection}${framing}\r\n\r\n`,
     length: length === undefined ? undefined : Number(length),
   }
 }
@@ -93,16 +92,24 @@ function underscoredFields(headers: readonly string[]): string {
   let text = ''
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i]!
-    if (KINDS.get(name) === 'underscore' && !hyphened.has(hyphenedName(name))) text += `${name}: ${headers[i + 1]!}\r\n`
+    const { kind, label } = KINDS.get(name)
+    if (kind === 'underscore' && !hyphened.has(hyphenedName(name))) text += label + headers[i + 1]!
   }
   return text
 }
 
-/** Kinds of request fields, by name. */
-const KINDS = new NameTable((name): 'host' | 'length' | 'connection' | 'underscore' | 'other' => {
+/** A name of request fields: what they are, and the beginning of their line. */
+interface FieldName {
+  readonly kind: 'host' | 'length' | 'connection' | 'underscore' | 'other'
+  readonly label: string
+}
+
+const KINDS = new NameTable((name): FieldName => ({ kind: kindOf(name), label: `\r\n${name}: ` }))
+
+function kindOf(name: string): FieldName['kind'] {
   if (UNSAFE_NAME.test(name)) throw unsafePart()
   const lower = name.toLowerCase()
   if (lower === 'host') return 'host'
   if (lower.includes('_')) return framingKind(hyphenedName(lower)) ? 'connection' : 'underscore'
   return lower === 'upgrade' || lower === 'trailer' ? 'connection' : (framingKind(lower) ?? 'other')
-})
+}

@@ -1,7 +1,6 @@
 import type { CacheConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
-import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
@@ -15,7 +14,7 @@ import { MemoryStore } from './entries/memory.js'
 import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
 import { Purges, type Purge } from './entries/purge.js'
 import { CacheRequest } from './delivery/request.js'
-import { Fetches, Marks, type CacheShared, type SendToOrigin } from './shared.js'
+import { Fetches, Marks, type CacheCall, type CacheShared } from './shared.js'
 import type { CacheStatus } from './entries/types.js'
 
 export interface CacheDeps {
@@ -29,15 +28,6 @@ export interface CacheDeps {
    * Returns undefined if nobody has to wait. Never rejects.
    */
   readonly spread?: ((invalidated: Invalidated) => Promise<void> | undefined) | undefined
-}
-
-interface ServeOptions {
-  /** The request has a body or asks for another protocol. */
-  readonly hasBody: boolean
-  /** Called once before the request is sent. Returns true if a response has been sent already. */
-  readonly isLimited: () => boolean
-  readonly origin: string
-  readonly turns: TurnQueue
 }
 
 /** The disk tier with its files as they are at the start, and the owner that counts them. */
@@ -101,28 +91,23 @@ export class ResponseCache {
   /**
    * Responds to a request from the cache, or sends it to its origin and stores the response. Returns how to cancel that.
    */
-  serve(
-    exchange: Exchange,
-    sink: ResponseSink,
-    send: SendToOrigin,
-    { hasBody, isLimited, origin, turns }: ServeOptions,
-  ): () => void {
+  serve(call: CacheCall, sink: ResponseSink): () => void {
+    const { exchange } = call
     const { zone, method } = exchange
-    const pass = (to: ResponseSink) => (isLimited() ? () => undefined : send(exchange, to))
-    if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return pass(sink)
+    if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return pass(call, sink)
     if (!SAFE.has(method)) {
       exchange.caching.status = 'DYNAMIC'
       const observe = (...[code, headers]: Parameters<ResponseSink['head']>) => this.#observe(exchange, code, headers)
-      return pass(new InvalidatingSink(sink, observe))
+      return pass(call, new InvalidatingSink(sink, observe))
     }
-    const status = this.#excluded(exchange, hasBody)
+    const status = this.#excluded(exchange, call.hasBody)
     if (status) {
       exchange.caching.status = status
-      return pass(sink)
+      return pass(call, sink)
     }
     const request = new CacheRequest(exchange.headers)
-    const { key, url } = cacheKey(exchange, request, origin, this.#facts)
-    const lookup = new Lookup(this.#shared, { exchange, request, key, url, send, isLimited, sink, turns })
+    const { key, url } = cacheKey(exchange, request, call.origin, this.#facts)
+    const lookup = new Lookup(this.#shared, { call, request, key, url, sink })
     lookup.run()
     return () => lookup.cancel()
   }
@@ -209,6 +194,12 @@ export class ResponseCache {
     }
   }
 }
+
+const NOTHING = (): void => undefined
+
+/** Sends a request that the cache has nothing to do with. Returns how to cancel that. */
+const pass = (call: CacheCall, sink: ResponseSink): (() => void) =>
+  call.isLimited() ? NOTHING : call.send(call.exchange, sink)
 
 /** Returns the port of a Host field, if it is not one of HTTP's own. */
 function portOf(host: string): number | undefined {

@@ -1,7 +1,6 @@
-import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
-import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
+import { CLIENT_LEFT, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { select, type Span } from './delivery/conditions.js'
 import { Delivery, type Piece } from './delivery/delivery.js'
@@ -13,7 +12,7 @@ import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } f
 import { multipart, rangeText } from './delivery/multipart-ranges.js'
 import type { OriginResponse } from './entries/policy.js'
 import type { CacheRequest } from './delivery/request.js'
-import type { CacheShared, SendToOrigin, SharedFetch, Waiter } from './shared.js'
+import type { CacheCall, CacheShared, SharedFetch, Waiter } from './shared.js'
 import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './entries/types.js'
 import { derive, MemoryRecorder } from './delivery/variants.js'
 import { varyKey } from './vary.js'
@@ -24,15 +23,12 @@ export class Lookup implements CachedResponse, Waiter {
   readonly request: CacheRequest
   readonly key: string
   readonly url: string
-  readonly send: SendToOrigin
   isFirst = false
   form = ''
   body: CachedResponse['body'] = 'send'
   readonly #shared: CacheShared
-  /** Called before the request is sent to the origin. Returns true if a rate limit has ended it with a response. */
-  readonly #isLimited: () => boolean
+  readonly #call: CacheCall
   readonly #sink: ResponseSink
-  readonly #turns: TurnQueue
   #fetch: SharedFetch | undefined
   #delivery: Delivery | FileDelivery | undefined
   /** The body of a response that is on disk only. It is open until it is sent. */
@@ -48,25 +44,24 @@ export class Lookup implements CachedResponse, Waiter {
   constructor(
     shared: CacheShared,
     parts: {
-      exchange: Exchange
+      call: CacheCall
       request: CacheRequest
       key: string
       url: string
-      send: SendToOrigin
-      isLimited: () => boolean
       sink: ResponseSink
-      turns: TurnQueue
     },
   ) {
     this.#shared = shared
-    this.exchange = parts.exchange
+    this.#call = parts.call
+    this.exchange = parts.call.exchange
     this.request = parts.request
     this.key = parts.key
     this.url = parts.url
-    this.send = parts.send
-    this.#isLimited = parts.isLimited
     this.#sink = parts.sink
-    this.#turns = parts.turns
+  }
+
+  send(request: OriginExchange, sink: ResponseSink): () => void {
+    return this.#call.send(request, sink)
   }
 
   /** Responds from the cache, or fetches the response. */
@@ -195,7 +190,7 @@ export class Lookup implements CachedResponse, Waiter {
   /** Sends the request to the origin as it is, and stores nothing. */
   pass(status: CacheStatus): void {
     this.#fetch = undefined
-    if (this.#isLimited()) return
+    if (this.#call.isLimited()) return
     this.exchange.caching.status = status
     this.exchange.caching.haveRulesRun = false
     this.#cancelPass = this.send(this.exchange, this.#sink)
@@ -329,7 +324,7 @@ export class Lookup implements CachedResponse, Waiter {
       this.pass(isMarked ? 'BYPASS' : 'MISS')
       return
     }
-    if (this.#isLimited()) return
+    if (this.#call.isLimited()) return
     const fetch = new Fetch(this.#shared, this, { stale, sharedAs: isMarked ? undefined : sharedAs, isUpdate: false })
     this.#fetch = fetch
     fetch.join(this)
@@ -465,7 +460,7 @@ export class Lookup implements CachedResponse, Waiter {
           pieces,
           done,
           progressed: () => fetch?.progressed(),
-          turns: this.#turns,
+          turns: this.#call.turns,
         })
     this.#delivery = delivery
     delivery.start()

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/clock.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 import type { DiskTier } from './files/tier.js'
 import type { Entry } from './entries/entry.js'
 import type { MemoryStore } from './entries/memory.js'
@@ -14,8 +15,19 @@ import type { OriginResponse } from './entries/policy.js'
 import type { CacheRequest } from './delivery/request.js'
 import type { CacheOptions, CacheStatus } from './entries/types.js'
 
-/** Sends a request to the origin of an exchange, and the response to a sink. Returns how to cancel that. */
-export type SendToOrigin = (request: OriginExchange, sink: ResponseSink) => () => void
+/** A request, and how it is sent to its origin. */
+export interface CacheCall {
+  readonly exchange: Exchange
+  /** The request has a body or asks for another protocol. */
+  readonly hasBody: boolean
+  /** Name of the origin in keys. */
+  readonly origin: string
+  readonly turns: TurnQueue
+  /** Called once before the request is sent. Returns true if a response has been sent already. */
+  isLimited(): boolean
+  /** Sends a request to the origin of the exchange, and the response to a sink. Returns how to cancel that. */
+  send(request: OriginExchange, sink: ResponseSink): () => void
+}
 
 /** A fetch, for the requests that share it. */
 export interface SharedFetch {
@@ -44,7 +56,7 @@ export interface Waiter {
   readonly request: CacheRequest
   readonly key: string
   readonly url: string
-  readonly send: SendToOrigin
+  send: CacheCall['send']
   /** Starts again, because the response of a fetch fits another request only. */
   restart(): void
   /** Whether a response that is being received answers this request. */

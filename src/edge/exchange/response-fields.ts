@@ -1,11 +1,14 @@
 import type { RawHeaders } from '../../http/headers.js'
 
+/** The fields of the last response. See {@link responseFields}. */
+const draft: string[] = []
+
 /**
  * Returns the fields of an origin's response for the client: without hop-by-hop fields and without those that the proxy
- * sets itself.
+ * sets itself. `cacheStatus`: the value of `cf-cache-status` in place of the origin's own.
  */
-export function responseFields(status: number, raw: RawHeaders): string[] {
-  const fields: string[] = []
+export function responseFields(status: number, raw: RawHeaders, cacheStatus?: string): string[] {
+  let length = 0
   let connection = ''
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]!
@@ -23,10 +26,21 @@ export function responseFields(status: number, raw: RawHeaders): string[] {
       case 'yes':
         continue
     }
-    fields.push(name, value)
+    if (cacheStatus !== undefined && name.length === CACHE_STATUS.length && name.toLowerCase() === CACHE_STATUS)
+      continue
+    draft[length++] = name
+    draft[length++] = value
   }
-  return COMMON.has(connection) ? fields : withoutNamed(fields, connection)
+  if (cacheStatus !== undefined) {
+    draft[length++] = CACHE_STATUS
+    draft[length++] = cacheStatus
+  }
+  // A list that grows is copied for each step, a list of known length once.
+  const fields = draft.slice(0, length)
+  return COMMON.has(connection) ? fields : withoutNamed(fields, connection, cacheStatus !== undefined)
 }
+
+const CACHE_STATUS = 'cf-cache-status'
 
 /** Values of Connection that name no field. */
 const COMMON = new Set(['', ',keep-alive', ',close'])
@@ -59,9 +73,10 @@ function dropped(name: string): 'no' | 'yes' | 'connection' | 'length' {
   }
 }
 
-function withoutNamed(fields: string[], connection: string): string[] {
+function withoutNamed(fields: string[], connection: string, hasCacheStatus: boolean): string[] {
   const named = new Set(connection.split(',').map((name) => name.trim()))
   named.delete('content-length')
+  if (hasCacheStatus) named.delete(CACHE_STATUS)
   if (fields.every((name, i) => i % 2 === 1 || !named.has(name.toLowerCase()))) return fields
   return fields.filter((_, i) => !named.has(fields[i - (i % 2)]!.toLowerCase()))
 }

@@ -119,6 +119,8 @@ const DISPOSITION = /^\s*(?:inline|attachment)\s*(?:;\s*filename\*?\s*=\s*(?:"(?
 const markdownDisposition = (value: string): string | undefined =>
   DISPOSITION.test(value) ? value.replaceAll(/\.x?html?(?="|\s*(?:;|$))/gi, '.md') : undefined
 
+const VARY_ACCEPT = ['vary', 'accept']
+
 /** Returns the fields with `accept` in Vary. Existing values remain; `*` already includes it. */
 export function variesByAccept(headers: RawHeaders): string[] {
   let first: number | undefined
@@ -127,7 +129,7 @@ export function variesByAccept(headers: RawHeaders): string[] {
     if (/(?:^|,)[ \t]*(?:\*|accept)[ \t]*(?:,|$)/i.test(headers[i + 1]!)) return [...headers]
     first ??= i
   }
-  if (first === undefined) return [...headers, 'vary', 'accept']
+  if (first === undefined) return headers.concat(VARY_ACCEPT)
   const present = headers[first + 1]!
   return headers.with(first + 1, present.trim() === '' ? 'accept' : `${present}, accept`)
 }

@@ -19,7 +19,7 @@ export interface EarlyRequest {
   readonly isLastHop: boolean
   readonly context: EarlyContext
   /** Begins to read the body, if there is one. */
-  readonly body: () => Readable | null
+  openBody(): Readable | null
 }
 
 /** Responds to a request that needs no rules and no origin. Returns false, and does nothing, for all others. */
@@ -86,8 +86,13 @@ function serverOptions({ client, exchange, isLastHop }: EarlyRequest): boolean {
 }
 
 /** Responds to a posted solution of a challenge. */
-function challengeSolution({ client, exchange, context: { challenges }, body }: EarlyRequest): boolean {
+function challengeSolution(request: EarlyRequest): boolean {
+  const {
+    client,
+    exchange,
+    context: { challenges },
+  } = request
   if (!challenges?.takes(exchange)) return false
-  respondToSolution(client, exchange, challenges, body())
+  respondToSolution(client, exchange, challenges, request.openBody())
   return true
 }

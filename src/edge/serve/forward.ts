@@ -7,7 +7,7 @@ import { responseFields } from '../exchange/response-fields.js'
 import { withCacheStatus } from '../cache/fields.js'
 import { CLIENT_LEFT, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
-import { headerOf, withHeader, type RawHeaders } from '../../http/headers.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { READ_AHEAD_BYTES, ReadAhead } from '../client/read-ahead.js'
 import type { OriginRoute } from '../origins/route.js'
 import type { ProxyContext } from './proxy-context.js'
@@ -15,6 +15,11 @@ import type { RequestBody } from '../client/request-body.js'
 
 /** Takes over the connection when the origin agrees to another protocol. */
 export type Switch = (status: number, fields: RawHeaders, origin: Duplex) => void
+
+/** Receives interim responses (RFC 9110, 15.2). */
+interface InterimReceiver {
+  interim(status: number, fields: RawHeaders): void
+}
 
 /** A body up to this size is sent to the origin in one piece. */
 const SMALL_BODY = 65_536
@@ -39,7 +44,7 @@ export class Forward implements OriginRequest {
   /** Undefined while the client keeps up. */
   #ahead: ReadAhead | undefined
   readonly #route: OriginRoute | undefined
-  readonly #interim: ((status: number, fields: RawHeaders) => void) | undefined
+  readonly #interim: InterimReceiver | undefined
   readonly #bare: boolean
   /** A part of the request has been sent. */
   #begun = false
@@ -62,8 +67,7 @@ export class Forward implements OriginRequest {
       body: RequestBody | null
       switched: Switch | undefined
       route?: OriginRoute
-      /** Receives interim responses (RFC 9110, 15.2). */
-      interim?: (status: number, fields: RawHeaders) => void
+      interim?: InterimReceiver
       /** Without fields about the connection. */
       bare?: boolean
     },
@@ -141,7 +145,7 @@ export class Forward implements OriginRequest {
   }
 
   interim(status: number, raw: RawHeaders): void {
-    this.#interim?.(status, responseFields(status, raw))
+    this.#interim?.interim(status, responseFields(status, raw))
   }
 
   head(status: number, raw: RawHeaders): void {
@@ -150,11 +154,14 @@ export class Forward implements OriginRequest {
     this.#exchange.origin.headers = raw
     this.#headed = true
     this.#route?.responded(status)
-    const fields = responseFields(status, raw)
     const cacheStatus = this.#exchange.caching?.status
-    if (cacheStatus === undefined) this.#sink.head(status, fields)
-    else if (cacheStatus === 'DYNAMIC') this.#sink.head(status, withHeader(fields, 'cf-cache-status', cacheStatus))
-    else this.#sink.head(status, withCacheStatus(fields, { status: cacheStatus, originStatus: status }))
+    if (cacheStatus === undefined || cacheStatus === 'DYNAMIC')
+      this.#sink.head(status, responseFields(status, raw, cacheStatus))
+    else
+      this.#sink.head(
+        status,
+        withCacheStatus(responseFields(status, raw), { status: cacheStatus, originStatus: status }),
+      )
   }
 
   data(chunk: Buffer): boolean {

@@ -8,7 +8,7 @@ import { expectationIssue, hostIssue, isLastHop, keepsAlive, originForm, Request
 import { beginTrace } from './request-traces.js'
 import { arrivedExchange, VIA_NAME } from './arrived-exchange.js'
 import type { ProxyContext } from './proxy-context.js'
-import { RequestBody } from '../client/request-body.js'
+import { ServedRequest } from './served-request.js'
 import { passStages } from './stages.js'
 
 /** A request that passed this many proxies of ours is in a loop. */
@@ -39,12 +39,17 @@ export function serve(request: RequestHead, connection: ClientStream, context: P
   // Before the fields are copied: this counts Max-Forwards down.
   const lastHop = isLastHop(method, fields)
   const exchange = arrivedExchange(request, connection, fields, { method, target, served, context })
-  if (context.tracer?.enabled) beginTrace(exchange, context.tracer, () => context.trusted(connection.address))
+  if (context.tracer?.enabled) trace(exchange, connection, context)
   const keepAlive = keepsAlive(request.httpVersion, fields)
   const client = new ClientResponse(connection, exchange, { accept: fields.accept, keepAlive }, context)
-  const body = () => requestBody(connection, exchange, fields)
-  const early = { client, exchange, fields, isLastHop: lastHop, context, body }
-  if (!EARLY.some((respond) => respond(early))) passStages({ client, exchange, fields, body: body(), context })
+  const arrived = new ServedRequest(client, exchange, fields, context, lastHop)
+  for (const respond of EARLY) if (respond(arrived)) return
+  arrived.openBody()
+  passStages(arrived)
+}
+
+function trace(exchange: Exchange, connection: ClientStream, { tracer, trusted }: ProxyContext): void {
+  if (tracer) beginTrace(exchange, tracer, () => trusted(connection.address))
 }
 
 /** Returns the target of a request in origin form, or why the request is rejected. */
@@ -99,21 +104,4 @@ export function rejectRequest(
   })
   connection.reject(issue, { rayId, at: clock.now(), accept, head: request?.method === 'HEAD' })
   accessLog?.rejected({ startedAt: clock.now(), rayId, clientAddress: connection.address, status, request })
-}
-
-/**
- * Returns the request's body, if any. The client is asked to send it when it is first read, unless it already sends.
- */
-function requestBody(
-  connection: ClientStream,
-  { httpVersion }: Exchange,
-  { expect }: RequestFields,
-): RequestBody | null {
-  if (!connection.hasBody) return null
-  const body = new RequestBody(connection, (arrived) => {
-    if (expect === undefined || httpVersion === '1.0' || arrived || connection.writer.begun) return
-    connection.interim(100, [])
-  })
-  connection.body = body
-  return body
 }

@@ -23,17 +23,24 @@ export interface SiteCall {
   readonly context: ProxyContext
 }
 
+interface SiteEndpoint {
+  readonly isServed: boolean
+  readonly wrap: (sink: ResponseSink) => ResponseSink
+}
+
+const same = (sink: ResponseSink): ResponseSink => sink
+const OF_ORIGIN: SiteEndpoint = { isServed: false, wrap: same }
+const SERVED: SiteEndpoint = { isServed: true, wrap: same }
+
 /**
  * Responds to a request for an address that edged adds to a site. Returns false if it does not: then the origin responds,
  * and `wrap` is applied to its response.
  */
-export function siteEndpoint(
-  { client, exchange, body, context }: SiteCall,
-  open: () => ResponseSink,
-): { readonly isServed: boolean; readonly wrap: (sink: ResponseSink) => ResponseSink } {
-  const served = { isServed: true, wrap: same }
+export function siteEndpoint<Call extends SiteCall>(call: Call, openSink: (call: Call) => ResponseSink): SiteEndpoint {
+  const { client, exchange, body, context } = call
   const file = siteFileOf(exchange, context.version)
-  if (!file) return { isServed: false, wrap: same }
+  if (!file) return OF_ORIGIN
+  const open = () => openSink(call)
   if (file.kind === 'mcp') {
     // A tool of the MCP server does not call the server.
     if (client.connection instanceof InternalClient || !context.mcp) client.page({ status: 404 })
@@ -46,11 +53,11 @@ export function siteEndpoint(
       }
       client.cancel = context.mcp.serve(caller, body, open())
     }
-    return served
+    return SERVED
   }
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
     client.page({ status: 405, headers: { allow: 'GET, HEAD' } })
-    return served
+    return SERVED
   }
   if (file.kind === 'origin') {
     exchange.target = file.from
@@ -70,10 +77,8 @@ export function siteEndpoint(
         client.page({ status: 404 })
       },
     )
-  return served
+  return SERVED
 }
-
-const same = (sink: ResponseSink): ResponseSink => sink
 
 function sendFile(
   sink: ResponseSink,

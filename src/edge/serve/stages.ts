@@ -2,7 +2,6 @@ import { mayPass } from './access.js'
 import { accessSink, passAccess } from './agent-access.js'
 import { agentOf } from '../agents/agent-of.js'
 import { requestPhases } from './apply.js'
-import type { Switch } from './forward.js'
 import { asksForWebSocket, openTunnel } from './websocket.js'
 import { InternalClient } from '../client/internal-client.js'
 import { CompressedResponse } from '../compression/compressed-response.js'
@@ -15,16 +14,17 @@ import { siteEndpoint } from './site-endpoint.js'
 import { toOrigin, type OriginCall } from './to-origin.js'
 
 /** A request on its way through the stages. */
-export interface StagedRequest extends Omit<OriginCall, 'switched'> {
+export interface StagedRequest extends OriginCall {
   readonly fields: RequestFields
   readonly context: ProxyContext
+  switched: OriginCall['switched']
 }
 
 /** A stage between the client and the origin. */
 interface ServeStage {
   readonly name: string
-  /** Changes the request. Returns false if it has ended the request, or calls `resume` later. */
-  readonly down?: (request: StagedRequest, resume: () => void) => boolean
+  /** Changes the request. Returns false if it has ended the request, or calls {@link resumeAfter} its place `at` later. */
+  readonly down?: (request: StagedRequest, at: number) => boolean
   /** Returns the sink that changes the response and passes it to `next`, or `next` itself. */
   readonly up?: (request: StagedRequest, next: ResponseSink) => ResponseSink
 }
@@ -63,24 +63,29 @@ const STAGES: readonly ServeStage[] = [
   },
   {
     name: 'rules',
-    down: ({ client, exchange, body, context }, resume) => {
+    down: (request, at) => {
+      const { client, exchange, body, context } = request
       const { rules } = exchange.zone
-      return !rules || requestPhases(rules, exchange, client, { body, context, resume })
+      return !rules || requestPhases(rules, exchange, client, { body, context, resume: resumeAfter(request, at) })
     },
   },
   {
     name: 'access',
-    down: ({ client, exchange, context }, resume) => passAccess(exchange, client, context, resume),
+    down: (request, at) => {
+      const { client, exchange, context } = request
+      return exchange.agent === undefined || passAccess(exchange, client, context, resumeAfter(request, at))
+    },
     up: ({ exchange, context }, next) => accessSink(exchange, next, context),
   },
   {
     name: 'authentication',
-    down(request, resume) {
+    down(request, at) {
       const { exchange } = request
       if (!exchange.zone.places) return true
       // An address that the edge adds to the site has the place of its page.
       exchange.settle()
-      return mayPass(request, exchange.auths, resume)
+      const { auths } = exchange
+      return auths.length === 0 || mayPass(request, auths, resumeAfter(request, at))
     },
   },
   {
@@ -102,7 +107,11 @@ const STAGES: readonly ServeStage[] = [
   {
     name: 'markdown',
     // One call for both ways, because the request that is sent decides what may be converted.
-    up: ({ exchange, context }, next) => context.stages.reduce((sink, stage) => stage(exchange, sink), next),
+    up({ exchange, context }, next) {
+      let sink = next
+      for (const stage of context.stages) sink = stage(exchange, sink)
+      return sink
+    },
   },
   {
     name: 'response rules',
@@ -111,25 +120,27 @@ const STAGES: readonly ServeStage[] = [
   },
 ]
 
+/** Returns the function that continues a request after the stage at `at`. */
+const resumeAfter = (request: StagedRequest, at: number) => (): void => passStages(request, at + 1)
+
 /** Passes a request through the stages, from the one at `first`, and sends it on. */
 export function passStages(request: StagedRequest, first = 0): void {
-  for (let at = first; at < STAGES.length; at++)
-    if (STAGES[at]!.down?.(request, () => passStages(request, at + 1)) === false) return
-  const { client, exchange, fields, body, context } = request
-  const open = () => {
-    let sink: ResponseSink = client
-    for (const { up } of STAGES) if (up) sink = up(request, sink)
-    return sink
-  }
-  const endpoint = siteEndpoint(request, open)
+  for (let at = first; at < STAGES.length; at++) if (STAGES[at]!.down?.(request, at) === false) return
+  const { client, exchange, fields, context } = request
+  const endpoint = siteEndpoint(request, openSink)
   if (endpoint.isServed) return
-  const sink = endpoint.wrap(open())
-  const switched =
-    exchange.zone.websockets && asksForWebSocket(exchange, fields)
-      ? (...[status, raw, origin]: Parameters<Switch>) =>
-          openTunnel(client, exchange, context, { status, fields: raw, origin })
-      : undefined
-  const call = { client, exchange, body, context, switched }
-  const isAlias = exchange.alias?.type === 'page'
-  toOrigin(isAlias ? ownFile(sink, exchange, { open, send: (to) => toOrigin(to, call) }) : sink, call)
+  const sink = endpoint.wrap(openSink(request))
+  if (exchange.zone.websockets && asksForWebSocket(exchange, fields))
+    request.switched = (status, raw, origin) => openTunnel(client, exchange, context, { status, fields: raw, origin })
+  toOrigin(exchange.alias?.type === 'page' ? withOwnFile(request, sink) : sink, request)
 }
+
+/** Returns the sink of the response to a request: the stages above its end. */
+function openSink(request: StagedRequest): ResponseSink {
+  let sink: ResponseSink = request.client
+  for (const { up } of STAGES) if (up) sink = up(request, sink)
+  return sink
+}
+
+const withOwnFile = (request: StagedRequest, sink: ResponseSink): ResponseSink =>
+  ownFile(sink, request.exchange, { open: () => openSink(request), send: (to) => toOrigin(to, request) })

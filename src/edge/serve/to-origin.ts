@@ -1,7 +1,7 @@
-import type { RawHeaders } from '../../http/headers.js'
 import type { OriginTarget } from '../../http/connector.js'
 import type { Origin } from '../../http/origin.js'
-import type { SendToOrigin } from '../cache/shared.js'
+import type { TurnQueue } from '../../core/schedule/turn-queue.js'
+import type { CacheCall } from '../cache/shared.js'
 import type { ClientResponse } from './client-response.js'
 import type { RequestBody } from '../client/request-body.js'
 import type { Exchange } from '../exchange/exchange.js'
@@ -65,7 +65,7 @@ function toWorker(worker: WorkerSite, sink: ResponseSink, call: OriginCall): voi
 
 /** Sends the request to an origin of the zone, unless the cache has the response. */
 function toOriginServer(sink: ResponseSink, call: OriginCall): void {
-  const { client, exchange, body, context, switched } = call
+  const { client, exchange, context } = call
   exchange.restoreTarget()
   // The key of cached responses does not depend on the origin that happens to be chosen.
   let target: OriginTarget
@@ -78,21 +78,51 @@ function toOriginServer(sink: ResponseSink, call: OriginCall): void {
     sink.fail(error)
     return
   }
-  const { cache, turns } = context
-  const send: SendToOrigin = (request, to) =>
-    exchange.place?.root ? sendFile(request, to, exchange, context) : sendToOrigin(request, to, call)
+  const { cache } = context
   // What needs authentication is never stored in the shared cache.
-  if (!cache || exchange.auths.length > 0) {
-    if (!isLimited(call)) client.cancel = send(exchange, sink)
-    return
-  }
-  client.cancel = cache.serve(exchange, sink, send, {
-    hasBody: body !== null || switched !== undefined,
-    isLimited: () => isLimited(call),
-    origin: originName(target),
-    turns,
-  })
+  if (cache && exchange.auths.length === 0) client.cancel = cache.serve(new CachedCall(call, target), sink)
+  else if (!isLimited(call)) client.cancel = sendOn(exchange, sink, call)
 }
+
+/** A request that the cache may answer. */
+class CachedCall implements CacheCall {
+  readonly #call: OriginCall
+  readonly #target: OriginTarget
+
+  constructor(call: OriginCall, target: OriginTarget) {
+    this.#call = call
+    this.#target = target
+  }
+
+  get exchange(): Exchange {
+    return this.#call.exchange
+  }
+
+  get hasBody(): boolean {
+    const { body, switched } = this.#call
+    return body !== null || switched !== undefined
+  }
+
+  get origin(): string {
+    return originName(this.#target)
+  }
+
+  get turns(): TurnQueue {
+    return this.#call.context.turns
+  }
+
+  isLimited(): boolean {
+    return isLimited(this.#call)
+  }
+
+  send(request: OriginExchange, to: ResponseSink): () => void {
+    return sendOn(request, to, this.#call)
+  }
+}
+
+/** Sends a request to the folder or the origin of its path. Returns what cancels it. */
+const sendOn = (request: OriginExchange, to: ResponseSink, call: OriginCall): (() => void) =>
+  call.exchange.place?.root ? sendFile(request, to, call.exchange, call.context) : sendToOrigin(request, to, call)
 
 /** Sends a request to an origin of the zone, or one after the other. Returns what cancels it. */
 function sendToOrigin(request: OriginExchange, to: ResponseSink, call: OriginCall): () => void {
@@ -106,10 +136,9 @@ function sendToOrigin(request: OriginExchange, to: ResponseSink, call: OriginCal
     to.fail(error)
     return () => undefined
   }
-  const interim = (status: number, fields: RawHeaders) => client.interim(status, fields)
   const sent = pathRequest(request, exchange)
   const sink = sent.target === request.target ? to : new PrefixedRedirects(to, exchange)
-  const forward = new Forward(sent, origin, sink, context, { body, switched, route, interim })
+  const forward = new Forward(sent, origin, sink, context, { body, switched, route, interim: client })
   forward.send()
   return () => forward.cancel()
 }
