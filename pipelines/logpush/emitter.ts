@@ -42,7 +42,8 @@ export class SpoolEmitter implements Emitter {
   readonly #queue = { length: 0 }
   readonly #turns = new KeyedMutex()
   readonly #closing = new AbortController()
-  readonly #flushing: Promise<void>
+  /** Commits events while there are writers. */
+  #flushing: Promise<void> | undefined
 
   constructor(options: EmitterOptions) {
     this.#options = options
@@ -54,7 +55,6 @@ export class SpoolEmitter implements Emitter {
         registers: [options.metrics],
       })
     }
-    this.#flushing = this.#flush()
   }
 
   wants(dataset: string, scope: Scope): boolean {
@@ -97,6 +97,7 @@ export class SpoolEmitter implements Emitter {
     }
     const before = this.#writers
     this.#writers = writers
+    if (writers.size > 0 && !this.#closing.signal.aborted) this.#flushing ??= this.#flush()
     for (const [key, writer] of before) if (writers.get(key) !== writer) await writer.flush()
   }
 
@@ -117,7 +118,7 @@ export class SpoolEmitter implements Emitter {
   async #flush(): Promise<void> {
     const { signal } = this.#closing
     const { clock, intervalMs = INTERVAL_MS } = this.#options
-    for (;;) {
+    while (this.#writers.size > 0) {
       try {
         await clock.sleep(intervalMs, signal)
       } catch {
@@ -125,6 +126,7 @@ export class SpoolEmitter implements Emitter {
       }
       await Promise.all([...this.#writers.values()].map((writer) => writer.flush()))
     }
+    this.#flushing = undefined
   }
 }
 

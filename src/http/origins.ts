@@ -1,3 +1,4 @@
+import { every } from '../core/schedule/each-second.js'
 import { LARGE_READS, TurnQueue } from '../core/schedule/turn-queue.js'
 import { Connector, type ConnectorDeps, type OriginTarget } from './connector.js'
 import type { OriginLimits } from './origin-connection.js'
@@ -37,7 +38,7 @@ export class Origins {
   readonly #places = new Set<ZoneOrigin>()
   #next = this.#places.values()
   readonly #closing = new Set<Origin>()
-  #timer: NodeJS.Timeout | undefined
+  #endTicks: () => void = () => undefined
   #ticking = false
   /** Milliseconds that the origins do not know of yet. */
   #sinceTick = 0
@@ -78,7 +79,7 @@ export class Origins {
 
   /** Closes everything. */
   close(): void {
-    clearInterval(this.#timer)
+    this.#endTicks()
     for (const { origin } of this.#places) origin.destroy()
     for (const origin of this.#closing) origin.destroy()
     this.#clear()
@@ -105,12 +106,11 @@ export class Origins {
    * Starts one timer for all timeouts. It fires often enough to enforce each timeout within a quarter of its length.
    */
   #tickEvery(limits: OriginLimits): void {
-    clearInterval(this.#timer)
+    this.#endTicks()
     const { connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, queue_timeout } = limits
     const shortest = Math.min(connect_timeout, headers_timeout, body_timeout, keep_alive_timeout, queue_timeout)
     const ms = Math.min(1000, Math.max(20, Math.floor(shortest / 4)))
-    this.#timer = setInterval(() => this.#tick(ms), ms)
-    this.#timer.unref()
+    this.#endTicks = every(ms, () => this.#tick(ms))
   }
 
   /**

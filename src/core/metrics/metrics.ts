@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { measureLoopLag } from './loop-lag.js'
 
 export type Metrics = Registry
 
@@ -8,7 +9,11 @@ const SUMS = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'n
 /** Creates a separate registry for each daemon, so that several can run in one process. */
 export function openMetrics({ process: ofProcess = true } = {}): Metrics {
   const registry = new Registry()
-  if (ofProcess) collectDefaultMetrics({ register: registry })
-  for (const name of SUMS) registry.removeSingleMetric(name)
+  if (!ofProcess) return registry
+  // Its own measurement of the event loop never samples, and is replaced.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 2 ** 31 - 1 })
+  for (const { name } of registry.getMetricsAsArray())
+    if (SUMS.includes(name) || name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name)
+  measureLoopLag(registry)
   return registry
 }

@@ -4,39 +4,41 @@ const SLICE_MS = 4
 /** Called between the steps of long work. Resolves immediately, or in a later turn of the event loop. */
 export type Pause = () => Promise<void>
 
+/** Tasks that wait for their slice, in order. One list for the process: many lists would each start a slice in one turn. */
+const waiting: (() => void)[] = []
+/** Time at which the last slice began. */
+let began = -Infinity
+let isScheduled = false
+
 /**
- * Shares the thread. Tasks work in slices of a few milliseconds, one slice in each turn of the event loop, so that a
- * request of the proxy never waits for more than one slice.
+ * Shares the thread. Tasks work in slices of a few milliseconds. In each turn of the event loop one task of the process has one
+ * slice, so that a request of the proxy never waits for more than one.
  */
 export class EventLoopYield {
-  readonly #waiting: (() => void)[] = []
-  #began = performance.now()
-  #scheduled = false
-
   /** Returns whether other work has its turn now. */
   get isOver(): boolean {
-    return this.#scheduled || performance.now() - this.#began >= SLICE_MS
+    return performance.now() - began >= SLICE_MS
   }
 
   /** Resolves immediately during the slice, else in a later turn. */
   async yieldToEventLoop(): Promise<void> {
     if (!this.isOver) return
     await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve)
-      this.#schedule()
+      waiting.push(resolve)
+      schedule()
     })
   }
+}
 
-  #schedule(): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#began = performance.now()
-      this.#waiting.shift()?.()
-      if (this.#waiting.length > 0) this.#schedule()
-    })
-  }
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(() => {
+    isScheduled = false
+    began = performance.now()
+    waiting.shift()?.()
+    if (waiting.length > 0) schedule()
+  })
 }
 
 /** Items that are read between two pauses. */

@@ -3,6 +3,7 @@ import { devNull } from 'node:os'
 import type { ProxyConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
+import { eachSecond } from '../../core/schedule/each-second.js'
 
 /** Descriptors that the listeners do not use: files of the store and the cache, spools, lookups, uploads and the admin listener. */
 const RESERVED = 96
@@ -21,7 +22,10 @@ const ADDRESS_SHARE = 0.25
 const HELD = 16
 /** The held ones are closed if fewer than this are free. */
 const MIN_FREE = 8
+/** While the process works. An idle one checks once a second. */
 const CHECK_MS = 200
+/** Processor time of a process that works, in microseconds in a second. */
+const BUSY_US = 20_000
 const LOG_MS = 60_000
 
 export interface DescriptorOptions {
@@ -45,6 +49,8 @@ export class Descriptors {
   readonly #options: DescriptorOptions
   #held: number[] = []
   #checking: NodeJS.Timeout | undefined
+  #endSeconds: () => void = () => undefined
+  #usage = process.cpuUsage()
   #logAt = -Infinity
   /** The last logged message about limits that do not fit. */
   #logged = ''
@@ -60,8 +66,19 @@ export class Descriptors {
   static open(options: Omit<DescriptorOptions, 'limit' | 'open'>): Descriptors {
     const descriptors = new Descriptors({ ...options, limit: readLimit(), open: countOpen() })
     descriptors.check()
-    descriptors.#checking = setInterval(() => descriptors.check(), CHECK_MS).unref()
+    descriptors.#endSeconds = eachSecond(() => descriptors.#second())
     return descriptors
+  }
+
+  #second(): void {
+    const { user, system } = process.cpuUsage(this.#usage)
+    this.#usage = process.cpuUsage()
+    const isBusy = user + system > BUSY_US || this.#exhausted
+    if (!isBusy) {
+      clearInterval(this.#checking)
+      this.#checking = undefined
+    } else this.#checking ??= setInterval(() => this.check(), CHECK_MS).unref()
+    this.check()
   }
 
   /** Whether no descriptor is free for new connections of clients. */
@@ -114,6 +131,7 @@ export class Descriptors {
   }
 
   close(): void {
+    this.#endSeconds()
     clearInterval(this.#checking)
     this.#release()
   }

@@ -9,6 +9,7 @@ import { proxyHeader } from '../../http/proxy-protocol.js'
 import { requestText } from '../../http/request-text.js'
 import { messageOf } from '../../core/errors.js'
 import type { Clock } from '../../core/clock.js'
+import { eachSecond } from '../../core/schedule/each-second.js'
 import type { Log } from '../../core/log.js'
 import { LARGE_READS, TurnQueue } from '../../core/schedule/turn-queue.js'
 import { balancersOf, type Zone, type Zones } from '../exchange/zones.js'
@@ -29,7 +30,9 @@ export interface HealthDeps {
 /** Requests a path of each origin of the zones with `health`, and takes origins that fail out of use. */
 export class HealthChecks {
   readonly #deps: HealthDeps
-  readonly #timer: NodeJS.Timeout
+  readonly #end: () => void
+  /** Undefined while no origin is checked. */
+  #timer: NodeJS.Timeout | undefined
   /** Time of the next check by origin; Infinity while one is in progress. */
   readonly #dueAt = new WeakMap<Peer, number>()
   #zones: readonly Zone[] | undefined
@@ -37,20 +40,27 @@ export class HealthChecks {
 
   constructor(deps: HealthDeps) {
     this.#deps = deps
-    this.#timer = setInterval(() => this.#tick(), TICK_MS)
-    this.#timer.unref()
+    this.#end = eachSecond(() => this.#look())
+    this.#look()
   }
 
   close(): void {
+    this.#end()
     clearInterval(this.#timer)
   }
 
-  #tick(): void {
+  /** Finds the zones whose origins are checked. Most configurations have none, and need no timer for them. */
+  #look(): void {
     const { zones } = this.#deps.zones.current
-    if (zones !== this.#zones) {
-      this.#zones = zones
-      this.#checked = zones.filter((zone) => balancersOf(zone).some(({ health }) => health !== undefined))
-    }
+    if (zones === this.#zones) return
+    this.#zones = zones
+    this.#checked = zones.filter((zone) => balancersOf(zone).some(({ health }) => health !== undefined))
+    clearInterval(this.#timer)
+    this.#timer = this.#checked.length > 0 ? setInterval(() => this.#tick(), TICK_MS).unref() : undefined
+  }
+
+  #tick(): void {
+    this.#look()
     const now = this.#deps.clock.monotonic()
     for (const zone of this.#checked)
       for (const { peers, health } of balancersOf(zone))

@@ -33,6 +33,7 @@ import type { HttpParseError, RequestHead } from '../client/framing.js'
 import { newRayId } from '../../core/ids.js'
 import { MemoryBudget } from '../../core/memory/memory-budget.js'
 import { BeginningQueue } from '../../core/schedule/beginning-queue.js'
+import { every } from '../../core/schedule/each-second.js'
 import { BEGINNINGS, LARGE_READS, TurnQueue, type Arrivals } from '../../core/schedule/turn-queue.js'
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
@@ -169,7 +170,7 @@ class ReverseProxy implements Proxy {
   #closed: Promise<void> | undefined
   /** Earliest time of the next log line about PROXY headers. */
   #proxyHeaderLogAt = -Infinity
-  #checking: NodeJS.Timeout | undefined
+  #endChecks: () => void = () => undefined
   /** Called when the last connection is closed. */
   #emptied: (() => void) | undefined
   readonly #health: HealthChecks
@@ -325,7 +326,7 @@ class ReverseProxy implements Proxy {
         await empty
       }
     }
-    clearInterval(this.#checking)
+    this.#endChecks()
     this.#health.close()
     origins.close()
   }
@@ -339,16 +340,12 @@ class ReverseProxy implements Proxy {
 
   /** Checks for slow clients, often enough to enforce the timeouts. */
   #checkEvery({ limits }: ProxyConfig): void {
-    clearInterval(this.#checking)
+    this.#endChecks()
     const { header_timeout, request_timeout, keep_alive_timeout, write_timeout } = limits
     const shortest = Math.min(header_timeout, request_timeout, keep_alive_timeout, write_timeout || Infinity)
-    this.#checking = setInterval(
-      () => {
-        for (const connection of this.#connections.values()) connection.check()
-      },
-      Math.min(1000, Math.max(20, Math.floor(shortest / 4))),
-    )
-    this.#checking.unref()
+    this.#endChecks = every(Math.min(1000, Math.max(20, Math.floor(shortest / 4))), () => {
+      for (const connection of this.#connections.values()) connection.check()
+    })
   }
 
   async #open(config: ProxyConfig): Promise<Server> {

@@ -18,3 +18,16 @@ t.test('a plain histogram prints what one of prom-client does', async (t) => {
   ours.resetMetrics()
   t.match(await ours.metrics(), /^seconds_count 0$/m)
 })
+
+t.test('the lag of the event loop has the metrics of prom-client, and no delay is the period of a timer', async (t) => {
+  const metrics = openMetrics()
+  const read = async () => {
+    const found = [...(await metrics.metrics()).matchAll(/^(nodejs_eventloop_lag\S*) (\S+)$/gm)]
+    return Object.fromEntries(found.map(([, name, value]) => [name!, Number(value)]))
+  }
+  await read()
+  const lag = await read()
+  const names = ['', '_min', '_max', '_mean', '_stddev', '_p50', '_p90', '_p99']
+  t.strictSame(Object.keys(lag).sort(), names.map((name) => `nodejs_eventloop_lag${name}_seconds`).sort())
+  for (const [name, seconds] of Object.entries(lag)) t.ok(seconds >= 0 && Number.isFinite(seconds), name)
+})
