@@ -11,7 +11,7 @@ const BODY = elementNamed('body').id
 const PRODUCT_PAGE = /(?:^|\s)(?:single-product|template-product|product-template|catalog-product-view)(?:\s|$)/
 /** Open Graph: `og:type` of a product. */
 const OG_TYPE = /^og:type$/i
-const OG_PRODUCT = /^(?:og:)?product(?:\.item)?$/i
+const OG_PRODUCT = /^(?:og:)?product(?:\.(?:item|group))?$/i
 /** Types of JSON-LD, as in schema.org. */
 const PRODUCT_TYPE = /"@type"\s*:\s*(?:\[\s*)?"Product(?:Group)?"/
 const LIST_TYPE = /"@type"\s*:\s*"(?:ItemList|CollectionPage)"/

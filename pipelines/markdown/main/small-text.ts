@@ -21,6 +21,7 @@ const APPEALS = [
   '\\d[\\d,.]*\\s*(?:comments?|shares?|views?|likes?|replies)[\\W_]*$|comments?[\\W_]*$',
   '(?:download|get) (?:the|our) [^\\n]{0,40}\\bapp\\b|(?:want|need) more \\w+\\?',
   '(?:image|photo|picture|cover|main|featured)(?: image| photo)?s?[ :]*(?:credits?|copyright|sources?|courtesy)\\b|©',
+  'click to expand|(?:last )?(?:edited|reactions?)(?: by)?:|sent from my\\b|original poster[\\W_]*$|already have an account\\b|(?:create an account|sign in|log ?in|register|you (?:need|must|have)) [^\\n]{0,40}(?:to|and) (?:comment|reply|post|leave)\\b',
   '(?:to read the rest|unlock this)\\b|if you (?:enjoyed|liked) this (?:article|post|story)',
 ]
 const APPEAL = new RegExp(`^[#*_\\s>[\\\\!(]*(?:${APPEALS.join('|')})`, 'i')

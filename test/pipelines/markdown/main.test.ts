@@ -147,6 +147,12 @@ const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
     /# Mill/,
   ],
   [
+    'no reviews on the page of a group of products',
+    `<meta property=og:type content=product.group><body><main><h1>Mill</h1>${prose(4)}<h2>Customer reviews</h2>${`<div><p>Mine grinds. ${TEXT}</p></div>`.repeat(4)}</main>`,
+    /Mine grinds/,
+    /# Mill/,
+  ],
+  [
     'reviews on a page about other things',
     `<main><h1>Mill</h1>${prose(4)}<h2>Customer reviews</h2>${`<div><p>Mine grinds. ${TEXT}</p></div>`.repeat(4)}</main>`,
     /never/,
@@ -186,8 +192,8 @@ const KEPT: [what: string, html: string, gone: RegExp, kept: RegExp][] = [
   ['a page that is a gallery', `<main><div class=gallery>${prose(4)}</div></main>`, /never/, /mill/],
   [
     'nothing that the reader is asked for',
-    `<main><h1>Follow us on Twitter</h1>${prose(4)}<p><i>Follow us on <a href=/t>Twitter</a> and more.</i></p><p>Sign up for our newsletter</p><p>(Image credit: Ann)</p><p>Tags: Corn, <a href=/m>Mills</a></p><p>Advertisement</p><p>Follow the path on the left.</p><p>Advertisement of mills is rare.</p></main>`,
-    /more\.|newsletter|Ann|Corn|Advertisement$/m,
+    `<main><h1>Follow us on Twitter</h1>${prose(4)}<p><i>Follow us on <a href=/t>Twitter</a> and more.</i></p><p>Sign up for our newsletter</p><p>(Image credit: Ann)</p><p>Tags: Corn, <a href=/m>Mills</a></p><p>Advertisement</p><p>Follow the path on the left.</p><p>Advertisement of mills is rare.</p><p>Click to expand...</p><p>Reactions: Bob</p><p>Sign in to comment</p></main>`,
+    /more\.|newsletter|Ann|Corn|Advertisement$|expand|Bob|Sign in/m,
     /# Follow us on Twitter[^]*Follow the path[^]*rare/,
   ],
   [
