@@ -85,6 +85,7 @@ export class MainPage extends Page {
   protected override takeLine(): string {
     const markdown = super.takeLine()
     const { line, table } = this
+    if (this.footnotes !== undefined) this.#writer.hasMarks = true
     if (markdown !== '' && (table === undefined || table.state === 'layout'))
       this.#writer.measured(line.characters, line.linked)
     line.characters = line.linked = 0

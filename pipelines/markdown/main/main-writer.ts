@@ -19,6 +19,8 @@ export class MainWriter extends Writer {
   readonly containers = new Containers()
   /** What the page says that it is. Only a page about one product is cut as a page of a shop. */
   readonly shop = { isPageOfProduct: false, hasProduct: false, hasList: false }
+  /** Whether the page has marks of notes. */
+  hasMarks = false
   /** Labels of the notes whose marks are in the content. */
   readonly #notes = new Set<string>()
   /** Whether a block of some length was written. */
@@ -94,7 +96,7 @@ export class MainWriter extends Writer {
   }
 
   #collectNotes(markdown: string): void {
-    if (markdown.includes('[^'))
+    if (this.hasMarks && markdown.includes('[^'))
       for (const [, label] of markdown.matchAll(/\[\^(\w{1,20})\]/g)) this.#notes.add(label as string)
   }
 

@@ -341,6 +341,18 @@ t.test('a block of opened autolinks is measured in linear time', async (t) => {
   t.ok(elapsed < 2000, `${elapsed.toFixed(0)} ms`)
 })
 
+// A description of an image has no text. A pattern that searches in it for the end of a sentence took minutes.
+t.test('lines below the title are read in linear time', async (t) => {
+  const before = process.cpuUsage()
+  const alt = '&quot;'.repeat(200_000)
+  t.match(
+    main(`<main><h1>Mill</h1><p>1880 <img src=a alt="${alt}x"></p>${`<p>By ${'"'.repeat(80)}x`.repeat(500)}</main>`),
+    /Mill/,
+  )
+  const elapsed = process.cpuUsage(before).user / 1000
+  t.ok(elapsed < 2000, `${elapsed.toFixed(0)} ms`)
+})
+
 const NAMED: [name: string, parts: number][] = [
   ['', 0],
   ['wrapper col-md-8', 0],
