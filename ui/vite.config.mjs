@@ -3,7 +3,7 @@ export default {
   root: import.meta.dirname,
   base: '/ui/',
   logLevel: 'warn',
-  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  oxc: { jsx: { runtime: 'automatic' } },
   build: {
     outDir: '../dist/ui',
     emptyOutDir: true,
@@ -14,5 +14,10 @@ export default {
     // Its inline script and its links for preloading are of no use here.
     modulePreload: false,
     reportCompressedSize: false,
+    // Directives for servers in packages mean nothing here.
+    rolldownOptions: {
+      checks: { moduleLevelDirective: false },
+      onwarn: (warning, next) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || next(warning),
+    },
   },
 }

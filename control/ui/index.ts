@@ -28,7 +28,7 @@ export function pages(folder: string): ApiMiddleware {
   const find = (root: string, path: string): StaticFile | undefined => {
     if (root === 'ui') {
       ui ??= readFolder(join(folder, 'ui'))
-      return ui.get(path === '' ? 'index.html' : path)
+      return ui.get(path) ?? (isPage(path) ? ui.get('index.html') : undefined)
     }
     docs ??= readFolder(join(folder, 'docs'))
     return docs.get(path === '' ? 'index.html' : path)
@@ -57,6 +57,9 @@ export function pages(folder: string): ApiMiddleware {
 }
 
 const acceptsPages = (ctx: Context): boolean => /\btext\/html\b/i.test(ctx.get('accept'))
+
+/** Paths of pages of the dashboard: `z/ZONE/...`, where ZONE has dots, `a/ACCOUNT/...`, and others without an extension. */
+const isPage = (path: string): boolean => /^[za]\//.test(path) || /^[\w/-]*$/.test(path)
 
 function send(ctx: Context, file: StaticFile, status: number): void {
   const { type, body, etag, immutable } = file

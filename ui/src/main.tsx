@@ -1,4 +1,6 @@
-import { render } from 'preact'
-import { App } from './app.tsx'
+import { createRoot } from 'react-dom/client'
+import { App } from './shell/app.tsx'
+import './style/tokens.css'
+import './style/base.css'
 
-render(<App />, document.querySelector('#app')!)
+createRoot(document.querySelector('#app')!).render(<App />)

@@ -1,33 +1,55 @@
-import type { ComponentType } from 'preact'
-import { Audit } from './audit.tsx'
-import { Certificates } from './certificates.tsx'
-import { LogPush } from './logpush.tsx'
-import { Overview } from './overview.tsx'
-import { Pipelines } from './pipelines.tsx'
-import { Rulesets } from './rulesets.tsx'
-import { Try } from './try.tsx'
-import { Webhooks } from './webhooks.tsx'
-import { Workers } from './workers.tsx'
-import { Zones } from './zones.tsx'
+import { lazy, type ComponentType } from 'react'
+import type { PageRow } from '../page-row.ts'
+import type { Place } from '../place.tsx'
 
-interface PageEntry {
-  /** After `#` in the address. */
-  readonly path: string
-  readonly title: string
-  readonly needsZone?: boolean
-  readonly Page: ComponentType
+const row = (
+  scope: PageRow['scope'],
+  path: string,
+  title: string,
+  group: PageRow['group'],
+  icon: PageRow['icon'],
+  needs: readonly string[],
+  docs: string,
+  load: () => Promise<{ default: ComponentType }>,
+  key?: string,
+): PageRow => ({ scope, path, title, group, icon, needs, docs, component: lazy(load), ...(key && { key }) })
+
+/** Pages in the order of the menu. */
+// prettier-ignore
+export const PAGES: readonly PageRow[] = [
+  row('z', 'overview', 'Overview', '', 'layout-dashboard', [], 'dashboard.html', async () => await import('./overview/overview.tsx'), 'o'),
+  row('a', 'overview', 'Overview', '', 'layout-dashboard', [], 'dashboard.html', async () => await import('./overview/overview.tsx'), 'o'),
+  row('z', 'requests', 'Requests', '', 'search', [], 'history.html', async () => await import('./requests/requests.tsx'), 'r'),
+  row('z', 'agents', 'Agents', '', 'bot', [], 'agents.html', async () => await import('./agents/agents.tsx'), 'a'),
+  row('z', 'rules', 'Rules', 'Delivery', 'shield', [], 'rules.html', async () => await import('./rules/rules.tsx'), 'u'),
+  row('z', 'markdown', 'Markdown', 'Delivery', 'file-text', [], 'markdown.html', async () => await import('./markdown/markdown.tsx'), 'm'),
+  row('z', 'cache', 'Cache', 'Delivery', 'database', [], 'cache.html', async () => await import('./cache/cache.tsx'), 'c'),
+  row('z', 'certificates', 'Certificates', 'Delivery', 'shield-check', [], 'front.html', async () => await import('./certificates/certificates.tsx')),
+  row('z', 'settings', 'Settings', 'Delivery', 'settings', [], 'no-effect.html', async () => await import('./settings/settings.tsx'), 's'),
+  row('z', 'origins', 'Origins', 'Delivery', 'server', [], 'front.html', async () => await import('./origins/origins.tsx')),
+  row('a', 'workers', 'Workers', 'Developer', 'zap', [], 'workers.html', async () => await import('./workers/workers.tsx'), 'w'),
+  row('a', 'logs', 'Log jobs', 'Developer', 'logs', [], 'logpush.html', async () => await import('./logs/logs.tsx'), 'l'),
+  row('a', 'pipelines', 'Pipelines', 'Developer', 'workflow', [], 'pipelines.html', async () => await import('./pipelines/pipelines.tsx'), 'p'),
+  row('a', 'webhooks', 'Webhooks', 'Developer', 'webhook', [], 'webhooks.html', async () => await import('./webhooks/webhooks.tsx'), 'h'),
+  row('a', 'findings', 'Findings', 'Developer', 'triangle-alert', [], 'webhooks.html', async () => await import('./findings/findings.tsx')),
+  row('a', 'zones', 'Zones', 'Account', 'globe', [], 'configuration.html', async () => await import('./zones/zones.tsx'), 'z'),
+  row('a', 'lists', 'Lists', 'Account', 'list', [], 'rules.html', async () => await import('./lists/lists.tsx')),
+  row('a', 'tokens', 'Tokens', 'Account', 'key', [], 'api.html', async () => await import('./tokens/tokens.tsx')),
+  row('a', 'audit', 'Audit', 'Account', 'history', [], 'operations.html', async () => await import('./audit/audit.tsx')),
+]
+
+/** Pages that the token may open here. Pages of the account are also in the menu of its zones. */
+export function pagesOf(place: Place): readonly PageRow[] {
+  const scope = place.zone ? 'z' : 'a'
+  const own = PAGES.filter((page) => page.scope === scope)
+  const ofAccount = PAGES.filter(
+    (page) => page.scope === 'a' && place.zone && !own.some(({ path }) => path === page.path),
+  )
+  return [...own, ...ofAccount].filter((page) => mayOpen(page, place))
 }
 
-/** Every page, in the order of the navigation. */
-export const PAGES: readonly PageEntry[] = [
-  { path: '/', title: 'Overview', Page: Overview },
-  { path: '/try', title: 'Try it', needsZone: true, Page: Try },
-  { path: '/zone', title: 'Zone', needsZone: true, Page: Zones },
-  { path: '/rulesets', title: 'Rulesets', needsZone: true, Page: Rulesets },
-  { path: '/logpush', title: 'Log push', needsZone: true, Page: LogPush },
-  { path: '/pipelines', title: 'Pipelines', Page: Pipelines },
-  { path: '/webhooks', title: 'Webhooks', Page: Webhooks },
-  { path: '/workers', title: 'Workers', Page: Workers },
-  { path: '/certificates', title: 'Certificates', needsZone: true, Page: Certificates },
-  { path: '/audit', title: 'Audit', Page: Audit },
-]
+/** Returns the page that an address names. Undefined if there is none, or if the token may not open it. */
+export const pageFor = (path: string, place: Place): PageRow | undefined =>
+  PAGES.find((page) => page.path === path && page.scope === (place.zone ? 'z' : 'a') && mayOpen(page, place))
+
+const mayOpen = (page: PageRow, place: Place): boolean => page.needs.length === 0 || page.needs.some(place.may)

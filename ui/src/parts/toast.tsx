@@ -1,0 +1,61 @@
+import { Toast } from '@base-ui/react/toast'
+import type { ReactNode } from 'react'
+import { messageOf } from '../api/client.ts'
+import { Button, IconButton } from './button.tsx'
+import styles from './toast.module.css'
+
+const UNDO_MS = 8000
+const PLAIN_MS = 4000
+
+/** Messages at the lower left. They wait while the pointer or the focus is on them. */
+export const ToastProvider = ({ children }: { children: ReactNode }) => (
+  <Toast.Provider limit={3} timeout={PLAIN_MS}>
+    {children}
+    <Toast.Portal>
+      <Toast.Viewport className={styles['viewport']}>
+        <Toasts />
+      </Toast.Viewport>
+    </Toast.Portal>
+  </Toast.Provider>
+)
+
+interface Data {
+  readonly undo?: (() => Promise<unknown>) | undefined
+}
+
+function Toasts() {
+  const { toasts, close, add } = Toast.useToastManager<Data>()
+  return toasts.map((toast) => (
+    <Toast.Root key={toast.id} toast={toast} className={styles['toast']} data-kind={toast.type}>
+      <Toast.Description className={styles['text']} />
+      {toast.data?.undo && (
+        <Button
+          size="small"
+          onClick={() => {
+            close(toast.id)
+            toast.data!.undo!().then(
+              () => add({ description: 'Undone.' }),
+              (error: unknown) => add({ description: `This could not be undone: ${messageOf(error)}`, type: 'bad' }),
+            )
+          }}
+        >
+          Undo
+        </Button>
+      )}
+      <IconButton icon="x" label="Close" size="small" onClick={() => close(toast.id)} />
+    </Toast.Root>
+  ))
+}
+
+/** Returns a function that shows a message. `undo`: a button for 8 seconds that takes the change back. */
+export function useToast(): (text: string, options?: { undo?: () => Promise<unknown>; kind?: 'bad' }) => void {
+  const { add } = Toast.useToastManager<Data>()
+  return (text, { undo, kind } = {}) => {
+    add({
+      description: text,
+      data: { undo },
+      timeout: undo ? UNDO_MS : PLAIN_MS,
+      ...(kind && { type: kind, priority: 'high' as const }),
+    })
+  }
+}

@@ -1,0 +1,11 @@
+const STORED = 'edged.place'
+const PATH = /^\/[za]\/[^/]+\/[\w-]+$/
+
+/** Returns the path of the page that was open last in this tab, without `/ui`. */
+export function lastPlace(): string | undefined {
+  const stored = sessionStorage.getItem(STORED)
+  return stored !== null && PATH.test(stored) ? stored : undefined
+}
+
+export const rememberPlace = (path: string | undefined): void =>
+  path === undefined ? sessionStorage.removeItem(STORED) : sessionStorage.setItem(STORED, path)

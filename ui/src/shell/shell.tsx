@@ -1,0 +1,153 @@
+import { Suspense, useEffect, useRef, useState } from 'react'
+import { To, useAddress } from '../address.tsx'
+import type { PageRow } from '../page-row.ts'
+import { pageFor, pagesOf } from '../pages/index.ts'
+import { PlaceProvider, useNamedPlace, type Place } from '../place.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { PageContext } from '../parts/page.tsx'
+import { Loading, Problem } from '../parts/states.tsx'
+import { ErrorBoundary } from './error-boundary.tsx'
+import { Head } from './head.tsx'
+import { useShortcuts } from './shortcuts.tsx'
+import { rememberPlace } from './last-place.ts'
+
+import styles from './shell.module.css'
+
+/** Head, menu and the page that the address names. */
+export function Shell() {
+  const address = useAddress()
+  const { place, read } = useNamedPlace()
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  const page = place ? pageFor(address.page, place) : undefined
+  useEffect(() => {
+    setMenuOpen(false)
+    if (page) rememberPlace(`/${address.scope}/${address.place}/${page.path}`)
+    document.title = page ? `${page.title} · ${place!.zone?.name ?? place!.account.name} · edged` : 'edged'
+  }, [address.scope, address.place, page])
+  return (
+    <div className={styles['shell']}>
+      <a className={styles['skip']} href="#page" onClick={toPage}>
+        Skip to the page
+      </a>
+      <PlaceOrNone place={place ?? undefined}>
+        <Head page={page} onMenu={() => setMenuOpen(!isMenuOpen)} isMenuOpen={isMenuOpen} place={place ?? undefined} />
+        {place && <Menu place={place} page={page} isOpen={isMenuOpen} onClose={() => setMenuOpen(false)} />}
+        <main id="page" tabIndex={-1} className={styles['main']}>
+          {place === null ? (
+            <Unknown scope={address.scope} />
+          ) : place === undefined ? (
+            read.error === undefined ? (
+              <Loading />
+            ) : (
+              <Problem title="The daemon does not answer" text={read.error} retry={read.reload} />
+            )
+          ) : (
+            <Content key={`${address.scope}/${address.place}/${address.page}`} page={page} place={place} />
+          )}
+        </main>
+      </PlaceOrNone>
+    </div>
+  )
+}
+
+function toPage(event: { preventDefault: () => void }): void {
+  event.preventDefault()
+  document.querySelector<HTMLElement>('#page')?.focus()
+}
+
+function PlaceOrNone({ place, children }: { place: Place | undefined; children: React.ReactNode }) {
+  return place ? <PlaceProvider place={place}>{children}</PlaceProvider> : children
+}
+
+function Content({ page, place }: { page: PageRow | undefined; place: Place }) {
+  useShortcuts(place)
+  if (!page)
+    return (
+      <Problem
+        title="There is no such page here"
+        text="The address names a page that does not exist, or that this token may not see."
+      />
+    )
+  const { component: Component } = page
+  return (
+    <PageContext value={page}>
+      <ErrorBoundary>
+        <Suspense fallback={<Loading />}>
+          <Component />
+        </Suspense>
+      </ErrorBoundary>
+    </PageContext>
+  )
+}
+
+const Unknown = ({ scope }: { scope: 'z' | 'a' }) => (
+  <Problem
+    title={`No ${scope === 'z' ? 'zone' : 'account'} with this name or id, or this token cannot see it`}
+    text="The picker at the top lists all zones and accounts of this token."
+  />
+)
+
+const GROUPS = ['', 'Delivery', 'Developer', 'Account'] as const
+
+function Menu({
+  place,
+  page,
+  isOpen,
+  onClose,
+}: {
+  place: Place
+  page: PageRow | undefined
+  isOpen: boolean
+  onClose: () => void
+}) {
+  const pages = pagesOf(place)
+  const address = useAddress()
+  const nav = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (isOpen) nav.current?.querySelector('a')?.focus()
+  }, [isOpen])
+  const toOf = ({ scope, path }: PageRow) => ({
+    scope,
+    place: scope === address.scope ? address.place : place.account.id,
+    page: path,
+  })
+  return (
+    <>
+      {isOpen && <div className={styles['cover']} onClick={onClose} />}
+      <nav
+        ref={nav}
+        id="menu"
+        aria-label="Pages"
+        className={styles['menu']}
+        data-open={isOpen || undefined}
+        onKeyDown={(event) => event.key === 'Escape' && onClose()}
+      >
+        {GROUPS.map((group) => {
+          const rows = pages.filter((one) => one.group === group)
+          if (rows.length === 0) return undefined
+          return (
+            <div key={group}>
+              {group !== '' && <p className={styles['group']}>{group}</p>}
+              <ul>
+                {rows.map((one) => (
+                  <li key={one.scope + one.path}>
+                    <To
+                      to={toOf(one)}
+                      aria-current={one === page ? 'page' : undefined}
+                      title={one.title}
+                      className={styles['item']}
+                      onClick={onClose}
+                    >
+                      <Icon name={one.icon} />
+                      <span>{one.title}</span>
+                    </To>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          )
+        })}
+      </nav>
+    </>
+  )
+}
