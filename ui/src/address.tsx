@@ -53,7 +53,7 @@ export function useGo(): (to: To, options?: { replace?: boolean }) => void {
   const from = useAddress()
   return (to, { replace = false } = {}) => {
     const path = pathOf({ ...from, rest: [], ...to })
-    void navigate({ to: path, search: searchFor(to, from) as never, replace })
+    void navigate({ to: path, search: searchFor(to, from), replace })
   }
 }
 
@@ -76,7 +76,7 @@ export function To({
     <Link
       {...(rest as object)}
       to={pathOf({ ...from, rest: [], ...to })}
-      search={searchFor(to, from) as never}
+      search={searchFor(to, from)}
       preload={false}
     >
       {children}
@@ -93,7 +93,7 @@ export function useParam(name: string, fallback = ''): [value: string, set: (val
   const navigate = useNavigate()
   const set = (value: string | undefined): void => {
     const search = { ...address.search, [name]: value === fallback || value === '' ? undefined : value }
-    void navigate({ to: pathOf(address), search: search as never, replace: true })
+    void navigate({ to: pathOf(address), search, replace: true })
   }
   return [address.search[name] ?? fallback, set]
 }

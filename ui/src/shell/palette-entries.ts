@@ -56,10 +56,10 @@ export function usePaletteEntries(place: Place, text: string): readonly Entry[] 
   const objects = [workers, jobs, lists].flatMap(({ value = [] }, at) => {
     const { kind, icon, page, scope } = KINDS[at]!
     return value.map(({ id, name, description }): Entry => ({
-      name: name || description || String(id),
+      name: name || description || id,
       kind,
       icon,
-      to: { scope, place: place.account.id, page, rest: [String(id)] },
+      to: { scope, place: place.account.id, page, rest: [id] },
     }))
   })
   const all: readonly Entry[] = [
