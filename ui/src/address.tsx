@@ -73,12 +73,7 @@ export function To({
 }) {
   const from = useAddress()
   return (
-    <Link
-      {...(rest as object)}
-      to={pathOf({ ...from, rest: [], ...to })}
-      search={searchFor(to, from)}
-      preload={false}
-    >
+    <Link {...(rest as object)} to={pathOf({ ...from, rest: [], ...to })} search={searchFor(to, from)} preload={false}>
       {children}
     </Link>
   )
