@@ -1,4 +1,4 @@
-import { useMemo } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { useAddress } from './address.tsx'
 import { when } from './parts/format.ts'
 
@@ -38,6 +38,7 @@ export function useRange(): Range {
   const { since, until } = search
   const key = since && until ? 'custom' : search['range'] && RANGES[search['range']] ? search['range'] : DEFAULT_RANGE
   const ms = RANGES[key]?.ms ?? 0
+  useTick(key === 'custom' ? undefined : roundingOf(ms))
   const rounded = Math.floor(Date.now() / roundingOf(ms)) * roundingOf(ms)
   return useMemo(() => {
     if (key === 'custom') {
@@ -52,7 +53,8 @@ export function useRange(): Range {
         every: undefined,
       }
     }
-    const from = new Date(rounded - ms)
+    // Never longer than its name says: longer ranges have longer cells.
+    const from = new Date(rounded + roundingOf(ms) - ms)
     return {
       key,
       name: RANGES[key]!.name,
@@ -63,4 +65,16 @@ export function useRange(): Range {
       every: roundingOf(ms),
     }
   }, [key, since, until, rounded, ms])
+}
+
+/** Draws again each time that a rounded range moves on, unless nobody sees the page. */
+function useTick(every: number | undefined): void {
+  const [, setCount] = useState(0)
+  useEffect(() => {
+    if (every === undefined) return
+    const timer = setInterval(() => {
+      if (!document.hidden) setCount((count) => count + 1)
+    }, every)
+    return () => clearInterval(timer)
+  }, [every])
 }

@@ -3,6 +3,8 @@ import { messageOf, sendWhole, statusOf, whenSignedIn, type Envelope, type Resul
 
 /** Reads that fail because the daemon restarts are tried again after this time. */
 const RETRY_MS = 2000
+/** Values that a moving range has left behind are forgotten after this time. */
+const KEPT_MS = 30_000
 /** Client errors stay as they are, however often the API is asked. */
 const isPermanent = (error: unknown): boolean => {
   const status = statusOf(error)
@@ -47,7 +49,8 @@ export function useRead<T>(path: string | undefined, options: { every?: number; 
     queryFn: async () => await sendWhole<T>('GET', path!),
     enabled: path !== undefined,
     ...(options.every !== undefined && { refetchInterval: options.every }),
-    ...(options.keep && { placeholderData: (last: Envelope<T> | undefined) => last }),
+    // Ranges that move on leave a value behind each time.
+    ...(options.keep && { placeholderData: (last: Envelope<T> | undefined) => last, gcTime: KEPT_MS }),
   })
   const failure = query.error ?? query.failureReason
   return {

@@ -20,6 +20,14 @@ export function short(value: number | null | undefined): string {
   return at === 0 ? NUMBER.format(value) : `${NUMBER.format(value / 1000 ** at)} ${STEPS[at]}`
 }
 
+const DIGITS = 3
+
+/** `0.25`, `12.4`, `4.1 M`: three digits, for axes and rates. */
+export const digits = (value: number): string => {
+  const rounded = Number(value.toPrecision(DIGITS))
+  return Math.abs(rounded) < 1000 ? String(rounded) : short(rounded)
+}
+
 /** `1.9 MB`: decimal units. */
 export function bytes(size: number | null | undefined): string {
   if (size == null) return NONE

@@ -4,6 +4,7 @@ import arrowUp from 'lucide-static/icons/arrow-up.svg?raw'
 import bot from 'lucide-static/icons/bot.svg?raw'
 import boxes from 'lucide-static/icons/boxes.svg?raw'
 import calendar from 'lucide-static/icons/calendar.svg?raw'
+import chart from 'lucide-static/icons/chart-line.svg?raw'
 import check from 'lucide-static/icons/check.svg?raw'
 import chevronDown from 'lucide-static/icons/chevron-down.svg?raw'
 import chevronRight from 'lucide-static/icons/chevron-right.svg?raw'
@@ -35,6 +36,7 @@ import shield from 'lucide-static/icons/shield.svg?raw'
 import shieldCheck from 'lucide-static/icons/shield-check.svg?raw'
 import signOut from 'lucide-static/icons/log-out.svg?raw'
 import sun from 'lucide-static/icons/sun.svg?raw'
+import table from 'lucide-static/icons/table-2.svg?raw'
 import trash from 'lucide-static/icons/trash-2.svg?raw'
 import upload from 'lucide-static/icons/upload.svg?raw'
 import user from 'lucide-static/icons/user.svg?raw'
@@ -51,6 +53,7 @@ const ICONS = {
   bot,
   boxes,
   calendar,
+  chart,
   check,
   'chevron-down': chevronDown,
   'chevron-right': chevronRight,
@@ -82,6 +85,7 @@ const ICONS = {
   'shield-check': shieldCheck,
   'sign-out': signOut,
   sun,
+  table,
   trash,
   upload,
   user,
