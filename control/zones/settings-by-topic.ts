@@ -69,9 +69,17 @@ function shownSetting(
   }
 }
 
+/** Parts of a schema that say which values a setting takes. */
+interface ValueSchema {
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly { readonly const?: unknown }[]
+  readonly type?: string
+}
+
 /** Returns how a form shows a setting. */
 function formOf({ schema }: SettingType): Pick<Shown, 'type' | 'values'> {
-  const { enum: values, type } = schema as { readonly enum?: readonly unknown[]; readonly type?: string }
+  const { enum: listed, anyOf, type } = schema as ValueSchema
+  const values = listed ?? anyOf?.map((one) => one.const)
   if (values) return { type: values.length === 2 && values.includes('on') ? 'switch' : 'choice', values: [...values] }
   if (type === 'array') return { type: 'list', values: null }
   return { type: type === 'object' ? 'object' : 'number', values: null }

@@ -34,6 +34,8 @@ t.test('settings are listed by topic, with texts, defaults and their source', as
   t.match(byId.get('min_tls_version'), { value: '1.3', source: 'file', topic: 'HTTPS' })
   t.match(byId.get('polish'), { acts: false, source: 'default' })
   t.match(byId.get('browser_cache_ttl'), { type: 'number', values: null })
+  for (const id of ['always_use_https', 'http2', 'websockets'])
+    t.match(byId.get(id), { type: 'switch', values: ['on', 'off'] }, id)
   const topics = result.map(({ topic }: { topic: string }) => topic)
   t.strictSame(
     topics,
