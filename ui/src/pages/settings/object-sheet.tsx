@@ -86,7 +86,14 @@ function MemberFields({ value, onChange }: { value: Members; onChange: (value: M
       )
     if (typeof one === 'object' && one !== null)
       return <MemberFields key={name} value={one as Members} onChange={set} />
-    return <TextField key={name} label={words(name)} value={String(one ?? '')} onChange={set} />
+    return (
+      <TextField
+        key={name}
+        label={words(name)}
+        value={typeof one === 'string' ? one : JSON.stringify(one)}
+        onChange={set}
+      />
+    )
   })
 }
 
