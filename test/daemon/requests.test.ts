@@ -102,6 +102,8 @@ t.test('lists are filtered and read page by page', async (t) => {
     cursor = page.result_info.cursor
   } while (cursor !== undefined)
   t.strictSame(seen, ['?i=4', '?i=3', '?i=2', '?i=1', '?i=0'])
+  const dynamic = encodeURIComponent('any(http.response.headers["cf-cache-status"][*] eq "DYNAMIC")')
+  t.equal((await live.call('GET', `${PATH}?filter=${dynamic}`)).body.result.length, 5, 'what the cache did')
   const ray = body.result[0].ray_id
   t.match((await live.call('GET', `${PATH}?ray=${ray}`)).body.result, [{ ray_id: ray }])
   t.strictSame((await live.call('GET', `${PATH}?until=2020-01-01`)).body.result, [])

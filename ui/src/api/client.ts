@@ -8,6 +8,7 @@ export interface ApiIssue {
   readonly code: number
   readonly message: string
   readonly source?: { readonly pointer?: string }
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /** A request that the API rejected, or that did not reach it (status 0). */
@@ -131,6 +132,9 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 
 /** Status of the response behind a failure; 0: the request did not reach the API. Undefined for other errors. */
 export const statusOf = (error: unknown): number | undefined => (error instanceof ApiFailure ? error.status : undefined)
+
+/** The errors of the response behind a failure. */
+export const issuesOf = (error: unknown): readonly ApiIssue[] => (error instanceof ApiFailure ? error.issues : [])
 
 /** The errors of a form: those of one field, and those that belong to none of its fields. */
 export interface Placed {

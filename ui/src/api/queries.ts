@@ -1,5 +1,14 @@
 import { QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { messageOf, sendWhole, statusOf, whenSignedIn, type Envelope, type ResultInfo } from './client.ts'
+import {
+  issuesOf,
+  messageOf,
+  sendWhole,
+  statusOf,
+  whenSignedIn,
+  type ApiIssue,
+  type Envelope,
+  type ResultInfo,
+} from './client.ts'
 
 /** Reads that fail because the daemon restarts are tried again after this time. */
 const RETRY_MS = 2000
@@ -34,6 +43,8 @@ export interface Read<T> {
   readonly error: string | undefined
   /** Status of the response with the error. 0: the daemon did not respond. */
   readonly status: number | undefined
+  /** The errors of the response. */
+  readonly issues: readonly ApiIssue[]
   /** When the value was read, in milliseconds since 1970. */
   readonly at: number
   readonly isLoading: boolean
@@ -58,6 +69,7 @@ export function useRead<T>(path: string | undefined, options: { every?: number; 
     info: query.data?.result_info,
     error: failure === null ? undefined : messageOf(failure),
     status: failure === null ? undefined : statusOf(failure),
+    issues: issuesOf(failure),
     at: query.dataUpdatedAt,
     isLoading: query.isLoading,
     isOld: query.isPlaceholderData,
@@ -83,6 +95,7 @@ export function useList<T>(path: string | undefined, options: { every?: number }
     info: query.data?.result_info,
     error: failure === null ? undefined : messageOf(failure),
     status: failure === null ? undefined : statusOf(failure),
+    issues: issuesOf(failure),
     at: query.dataUpdatedAt,
     isLoading: query.isLoading,
     isOld: false,

@@ -23,6 +23,8 @@ export interface Column<T> {
   readonly numeric?: boolean
   /** Width in pixels. Columns without one share the rest. */
   readonly width?: number
+  /** Takes the rest of the width, and no more: longer texts are cut. One column of a table. */
+  readonly fill?: boolean
   /**
    * Place in the card that a row becomes on a phone: its `title`, its `state` beside the title, a `fact` below, its `menu`.
    * Columns without it are left out there.
@@ -151,8 +153,14 @@ export function DataTable<T>({
                 if (onOpen && !isControl(event.target)) onOpen(original)
               }}
             >
-              {shown.map(({ key, title, cell, numeric, card }, at) => (
-                <td key={key} data-title={title} data-numeric={numeric || undefined} data-card={card}>
+              {shown.map(({ key, title, cell, numeric, fill, card }, at) => (
+                <td
+                  key={key}
+                  data-title={title}
+                  data-numeric={numeric || undefined}
+                  data-fill={fill || undefined}
+                  data-card={card}
+                >
                   {at === 0 && onOpen && nameOf ? (
                     <button
                       type="button"

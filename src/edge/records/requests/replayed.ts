@@ -37,7 +37,9 @@ function replayed(record: RequestRecord, zone: Zone): Exchange {
     startedMonotonic: 0,
   })
   exchange.agent = agentOf(record)
-  exchange.response = { status: record.status, headers: record.response.map(toBytes), originHeaders: undefined }
+  // The cache adds its field, which is not one of those that are kept.
+  const fields = record.cache === undefined ? record.response : [...record.response, 'cf-cache-status', record.cache]
+  exchange.response = { status: record.status, headers: fields.map(toBytes), originHeaders: undefined }
   return exchange
 }
 
