@@ -26,6 +26,7 @@ export const PAGES: readonly PageRow[] = [
   row('z', 'cache', 'Cache', 'Delivery', 'database', [], 'cache.html', async () => await import('./cache/cache.tsx'), 'c'),
   row('z', 'certificates', 'Certificates', 'Delivery', 'shield-check', [], 'front.html', async () => await import('./certificates/certificates.tsx')),
   row('z', 'settings', 'Settings', 'Delivery', 'settings', [], 'no-effect.html', async () => await import('./settings/settings.tsx'), 's'),
+  row('z', 'hostnames', 'Host names', 'Delivery', 'globe', [], 'front.html', async () => await import('./hostnames/hostnames.tsx')),
   row('z', 'origins', 'Origins', 'Delivery', 'server', [], 'front.html', async () => await import('./origins/origins.tsx')),
   row('a', 'workers', 'Workers', 'Developer', 'zap', [], 'workers.html', async () => await import('./workers/workers.tsx'), 'w'),
   row('a', 'logs', 'Log jobs', 'Developer', 'logs', [], 'logpush.html', async () => await import('./logs/logs.tsx'), 'l'),
