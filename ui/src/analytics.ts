@@ -149,8 +149,21 @@ export const hitsOf = ({ cache }: Totals): number => HITS.reduce((sum, state) =>
 export const savedOf = ({ cached_bytes: cached, markdown }: Totals): number =>
   cached + Math.max(0, markdown.html_bytes - markdown.bytes)
 
-/** Colours of values without a meaning of their own, by their place. */
-export const COLORS = ['--c1', '--c2', '--c3', '--c4', '--c5', '--c6']
+/** Colours of values without a meaning of their own. */
+const COLORS = ['--c1', '--c2', '--c3', '--c4', '--c5', '--c6']
+
+/** Returns a colour for each of at most six names, the same one whatever their order is. */
+function colorsOf(names: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  const free = new Set(COLORS)
+  for (const name of names.toSorted()) {
+    const sum = [...name].reduce((hash, character) => (hash * 31 + character.charCodeAt(0)) >>> 0, 7)
+    const [color] = [...COLORS.slice(sum % COLORS.length), ...COLORS].filter((one) => free.has(one))
+    free.delete(color!)
+    found.set(name, color!)
+  }
+  return found
+}
 
 /** Returns one line for each group, and one for all others together. */
 export function groupSeries(
@@ -160,10 +173,11 @@ export function groupSeries(
   totalOf: (value: number) => string,
 ): readonly Series[] {
   const shown = found.groups.slice(0, COLORS.length)
-  const series = shown.map((group, at): Series => ({
+  const colors = colorsOf(shown.map(({ key }) => key))
+  const series = shown.map((group): Series => ({
     key: group.key,
     label: group.name,
-    color: COLORS[at]!,
+    color: colors.get(group.key)!,
     values: timeline.ratesOf(group.points, count),
     total: totalOf(count(group)),
   }))

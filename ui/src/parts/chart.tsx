@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react'
+import { useMemo, useState, type ReactNode } from 'react'
 import { useAddress, useGo } from '../address.tsx'
 import { useIsNarrow } from './narrow.ts'
 import { IconButton } from './button.tsx'
@@ -28,6 +28,8 @@ export interface ChartProps {
   /** Deploys, rule changes, restarts. */
   readonly marks?: readonly Mark[]
   readonly height?: number
+  /** Controls beside the title. */
+  readonly actions?: ReactNode
 }
 
 const HEIGHT = 200
@@ -56,6 +58,7 @@ export function Chart(props: ChartProps) {
     <figure className={styles['chart']} aria-label={title}>
       <figcaption className={styles['head']}>
         <h2>{title}</h2>
+        {props.actions}
         <IconButton
           icon={isTable ? 'chart' : 'table'}
           label={isTable ? `Chart of ${title}` : `Table of ${title}`}

@@ -19,8 +19,15 @@ export const ToastProvider = ({ children }: { children: ReactNode }) => (
   </Toast.Provider>
 )
 
+/** A further button of a message. */
+interface ToastAction {
+  readonly name: string
+  readonly run: () => void
+}
+
 interface Data {
   readonly undo?: (() => Promise<unknown>) | undefined
+  readonly action?: ToastAction | undefined
 }
 
 function Toasts() {
@@ -42,19 +49,34 @@ function Toasts() {
           Undo
         </Button>
       )}
+      {toast.data?.action && (
+        <Button
+          size="small"
+          kind="quiet"
+          onClick={() => {
+            close(toast.id)
+            toast.data!.action!.run()
+          }}
+        >
+          {toast.data.action.name}
+        </Button>
+      )}
       <IconButton icon="x" label="Close" size="small" onClick={() => close(toast.id)} />
     </Toast.Root>
   ))
 }
 
 /** Returns a function that shows a message. `undo`: a button for 8 seconds that takes the change back. */
-export function useToast(): (text: string, options?: { undo?: () => Promise<unknown>; kind?: 'bad' }) => void {
+export function useToast(): (
+  text: string,
+  options?: { undo?: () => Promise<unknown>; action?: ToastAction; kind?: 'bad' },
+) => void {
   const { add } = Toast.useToastManager<Data>()
-  return (text, { undo, kind } = {}) => {
+  return (text, { undo, action, kind } = {}) => {
     add({
       description: text,
-      data: { undo },
-      timeout: undo ? UNDO_MS : PLAIN_MS,
+      data: { undo, action },
+      timeout: undo || action ? UNDO_MS : PLAIN_MS,
       ...(kind && { type: kind, priority: 'high' as const }),
     })
   }
