@@ -72,7 +72,8 @@ function send(ctx: Context, file: StaticFile, status: number): void {
   }
   ctx.status = status
   ctx.type = type
-  const gzip = ctx.acceptsEncodings('gzip', 'identity') === 'gzip' ? file.gzip() : undefined
-  if (gzip) ctx.set('content-encoding', 'gzip')
-  ctx.body = gzip ?? body
+  const encoding = ctx.acceptsEncodings(...(file.brotli ? ['br'] : []), 'gzip', 'identity')
+  const compressed = encoding === 'br' ? file.brotli : encoding === 'gzip' ? file.gzip() : undefined
+  if (compressed) ctx.set('content-encoding', String(encoding))
+  ctx.body = compressed ?? body
 }

@@ -14,25 +14,36 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Types that gzip makes smaller. */
 const TEXT = new Set(['.html', '.js', '.css', '.svg', '.json'])
 
+const COMPRESSED = /\.(br|gz)$/
+
 /** One file, ready to be sent. */
 export interface StaticFile {
   readonly type: string
   readonly body: Buffer
   /** Returns the compressed body, undefined if gzip does not help. Compresses with the first call. */
   readonly gzip: () => Buffer | undefined
+  /** Undefined if the build has not written it. */
+  readonly brotli: Buffer | undefined
   readonly etag: string
   /** Its name contains a hash of its content. */
   readonly immutable: boolean
 }
 
-/** Returns a file with its tag. `path` decides the type. */
-function staticFile(path: string, body: Buffer): StaticFile {
+/** Compressed forms of a file that the build has written. */
+interface Compressed {
+  readonly gzip?: Buffer | undefined
+  readonly brotli?: Buffer | undefined
+}
+
+/** Returns a file with its tag and its compressed forms. `path` decides the type. */
+function staticFile(path: string, body: Buffer, { gzip, brotli }: Compressed = {}): StaticFile {
   const ending = extname(path)
   let gzipped: Buffer | undefined
   return {
     type: TYPES[ending] ?? 'application/octet-stream',
     body,
-    gzip: () => (TEXT.has(ending) ? (gzipped ??= gzipSync(body)) : undefined),
+    gzip: () => gzip ?? (TEXT.has(ending) ? (gzipped ??= gzipSync(body)) : undefined),
+    brotli,
     etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
     immutable: /(^|\/)assets\//.test(path),
   }
@@ -40,16 +51,19 @@ function staticFile(path: string, body: Buffer): StaticFile {
 
 /**
  * Reads a folder with everything below it, by path with `/`. Paths of requests are only looked up in the result, so none
- * can leave the folder. Empty if the folder does not exist.
+ * can leave the folder. `FILE.br` and `FILE.gz` are the compressed forms of `FILE`. Empty if the folder does not exist.
  */
 export function readFolder(folder: string): ReadonlyMap<string, StaticFile> {
-  const files = new Map<string, StaticFile>()
+  const bodies = new Map<string, Buffer>()
   for (const entry of listed(folder)) {
     if (!entry.isFile()) continue
     const file = join(entry.parentPath, entry.name)
-    const path = relative(folder, file).split(sep).join('/')
-    files.set(path, staticFile(path, readFileSync(file)))
+    bodies.set(relative(folder, file).split(sep).join('/'), readFileSync(file))
   }
+  const files = new Map<string, StaticFile>()
+  for (const [path, body] of bodies)
+    if (!COMPRESSED.test(path))
+      files.set(path, staticFile(path, body, { gzip: bodies.get(`${path}.gz`), brotli: bodies.get(`${path}.br`) }))
   return files
 }
 

@@ -14,29 +14,42 @@ const row = (
   key?: string,
 ): PageRow => ({ scope, path, title, group, icon, needs, docs, component: lazy(load), ...(key && { key }) })
 
+/** A permission to change something also lets see it. */
+const either = (name: string): readonly string[] => [`${name} Read`, `${name} Write`]
+/** Each phase has its own permission. */
+const RULES = [
+  'Account WAF',
+  'Account Rulesets',
+  'Mass URL Redirects',
+  'Transform Rules',
+  'Select Configuration',
+  'Magic Firewall',
+  'L4 DDoS Managed Ruleset',
+].flatMap(either)
+
 /** Pages in the order of the menu. */
 // prettier-ignore
 export const PAGES: readonly PageRow[] = [
   row('z', 'overview', 'Overview', '', 'layout-dashboard', [], 'dashboard.html', async () => await import('./overview/overview.tsx'), 'o'),
   row('a', 'overview', 'Overview', '', 'layout-dashboard', [], 'dashboard.html', async () => await import('./overview/overview.tsx'), 'o'),
-  row('z', 'requests', 'Requests', '', 'search', ['Logs Read', 'Logs Write'], 'history.html', async () => await import('./requests/requests.tsx'), 'r'),
-  row('z', 'agents', 'Agents', '', 'bot', ['Zone Read', 'Zone Write'], 'agents.html', async () => await import('./agents/agents.tsx'), 'a'),
-  row('z', 'rules', 'Rules', 'Delivery', 'shield', [], 'rules.html', async () => await import('./rules/rules.tsx'), 'u'),
+  row('z', 'requests', 'Requests', '', 'search', either('Logs'), 'history.html', async () => await import('./requests/requests.tsx'), 'r'),
+  row('z', 'agents', 'Agents', '', 'bot', either('Zone'), 'agents.html', async () => await import('./agents/agents.tsx'), 'a'),
+  row('z', 'rules', 'Rules', 'Delivery', 'shield', RULES, 'rules.html', async () => await import('./rules/rules.tsx'), 'u'),
   row('z', 'markdown', 'Markdown', 'Delivery', 'file-text', [], 'markdown.html', async () => await import('./markdown/markdown.tsx'), 'm'),
   row('z', 'cache', 'Cache', 'Delivery', 'database', [], 'cache.html', async () => await import('./cache/cache.tsx'), 'c'),
-  row('z', 'certificates', 'Certificates', 'Delivery', 'shield-check', [], 'front.html', async () => await import('./certificates/certificates.tsx')),
-  row('z', 'settings', 'Settings', 'Delivery', 'settings', [], 'no-effect.html', async () => await import('./settings/settings.tsx'), 's'),
-  row('z', 'hostnames', 'Host names', 'Delivery', 'globe', [], 'front.html', async () => await import('./hostnames/hostnames.tsx')),
+  row('z', 'certificates', 'Certificates', 'Delivery', 'shield-check', either('SSL and Certificates'), 'front.html', async () => await import('./certificates/certificates.tsx')),
+  row('z', 'settings', 'Settings', 'Delivery', 'settings', either('Zone Settings'), 'no-effect.html', async () => await import('./settings/settings.tsx'), 's'),
+  row('z', 'hostnames', 'Host names', 'Delivery', 'globe', either('SSL and Certificates'), 'front.html', async () => await import('./hostnames/hostnames.tsx')),
   row('z', 'origins', 'Origins', 'Delivery', 'server', [], 'front.html', async () => await import('./origins/origins.tsx')),
-  row('a', 'workers', 'Workers', 'Developer', 'zap', [], 'workers.html', async () => await import('./workers/workers.tsx'), 'w'),
-  row('a', 'logs', 'Log jobs', 'Developer', 'logs', [], 'logpush.html', async () => await import('./logs/logs.tsx'), 'l'),
-  row('a', 'pipelines', 'Pipelines', 'Developer', 'workflow', [], 'pipelines.html', async () => await import('./pipelines/pipelines.tsx'), 'p'),
-  row('a', 'webhooks', 'Webhooks', 'Developer', 'webhook', [], 'webhooks.html', async () => await import('./webhooks/webhooks.tsx'), 'h'),
-  row('a', 'findings', 'Findings', 'Developer', 'triangle-alert', [], 'webhooks.html', async () => await import('./findings/findings.tsx')),
+  row('a', 'workers', 'Workers', 'Developer', 'zap', [...either('Workers Scripts'), 'Workers Tail Read'], 'workers.html', async () => await import('./workers/workers.tsx'), 'w'),
+  row('a', 'logs', 'Log jobs', 'Developer', 'logs', either('Logs'), 'logpush.html', async () => await import('./logs/logs.tsx'), 'l'),
+  row('a', 'pipelines', 'Pipelines', 'Developer', 'workflow', either('Logs'), 'pipelines.html', async () => await import('./pipelines/pipelines.tsx'), 'p'),
+  row('a', 'webhooks', 'Webhooks', 'Developer', 'webhook', either('Zero Trust'), 'webhooks.html', async () => await import('./webhooks/webhooks.tsx'), 'h'),
+  row('a', 'findings', 'Findings', 'Developer', 'triangle-alert', either('Zero Trust'), 'webhooks.html', async () => await import('./findings/findings.tsx')),
   row('a', 'zones', 'Zones', 'Account', 'globe', [], 'configuration.html', async () => await import('./zones/zones.tsx'), 'z'),
-  row('a', 'lists', 'Lists', 'Account', 'list', [], 'rules.html', async () => await import('./lists/lists.tsx')),
-  row('a', 'tokens', 'Tokens', 'Account', 'key', [], 'api.html', async () => await import('./tokens/tokens.tsx')),
-  row('a', 'audit', 'Audit', 'Account', 'history', [], 'operations.html', async () => await import('./audit/audit.tsx')),
+  row('a', 'lists', 'Lists', 'Account', 'list', either('Account Filter Lists'), 'rules.html', async () => await import('./lists/lists.tsx')),
+  row('a', 'tokens', 'Tokens', 'Account', 'key', [...either('API Tokens'), ...either('Account API Tokens')], 'api.html', async () => await import('./tokens/tokens.tsx')),
+  row('a', 'audit', 'Audit', 'Account', 'history', either('Account Settings'), 'operations.html', async () => await import('./audit/audit.tsx')),
 ]
 
 /** Pages that the token may open here. Pages of the account are also in the menu of its zones. */

@@ -1,6 +1,7 @@
 import { Navigate } from '@tanstack/react-router'
 import { useAccounts, useZones } from '../place.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
+import { earlierOf } from './earlier.ts'
 import { lastPlace } from './last-place.ts'
 
 /** `/ui/`: goes to the zone or account that was open last, or else to the first one. */
@@ -8,9 +9,10 @@ export function Home() {
   const zones = useZones()
   const accounts = useAccounts()
   const last = lastPlace()
-  if (last) return <Navigate to={last} replace />
+  const earlier = earlierOf(location.hash)
+  if (last && !earlier) return <Navigate to={last} replace />
   const [zone] = zones.value ?? []
-  if (zone) return <Navigate to={`/z/${zone.name}/overview`} replace />
+  if (zone) return <Navigate to={`/z/${zone.name}/${earlier?.page ?? 'overview'}`} replace />
   const [account] = accounts.value ?? []
   if (zones.value && account) return <Navigate to={`/a/${account.id}/zones`} replace />
   if (zones.value && accounts.value)

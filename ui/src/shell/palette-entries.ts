@@ -1,4 +1,6 @@
-import { useRead } from '../api/queries.ts'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { get } from '../api/client.ts'
+import type { PageRow } from '../page-row.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { useZones, type Place } from '../place.tsx'
 import type { To } from '../address.tsx'
@@ -17,32 +19,117 @@ export interface Entry {
 const RAY = /^[0-9a-f]{16}(-[A-Z]{3})?$/
 
 interface Named {
-  readonly id: string
+  readonly id: string | number
   readonly name?: string
+  readonly label?: string
   readonly description?: string
 }
 
-/** Kinds of objects that the search finds, with the path that lists them and the page that shows them. */
-const KINDS: readonly {
+/** A list of objects that the search reads when it opens. */
+interface Kind {
   readonly kind: string
   readonly icon: IconName
   readonly page: string
-  readonly scope: 'z' | 'a'
-  readonly path: (place: Place) => string | undefined
-}[] = [
-  { kind: 'Worker', icon: 'zap', page: 'workers', scope: 'a', path: ({ ofAccount }) => `${ofAccount}/workers/scripts` },
-  { kind: 'Log job', icon: 'logs', page: 'logs', scope: 'a', path: ({ ofAccount }) => `${ofAccount}/logpush/jobs` },
-  { kind: 'List', icon: 'list', page: 'lists', scope: 'a', path: ({ ofAccount }) => `${ofAccount}/rules/lists` },
+  /** Path below the account. */
+  readonly path: string
+  /** Groups of permissions, one of which reads the list. */
+  readonly needs: readonly string[]
+  /** What the page calls an object. Its id if this is left out. */
+  readonly keyOf?: (object: Named) => string
+}
+
+const KINDS: readonly Kind[] = [
+  { kind: 'Worker', icon: 'zap', page: 'workers', path: '/workers/scripts', needs: ['Workers Scripts Read'] },
+  { kind: 'Log job', icon: 'logs', page: 'logs', path: '/logpush/jobs', needs: ['Logs Read'] },
+  {
+    kind: 'Pipeline',
+    icon: 'workflow',
+    page: 'pipelines',
+    path: '/edged/pipelines',
+    needs: ['Logs Read'],
+    keyOf: ({ id, name }) => name ?? String(id),
+  },
+  {
+    kind: 'Webhook',
+    icon: 'webhook',
+    page: 'webhooks',
+    path: '/data-security/posture/webhooks',
+    needs: ['Zero Trust Read'],
+  },
+  { kind: 'List', icon: 'list', page: 'lists', path: '/rules/lists', needs: ['Account Filter Lists Read'] },
+]
+
+interface Ruleset {
+  readonly id: string
+  readonly kind: string
+  readonly phase: string
+  readonly rules?: readonly Named[]
+}
+
+/** The lists of objects and the rules of the zone, as entries. */
+function useObjects(place: Place): readonly Entry[] {
+  const { ofAccount, ofZone, zone, account, may } = place
+  const mayRead = (needs: readonly string[]): boolean =>
+    needs.some((group) => may(group) || may(group.replace(/Read$/, 'Write')))
+  const kinds = KINDS.filter(({ needs }) => mayRead(needs))
+  const lists = useQueries({
+    queries: kinds.map(({ path }) => ({
+      queryKey: [ofAccount + path, 'search'],
+      queryFn: async () => await get<readonly Named[]>(ofAccount + path),
+    })),
+  })
+  const rules = useQuery({
+    queryKey: [`${ofZone}/rulesets`, 'search'],
+    queryFn: async () => await rulesOf(ofZone),
+    enabled: zone !== undefined,
+  })
+  const objects = lists.flatMap(({ data = [] }, at) => {
+    const { kind, icon, page, keyOf } = kinds[at]!
+    return data.map((object): Entry => {
+      const key = keyOf?.(object) ?? String(object.id)
+      const name = object.name || object.label || object.description || key
+      return { name, kind, icon, to: { scope: 'a', place: account.id, page, rest: [key] } }
+    })
+  })
+  const found = (rules.data ?? []).map(({ phase, id, name }): Entry => ({
+    name,
+    kind: 'Rule',
+    icon: 'shield',
+    to: { page: 'rules', rest: [phase, id] },
+  }))
+  return [...found, ...objects]
+}
+
+/** Reads the rules of the phases of a zone. A token that may not read a phase finds none of its rules. */
+async function rulesOf(ofZone: string): Promise<{ phase: string; id: string; name: string }[]> {
+  const all = await get<readonly Ruleset[]>(`${ofZone}/rulesets`).catch(() => [])
+  const own = all.filter(({ kind }) => kind === 'zone')
+  const read = await Promise.all(
+    own.map(async ({ id }) => await get<Ruleset>(`${ofZone}/rulesets/${id}`).catch(() => undefined)),
+  )
+  return read.flatMap((ruleset) =>
+    (ruleset?.rules ?? []).map(({ id, description }) => ({
+      phase: ruleset!.phase,
+      id: String(id),
+      name: description || String(id),
+    })),
+  )
+}
+
+/** Things that people start, by the page whose sheet does them. */
+const ACTIONS: readonly { readonly name: string; readonly page: string; readonly rest: readonly string[] }[] = [
+  { name: 'New rule', page: 'rules', rest: ['http_request_firewall_custom', 'new'] },
+  { name: 'Purge the cache', page: 'cache', rest: [] },
+  { name: 'New log job', page: 'logs', rest: ['new'] },
+  { name: 'New webhook', page: 'webhooks', rest: ['new'] },
+  { name: 'Add zone', page: 'zones', rest: ['new'] },
+  { name: 'New token', page: 'tokens', rest: ['new'] },
 ]
 
 /** Returns what has a text in its name. Lists of objects are read when the search opens. */
 export function usePaletteEntries(place: Place, text: string): readonly Entry[] {
   const zones = useZones()
-  const [workers, jobs, lists] = [
-    useRead<readonly Named[]>(KINDS[0]!.path(place)),
-    useRead<readonly Named[]>(KINDS[1]!.path(place)),
-    useRead<readonly Named[]>(KINDS[2]!.path(place)),
-  ]
+  const objects = useObjects(place)
   const wanted = text.trim().toLowerCase()
   if (RAY.test(text.trim()) && place.zone)
     return [
@@ -53,22 +140,11 @@ export function usePaletteEntries(place: Place, text: string): readonly Entry[] 
         to: { page: 'requests', rest: [text.trim().slice(0, 16)] },
       },
     ]
-  const objects = [workers, jobs, lists].flatMap(({ value = [] }, at) => {
-    const { kind, icon, page, scope } = KINDS[at]!
-    return value.map(({ id, name, description }): Entry => ({
-      name: name || description || id,
-      kind,
-      icon,
-      to: { scope, place: place.account.id, page, rest: [id] },
-    }))
-  })
+  const pages = pagesOf(place)
+  const toPage = ({ scope, path }: PageRow, rest: readonly string[] = []): To =>
+    scope === (place.zone ? 'z' : 'a') ? { page: path, rest } : { scope, place: place.account.id, page: path, rest }
   const all: readonly Entry[] = [
-    ...pagesOf(place).map(({ title, icon, path, scope }): Entry => ({
-      name: title,
-      kind: 'Page',
-      icon,
-      to: scope === (place.zone ? 'z' : 'a') ? { page: path } : { scope, place: place.account.id, page: path },
-    })),
+    ...pages.map((page): Entry => ({ name: page.title, kind: 'Page', icon: page.icon, to: toPage(page) })),
     ...(zones.value ?? []).map(({ name }): Entry => ({
       name,
       kind: 'Zone',
@@ -76,6 +152,10 @@ export function usePaletteEntries(place: Place, text: string): readonly Entry[] 
       to: { scope: 'z', place: name },
     })),
     ...objects,
+    ...ACTIONS.flatMap(({ name, page: path, rest }): readonly Entry[] => {
+      const page = pages.find((one) => one.path === path)
+      return page ? [{ name, kind: 'Action', icon: 'plus', to: toPage(page, rest) }] : []
+    }),
     { name: 'Documentation', kind: 'Manual', icon: 'circle-help', href: '/docs/' },
   ]
   return all.filter(({ name, kind }) => `${name} ${kind}`.toLowerCase().includes(wanted))

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { earlierOf } from './earlier.ts'
 import { Home } from './home.tsx'
 import { Shell } from './shell.tsx'
 
@@ -11,31 +12,10 @@ function stringifySearch(search: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Pages by their earlier addresses behind `#`. */
-const EARLIER: Readonly<Record<string, string>> = {
-  rulesets: 'rules',
-  logpush: 'logs',
-  'log-push': 'logs',
-  zone: 'settings',
-  try: 'markdown',
-  'try-it': 'markdown',
-}
-
-/** Returns the path of an earlier address, for example `#/rulesets?zone=ID`, or undefined. */
-export function pathOfHash(hash: string): string | undefined {
-  const [, page = '', query = ''] = /^#\/([\w-]*)(?:\?(.*))?$/.exec(hash) ?? []
-  if (!hash.startsWith('#/')) return undefined
-  const names = new URLSearchParams(query)
-  const zone = names.get('zone')
-  const account = names.get('account')
-  const place = zone ? `/z/${zone}` : account ? `/a/${account}` : undefined
-  return place && `${place}/${EARLIER[page] ?? (page || 'overview')}`
-}
-
 const root = createRootRoute({
   beforeLoad: ({ location }) => {
-    const path = pathOfHash(location.hash === '' ? '' : `#${location.hash}`)
-    if (path) throw redirect({ to: path, replace: true })
+    const earlier = earlierOf(location.hash)
+    if (earlier?.place) throw redirect({ to: `${earlier.place}/${earlier.page}`, hash: '', replace: true })
   },
 })
 const home = createRoute({ getParentRoute: () => root, path: '/', component: Home })

@@ -1,14 +1,16 @@
+import { Navigate } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef, useState } from 'react'
-import { To, useAddress } from '../address.tsx'
+import { pathOf, To, useAddress } from '../address.tsx'
 import type { PageRow } from '../page-row.ts'
 import { pageFor, pagesOf } from '../pages/index.ts'
-import { PlaceProvider, useNamedPlace, type Place } from '../place.tsx'
+import { PlaceProvider, useAccounts, useNamedPlace, type Place } from '../place.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { PageContext } from '../parts/page.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { Head } from './head.tsx'
 import { useShortcuts } from './shortcuts.tsx'
+import { Keys } from './keys.tsx'
 import { rememberPlace } from './last-place.ts'
 
 import styles from './shell.module.css'
@@ -31,6 +33,7 @@ export function Shell() {
       </a>
       <PlaceOrNone place={place ?? undefined}>
         <Head page={page} onMenu={() => setMenuOpen(!isMenuOpen)} isMenuOpen={isMenuOpen} place={place ?? undefined} />
+        {place && <Keys place={place} />}
         {place && <Menu place={place} page={page} isOpen={isMenuOpen} onClose={() => setMenuOpen(false)} />}
         <main id="page" tabIndex={-1} className={styles['main']}>
           {place === null ? (
@@ -60,7 +63,18 @@ function PlaceOrNone({ place, children }: { place: Place | undefined; children: 
 }
 
 function Content({ page, place }: { page: PageRow | undefined; place: Place }) {
+  const address = useAddress()
   useShortcuts(place)
+  // Earlier addresses and the list of zones name pages of the account below a zone.
+  const ofAccount = place.zone && !page ? pageFor(address.page, { ...place, zone: undefined }) : undefined
+  if (ofAccount)
+    return (
+      <Navigate
+        to={pathOf({ ...address, scope: 'a', place: place.account.id })}
+        search={address.search as never}
+        replace
+      />
+    )
   if (!page)
     return (
       <Problem
@@ -80,12 +94,20 @@ function Content({ page, place }: { page: PageRow | undefined; place: Place }) {
   )
 }
 
-const Unknown = ({ scope }: { scope: 'z' | 'a' }) => (
-  <Problem
-    title={`No ${scope === 'z' ? 'zone' : 'account'} with this name or id, or this token cannot see it`}
-    text="The picker at the top lists all zones and accounts of this token."
-  />
-)
+/** Nothing is editable here: a change would go to another zone than the address says. */
+function Unknown({ scope }: { scope: 'z' | 'a' }) {
+  const [account] = useAccounts().value ?? []
+  return (
+    <>
+      <Problem title={`No ${scope === 'z' ? 'zone' : 'account'} with this id, or this token cannot see it`} />
+      {account && (
+        <p>
+          <To to={{ scope: 'a', place: account.id, page: 'zones' }}>Zones of this token</To>
+        </p>
+      )}
+    </>
+  )
+}
 
 const GROUPS = ['', 'Delivery', 'Developer', 'Account'] as const
 
