@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { OutputOptions } from '../../pipelines/records/index.js'
 import { strict } from '../../src/core/schema.js'
 
 /** What `edged tail` asks for. */
@@ -21,6 +22,10 @@ export const TailInput = Type.Object(
     filter: Type.Optional(
       Type.String({ maxLength: 65_536, description: 'JSON text, as in the filter of a job; beside that of the job.' }),
     ),
+    output_options: Type.Optional({
+      ...OutputOptions,
+      description: 'Of records of a dataset: how a job with these options writes them.',
+    }),
     sample: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: '10 shows one record of 10.' })),
   },
   strict,

@@ -45,11 +45,11 @@ export const tail = ({ logpush }: LogpushDeps): Endpoint[] => [
  * `running`.
  */
 export function tailSource(input: TailInput, running: readonly Watched[]): LiveSource {
-  const { job, pipeline, route, dataset = 'http_requests' } = input
+  const { job, pipeline, route, dataset = 'http_requests', output_options = { timestamp_format: 'rfc3339' } } = input
   if (job === undefined && pipeline === undefined)
     return {
       elsewhere: { tail: input },
-      compile: (seed) => compiled({ dataset, output_options: { timestamp_format: 'rfc3339' } }, input, seed),
+      compile: (seed) => compiled({ dataset, output_options }, input, seed),
     }
   const found = running.find(
     (each) =>

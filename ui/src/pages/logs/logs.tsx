@@ -1,5 +1,90 @@
+import { useAddress, useGo, useParam } from '../../address.tsx'
+import { Button } from '../../parts/button.tsx'
+import { TextField } from '../../parts/fields.tsx'
 import { Page } from '../../parts/page.tsx'
+import { Badge } from '../../parts/panel.tsx'
+import { Sheet, SheetBody } from '../../parts/sheet.tsx'
+import { Empty, Loading, Problem, Shown } from '../../parts/states.tsx'
+import { usePlace } from '../../place.tsx'
+import { JobDetail } from './job-detail.tsx'
+import { JobTable } from './job-table.tsx'
+import { JobWizard } from './job-wizard.tsx'
+import { useJobs, type OwnedJob } from './jobs.ts'
 
+/** Jobs that send log records to destinations. */
 export default function Logs() {
-  return <Page>Log jobs</Page>
+  const { may } = usePlace()
+  const go = useGo()
+  const jobs = useJobs()
+  const [search, setSearch] = useParam('q')
+  const mayWrite = may('Logs Write')
+  const found = jobs.value?.filter((job) => textOf(job).includes(search.toLowerCase()))
+  return (
+    <Page
+      note={!mayWrite && <Badge>Read only: needs Logs Write</Badge>}
+      actions={
+        mayWrite && (
+          <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
+            New log job
+          </Button>
+        )
+      }
+    >
+      <Shown read={jobs} what="the log jobs">
+        {(all) =>
+          all.length === 0 ? (
+            <Empty
+              title="No log jobs"
+              text="A log job sends records of requests, rules, Workers or changes to your own systems, in batches and at least once."
+              docs="logpush.html"
+              action={
+                mayWrite && (
+                  <Button kind="primary" onClick={() => go({ rest: ['new'] })}>
+                    New log job
+                  </Button>
+                )
+              }
+            />
+          ) : (
+            <>
+              <TextField
+                label="Find a log job"
+                hideLabel
+                type="search"
+                placeholder="Find a log job: name, dataset, destination"
+                value={search}
+                onChange={setSearch}
+              />
+              <JobTable jobs={found ?? []} mayWrite={mayWrite} />
+              {found?.length === 0 && <p className="soft">No log job contains “{search}”.</p>}
+            </>
+          )
+        }
+      </Shown>
+      <OpenJob jobs={jobs.value} mayWrite={mayWrite} />
+    </Page>
+  )
+}
+
+const textOf = ({ name, id, dataset, destination_conf: to = '', owner }: OwnedJob): string =>
+  `${name ?? `job ${id}`} ${dataset} ${to.split('?')[0]} ${owner.name}`.toLowerCase()
+
+/** The sheet that the address names. */
+function OpenJob({ jobs, mayWrite }: { jobs: readonly OwnedJob[] | undefined; mayWrite: boolean }) {
+  const { rest } = useAddress()
+  const go = useGo()
+  const [id, part] = rest
+  const close = (): void => go({ rest: [] })
+  if (id === undefined) return null
+  if (id === 'new') return mayWrite ? <JobWizard onClose={close} /> : null
+  const job = jobs?.find((one) => String(one.id) === id)
+  if (job && part === 'edit' && mayWrite) return <JobWizard job={job} onClose={() => go({ rest: [id] })} />
+  if (job) return <JobDetail job={job} mayWrite={mayWrite} onClose={close} />
+  return (
+    <Sheet title="Log job" onClose={close}>
+      <SheetBody>
+        {jobs ? <Problem title="No log job with this id, or this token cannot see it" /> : <Loading />}
+      </SheetBody>
+    </Sheet>
+  )
 }

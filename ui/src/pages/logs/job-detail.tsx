@@ -1,0 +1,220 @@
+import { useMemo } from 'react'
+import { post } from '../../api/client.ts'
+import { useRead } from '../../api/queries.ts'
+import { useGo } from '../../address.tsx'
+import { useLive } from '../../live.ts'
+import { Button } from '../../parts/button.tsx'
+import { Chart } from '../../parts/chart.tsx'
+import { Switch } from '../../parts/fields.tsx'
+import { bytes, count, duration, number } from '../../parts/format.ts'
+import { LiveRecords } from '../../parts/live-records.tsx'
+import { ActionMenu, Facts, Panel, Time } from '../../parts/panel.tsx'
+import { Sheet, SheetBody } from '../../parts/sheet.tsx'
+import { Notice } from '../../parts/states.tsx'
+import { BatchTable } from './batch-table.tsx'
+import { JobState, lagText, useJobActions } from './job-state.tsx'
+import { lagOf, nameOf, reasonOf, type LagPoint, type OwnedJob } from './jobs.ts'
+import styles from './logs.module.css'
+
+const COUNTS_MS = 5000
+
+/** Counts of a job since the start of the daemon. */
+interface Running {
+  readonly kind: string
+  readonly name: string
+  readonly records_read: number
+  readonly records_delivered: number
+  readonly records_dropped: number
+  readonly records_sampled_out: number
+  readonly delivered_bytes: number
+}
+
+/** What a job does, what it has sent, and its records as they come. */
+export function JobDetail({ job, mayWrite, onClose }: { job: OwnedJob; mayWrite: boolean; onClose: () => void }) {
+  const go = useGo()
+  const actions = useJobActions()
+  const remove = async (): Promise<void> => {
+    if (await actions.remove(job)) onClose()
+  }
+  return (
+    <Sheet
+      wide
+      title={`Log job ${nameOf(job)}`}
+      onClose={onClose}
+      actions={
+        mayWrite && (
+          <>
+            <Switch label={`${nameOf(job)} is on`} on={job.enabled} onChange={(on) => void actions.toggle(job, on)} />
+            <Button icon="settings" onClick={() => go({ rest: [String(job.id), 'edit'] })}>
+              Edit
+            </Button>
+            <ActionMenu
+              label={`More for ${nameOf(job)}`}
+              actions={[
+                { name: 'Retry now', icon: 'refresh', run: () => void actions.retry(job) },
+                { name: 'Delete', icon: 'trash', danger: true, run: () => void remove() },
+              ]}
+            />
+          </>
+        )
+      }
+    >
+      <SheetBody>
+        <Failure
+          job={job}
+          mayWrite={mayWrite}
+          onRetry={() => void actions.retry(job)}
+          isBusy={actions.busyId === job.id}
+        />
+        <JobFacts job={job} />
+        <LagChart points={lagOf(job.id)} />
+        <Panel title="Batches">
+          <BatchTable batches={job.edged.batches} />
+        </Panel>
+        <LivePanel job={job} />
+      </SheetBody>
+    </Sheet>
+  )
+}
+
+function Failure({
+  job,
+  mayWrite,
+  onRetry,
+  isBusy,
+}: {
+  job: OwnedJob
+  mayWrite: boolean
+  onRetry: () => void
+  isBusy: boolean
+}) {
+  const { enabled, error_message: error, edged } = job
+  if (!enabled || error === null) return null
+  return (
+    <Notice
+      kind="bad"
+      action={
+        mayWrite && (
+          <Button size="small" busy={isBusy} onClick={onRetry}>
+            Retry now
+          </Button>
+        )
+      }
+    >
+      <span className={styles['wrap']}>{reasonOf(error)}</span>{' '}
+      {edged.failing_since !== null && (
+        <>
+          Failing since <Time at={edged.failing_since} />.{' '}
+        </>
+      )}
+      {count(edged.lag_records, 'record waits', 'records wait')}, none is lost.
+    </Notice>
+  )
+}
+
+function JobFacts({ job }: { job: OwnedJob }) {
+  const shown = useRead<readonly { id: number; destination_conf: string }[]>(`${job.owner.path}/edged/destinations`)
+  const running = useRead<readonly Running[]>(`${job.owner.path}/edged/pipelines`, { every: COUNTS_MS })
+  const counts = running.value?.find(({ kind, name }) => kind === 'job' && name === String(job.id))
+  const to = shown.value?.find(({ id }) => id === job.id)?.destination_conf
+  const { max_upload_interval_seconds: seconds, max_upload_records: records, max_upload_bytes: size, edged } = job
+  const rate = job.output_options?.['sample_rate']
+  return (
+    <Facts
+      rows={[
+        ['State', <JobState key="state" job={job} />],
+        ['Waiting', lagText(job)],
+        ['Records', `${job.dataset} of ${job.owner.type === 'account' ? 'the account' : job.owner.name}`],
+        [
+          'Destination',
+          <code key="to" className={styles['wrap']}>
+            {to ?? '–'}
+          </code>,
+        ],
+        job.filter
+          ? [
+              'Filter',
+              <code key="filter" className={styles['wrap']}>
+                {job.filter}
+              </code>,
+            ]
+          : undefined,
+        typeof rate === 'number' && rate !== 1 ? ['Sample', number(rate)] : undefined,
+        [
+          'A batch is sent',
+          [
+            `after ${duration(seconds || 30)}`,
+            records ? `or ${count(records, 'record')}` : '',
+            size ? `or ${bytes(size)}` : '',
+          ]
+            .filter((text) => text !== '')
+            .join(' '),
+        ],
+        ['Last delivery', <Time key="last" at={job.last_complete} />],
+        counts && [
+          'Since the start of the daemon',
+          `${count(counts.records_delivered, 'record')} delivered (${bytes(counts.delivered_bytes)}), ${number(counts.records_dropped)} dropped, ${number(counts.records_sampled_out)} sampled out`,
+        ],
+        edged.dead_letters > 0 ? ['Dead letters', count(edged.dead_letters, 'record')] : undefined,
+      ]}
+    />
+  )
+}
+
+const CELL_SECONDS = 5
+const LAG_HEIGHT = 140
+
+/** Waiting records while the dashboard is open. */
+function LagChart({ points }: { points: readonly LagPoint[] }) {
+  const last = points.at(-1)?.at
+  const drawn = useMemo(() => cellsOf(points), [last, points.length])
+  if (drawn.times.length < 2) return null
+  return (
+    <Chart
+      title="Waiting records since you opened the dashboard"
+      times={drawn.times}
+      step={CELL_SECONDS}
+      range={{ from: drawn.times[0]!, to: drawn.times.at(-1)! + CELL_SECONDS }}
+      series={[
+        {
+          key: 'lag',
+          label: 'Waiting',
+          color: '--accent',
+          values: drawn.values,
+          total: number(drawn.values.at(-1) ?? 0),
+        },
+      ]}
+      format={number}
+      height={LAG_HEIGHT}
+    />
+  )
+}
+
+/** Puts the points into cells of equal length. A cell without a point has no value. */
+function cellsOf(points: readonly LagPoint[]): { times: number[]; values: (number | null)[] } {
+  const cells = new Map(points.map(({ at, records }) => [Math.floor(at / 1000 / CELL_SECONDS) * CELL_SECONDS, records]))
+  const first = Math.min(...cells.keys())
+  const length = cells.size === 0 ? 0 : (Math.max(...cells.keys()) - first) / CELL_SECONDS + 1
+  const times = Array.from({ length }, (_, at) => first + at * CELL_SECONDS)
+  return { times, values: times.map((time) => cells.get(time) ?? null) }
+}
+
+/** The records of a job as they come, written as it writes them. */
+function LivePanel({ job }: { job: OwnedJob }) {
+  const key = job.enabled ? `${job.owner.path} ${job.id}` : undefined
+  const live = useLive(key, async () => {
+    const { destination_conf: url } = await post<{ destination_conf: string }>(`${job.owner.path}/edged/tail`, {
+      job: job.id,
+    })
+    return { url }
+  })
+  return (
+    <Panel title="Records as they come">
+      {key === undefined ? (
+        <p className="soft">The job is off. Switch it on to see its records.</p>
+      ) : (
+        <LiveRecords live={live} waits="No record yet. Records show here when the job takes them." />
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,103 @@
+import type { ReactNode } from 'react'
+import { useGo } from '../../address.tsx'
+import { Button } from '../../parts/button.tsx'
+import { Switch } from '../../parts/fields.tsx'
+import { ActionMenu, Badge, Time } from '../../parts/panel.tsx'
+import { Sparkline } from '../../parts/sparkline.tsx'
+import { DataTable, type Column } from '../../parts/table.tsx'
+import { shownPlace } from './destination.ts'
+import { JobState, lagText, useJobActions } from './job-state.tsx'
+import { lagOf, nameOf, type OwnedJob } from './jobs.ts'
+import styles from './logs.module.css'
+
+const isFailing = ({ enabled, edged }: OwnedJob): boolean =>
+  enabled && (edged.state === 'failing' || edged.state === 'waiting')
+
+const stateOrder = (job: OwnedJob): number => (isFailing(job) ? 0 : job.enabled ? 1 : 2)
+
+const ownerName = ({ type, name }: OwnedJob['owner']): ReactNode => (type === 'account' ? <Badge>Account</Badge> : name)
+
+const COLUMNS: readonly Column<OwnedJob>[] = [
+  { key: 'name', title: 'Name', cell: nameOf, sort: nameOf, card: 'title' },
+  { key: 'state', title: 'State', cell: (job) => <JobState job={job} />, sort: stateOrder, card: 'state' },
+  {
+    key: 'flow',
+    title: 'Records and destination',
+    cell: (job) => (
+      <>
+        <span className={styles['dataset']}>{job.dataset}</span> → {shownPlace(job.destination_conf)}
+      </>
+    ),
+    card: 'fact',
+  },
+  { key: 'of', title: 'Of', cell: ({ owner }) => ownerName(owner), sort: ({ owner }) => owner.name, width: 150 },
+  {
+    key: 'lag',
+    title: 'Waiting',
+    cell: (job) => <Lag job={job} />,
+    sort: ({ edged }) => edged.lag_records,
+    width: 240,
+    card: 'fact',
+  },
+  { key: 'last', title: 'Last delivery', cell: ({ last_complete: at }) => <Time at={at} />, width: 120 },
+]
+
+/** The jobs, a row each. */
+export function JobTable({ jobs, mayWrite }: { jobs: readonly OwnedJob[]; mayWrite: boolean }) {
+  const go = useGo()
+  const actions = useJobActions()
+  const open = (job: OwnedJob, ...more: string[]): void => go({ rest: [String(job.id), ...more] })
+  const menu: Column<OwnedJob> = {
+    key: 'menu',
+    title: '',
+    width: 190,
+    card: 'menu',
+    cell: (job) => (
+      <span className={styles['rowActions']}>
+        {isFailing(job) && (
+          <Button size="small" busy={actions.busyId === job.id} onClick={() => void actions.retry(job)}>
+            Retry now
+          </Button>
+        )}
+        <Switch label={`${nameOf(job)} is on`} on={job.enabled} onChange={(on) => void actions.toggle(job, on)} />
+        <ActionMenu
+          label={`More for ${nameOf(job)}`}
+          actions={[
+            { name: 'Edit', icon: 'settings', run: () => open(job, 'edit') },
+            { name: 'Retry now', icon: 'refresh', run: () => void actions.retry(job) },
+            { name: 'Delete', icon: 'trash', danger: true, run: () => void actions.remove(job) },
+          ]}
+        />
+      </span>
+    ),
+  }
+  const columns = [...COLUMNS, ...(mayWrite ? [menu] : [])]
+  return (
+    <DataTable
+      label="Log jobs"
+      rows={jobs}
+      columns={columns}
+      keyOf={({ id }) => String(id)}
+      onOpen={(job) => open(job)}
+      nameOf={nameOf}
+      isOff={({ enabled }) => !enabled}
+    />
+  )
+}
+
+function Lag({ job }: { job: OwnedJob }) {
+  const points = lagOf(job.id)
+  const isWaiting = job.edged.lag_records > 0
+  return (
+    <span className={styles['lag']}>
+      <span className={isWaiting ? undefined : 'soft'}>{lagText(job)}</span>
+      {points.length > 3 && points.some(({ records }) => records > 0) && (
+        <Sparkline
+          values={points.map(({ records }) => records)}
+          label={`Waiting records of ${nameOf(job)}`}
+          width={48}
+        />
+      )}
+    </span>
+  )
+}
