@@ -123,7 +123,7 @@ function JobFacts({ job }: { job: OwnedJob }) {
     <Facts
       rows={[
         ['State', <JobState key="state" job={job} />],
-        ['Waiting', lagText(job)],
+        ['Not sent yet', lagText(job)],
         ['Records', `${job.dataset} of ${job.owner.type === 'account' ? 'the account' : job.owner.name}`],
         [
           'Destination',

@@ -21,11 +21,14 @@ function shortReason(message: string): string {
   return /responded with (\d{3})/.exec(message)?.[1] ?? reasonOf(message).replace(/\.$/, '')
 }
 
-/** `5,190 waiting, oldest 22 m`. */
+/** `5,190 records, 22 m`: what is not sent yet. */
 export function lagText({ edged: { lag_records: records, lag_seconds: seconds } }: Job): string {
-  if (records === 0) return 'Nothing waits'
-  return `${count(records, 'waiting', 'waiting')}${seconds >= 1 ? `, oldest ${duration(Math.round(seconds))}` : ''}`
+  if (records === 0) return 'None'
+  return `${count(records, 'record')}${seconds >= 1 ? `, ${age(seconds)}` : ''}`
 }
+
+/** `22 m`: one unit. */
+const age = (seconds: number): string => duration(Math.round(seconds)).split(/(?<=[a-z]) /)[0]!
 
 /** Changes that a row and the details of a job offer. */
 export function useJobActions() {

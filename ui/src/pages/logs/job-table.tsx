@@ -1,8 +1,7 @@
 import type { ReactNode } from 'react'
 import { useGo } from '../../address.tsx'
-import { Button } from '../../parts/button.tsx'
 import { Switch } from '../../parts/fields.tsx'
-import { ActionMenu, Badge, Time } from '../../parts/panel.tsx'
+import { ActionMenu, Badge } from '../../parts/panel.tsx'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { shownPlace } from './destination.ts'
@@ -22,7 +21,7 @@ const COLUMNS: readonly Column<OwnedJob>[] = [
   { key: 'state', title: 'State', cell: (job) => <JobState job={job} />, sort: stateOrder, card: 'state' },
   {
     key: 'flow',
-    title: 'Records and destination',
+    title: 'Sends',
     cell: (job) => (
       <>
         <span className={styles['dataset']}>{job.dataset}</span> → {shownPlace(job.destination_conf)}
@@ -30,16 +29,15 @@ const COLUMNS: readonly Column<OwnedJob>[] = [
     ),
     card: 'fact',
   },
-  { key: 'of', title: 'Of', cell: ({ owner }) => ownerName(owner), sort: ({ owner }) => owner.name, width: 150 },
+  { key: 'of', title: 'Of', cell: ({ owner }) => ownerName(owner), sort: ({ owner }) => owner.name, width: 120 },
   {
     key: 'lag',
-    title: 'Waiting',
+    title: 'Backlog',
     cell: (job) => <Lag job={job} />,
     sort: ({ edged }) => edged.lag_records,
-    width: 240,
+    width: 180,
     card: 'fact',
   },
-  { key: 'last', title: 'Last delivery', cell: ({ last_complete: at }) => <Time at={at} />, width: 120 },
 ]
 
 /** The jobs, a row each. */
@@ -50,15 +48,10 @@ export function JobTable({ jobs, mayWrite }: { jobs: readonly OwnedJob[]; mayWri
   const menu: Column<OwnedJob> = {
     key: 'menu',
     title: '',
-    width: 190,
+    width: 96,
     card: 'menu',
     cell: (job) => (
       <span className={styles['rowActions']}>
-        {isFailing(job) && (
-          <Button size="small" busy={actions.busyId === job.id} onClick={() => void actions.retry(job)}>
-            Retry now
-          </Button>
-        )}
         <Switch label={`${nameOf(job)} is on`} on={job.enabled} onChange={(on) => void actions.toggle(job, on)} />
         <ActionMenu
           label={`More for ${nameOf(job)}`}

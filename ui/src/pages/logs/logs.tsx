@@ -11,6 +11,9 @@ import { JobTable } from './job-table.tsx'
 import { JobWizard } from './job-wizard.tsx'
 import { useJobs, type OwnedJob } from './jobs.ts'
 
+/** Shorter lists need no search. */
+const FEW = 8
+
 /** Jobs that send log records to destinations. */
 export default function Logs() {
   const { may } = usePlace()
@@ -47,14 +50,16 @@ export default function Logs() {
             />
           ) : (
             <>
-              <TextField
-                label="Find a log job"
-                hideLabel
-                type="search"
-                placeholder="Find a log job: name, dataset, destination"
-                value={search}
-                onChange={setSearch}
-              />
+              {all.length > FEW && (
+                <TextField
+                  label="Find a log job"
+                  hideLabel
+                  type="search"
+                  placeholder="Find a log job: name, dataset, destination"
+                  value={search}
+                  onChange={setSearch}
+                />
+              )}
               <JobTable jobs={found ?? []} mayWrite={mayWrite} />
               {found?.length === 0 && <p className="soft">No log job contains “{search}”.</p>}
             </>

@@ -42,7 +42,7 @@ export function RecordsStep({
       />
       <Shown read={info} what="the fields of the dataset">
         {(known) => (
-          <>
+          <div className={styles['parts']}>
             <FilterBuilder
               key={known.name}
               fields={known.fields}
@@ -53,7 +53,7 @@ export function RecordsStep({
             <FieldPicker info={known} output={output} onChange={(next) => onChange({ output: next })} />
             {errorAt('/output_options') !== undefined && <p role="alert">{errorAt('/output_options')}</p>}
             <RecordPreview draft={draft} job={job} />
-          </>
+          </div>
         )}
       </Shown>
     </>
