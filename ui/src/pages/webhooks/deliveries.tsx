@@ -108,7 +108,11 @@ export function DeliveryState({ delivery: { status, attempts, next_try_at: next 
   if (status === 'completed') return <State tone="ok">Delivered</State>
   if (status === 'failed') return <State tone="bad">Failed</State>
   if (status === 'processing') return <State tone="info">Sending…</State>
-  return <State tone={attempts > 0 ? 'warn' : 'info'}>Waiting{next ? `, next try ${new Date(next) > new Date() ? ago(next) : 'soon'}` : ''}</State>
+  return (
+    <State tone={attempts > 0 ? 'warn' : 'info'}>
+      Waiting{next ? `, next try ${new Date(next) > new Date() ? ago(next) : 'soon'}` : ''}
+    </State>
+  )
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [
