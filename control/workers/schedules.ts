@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { messageOf } from '../../src/core/errors.js'
 import { parseCron } from '../../src/core/schedule/cron.js'
 import { SCRIPT_SCHEDULES } from '../../src/core/model/worker-routing.js'
 import { strict } from '../../src/core/schema.js'
@@ -26,6 +27,12 @@ const NewSchedules = Type.Array(
 )
 const Schedules = Type.Object({
   schedules: Type.Array(Type.Object({ cron: Type.String(), created_on: Type.String(), modified_on: Type.String() })),
+})
+
+const RunNow = Type.Object({ cron: Type.String({ description: 'One of its schedules.' }) }, strict)
+const Ran = Type.Object({
+  success: Type.Boolean(),
+  message: Type.String({ description: 'Why it failed; empty if it succeeded.' }),
 })
 
 const rows = area({ scopes, access: ACCESS.workers, refusal: 'badSchedules' }, (deps: WorkersDeps) => {
@@ -69,6 +76,26 @@ export const schedules = rows.endpoints([
         await store.batch(...audited(clock, call, { ...change, ifVersion: before?.version }))
         return after
       })
+    },
+  }),
+  rows.post('/workers/scripts/:script_name/edged/scheduled', {
+    summary: 'Run the scheduled handler of a Worker now, as if a schedule of it were due',
+    body: RunNow,
+    result: Ran,
+    async handle({ deps, store, clock }, { scope, params: { script_name: id }, body: { cron } }) {
+      const { value: script } = scriptOf(deps, scope, id)
+      const schedules = store.get(SCRIPT_SCHEDULES, scope, id)?.value.schedules ?? []
+      if (!schedules.some((one) => one.cron === cron))
+        throw new ApiError('badSchedules', '/cron', 'is not a schedule of this Worker')
+      const { runtime } = deps.workers()
+      const failure = runtime ? runtime.failure(scope, script.name) : 'this server does not run scripts'
+      if (!runtime || failure !== undefined) return { success: false, message: failure ?? '' }
+      try {
+        await runtime.call(scope, script.name, 'scheduled', { cron, scheduledTime: clock.now() })
+        return { success: true, message: '' }
+      } catch (error) {
+        return { success: false, message: messageOf(error) }
+      }
     },
   }),
 ])

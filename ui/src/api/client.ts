@@ -122,6 +122,14 @@ function explained(issue: ApiIssue): ApiIssue {
   return { ...issue, message }
 }
 
+/** Reads a form, such as the modules of a script. Throws {@link ApiFailure}. */
+export async function getForm(path: string): Promise<FormData> {
+  const response = await fetch(PREFIX + path, { headers: { authorization: `Bearer ${token}` } })
+  if (!response.ok)
+    throw new ApiFailure(response.status, [{ code: response.status, message: `status ${response.status}` }])
+  return await response.formData()
+}
+
 export const get = async <T>(path: string): Promise<T> => await send<T>('GET', path)
 export const post = async <T>(path: string, body: unknown = {}): Promise<T> => await send<T>('POST', path, body)
 export const put = async <T>(path: string, body: unknown): Promise<T> => await send<T>('PUT', path, body)
