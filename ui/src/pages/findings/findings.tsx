@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'react'
 import { PER_PAGE, useRead } from '../../api/queries.ts'
 import { useAddress, useGo, useParam } from '../../address.tsx'
 import { TextField, SelectField, Row } from '../../parts/fields.tsx'
@@ -9,12 +8,12 @@ import { Time } from '../../parts/panel.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { usePlace } from '../../place.tsx'
+import { useSettled } from '../../settled.ts'
 import { FindingSheet } from './finding-sheet.tsx'
 import type { Finding } from './finding.ts'
 import { Severity } from './severity.tsx'
 
 const EVERY_MS = 15_000
-const SETTLE_MS = 300
 
 const COLUMNS: readonly Column<Finding>[] = [
   { key: 'name', title: 'Finding', cell: ({ finding }) => finding.name, card: 'title' },
@@ -45,11 +44,7 @@ export default function Findings() {
   const [search, setSearch] = useParam('q')
   const [severity, setSeverity] = useParam('severity')
   const page = usePageNumber()
-  const [wanted, setWanted] = useState(search)
-  useEffect(() => {
-    const timer = setTimeout(() => setWanted(search.trim()), SETTLE_MS)
-    return () => clearTimeout(timer)
-  }, [search])
+  const wanted = useSettled(search.trim())
   const query = new URLSearchParams({
     page: String(page),
     per_page: String(PER_PAGE),

@@ -98,6 +98,7 @@ export function useJobs(): Read<readonly OwnedJob[]> {
     info: undefined,
     error: reason === null || isRefused ? undefined : messageOf(reason),
     status: reason === null || isRefused ? undefined : statusOf(reason),
+    issues: [],
     at: Math.max(...reads.map(({ dataUpdatedAt }) => dataUpdatedAt)),
     isLoading: !isReady,
     isOld: false,

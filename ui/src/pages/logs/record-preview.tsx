@@ -1,7 +1,7 @@
-import { useEffect, useState } from 'react'
 import { post } from '../../api/client.ts'
 import { useLive } from '../../live.ts'
 import { count, number } from '../../parts/format.ts'
+import { useSettled } from '../../settled.ts'
 import { State } from '../../parts/panel.tsx'
 import { Notice } from '../../parts/states.tsx'
 import { writeOutput, type Draft } from './draft.ts'
@@ -14,21 +14,11 @@ import styles from './logs.module.css'
 const SHOWN = 5
 const SETTLE_MS = 600
 
-/** Returns the value after it has not changed for a moment. */
-function useSettled<T>(value: T): T {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), SETTLE_MS)
-    return () => clearTimeout(timer)
-  }, [value])
-  return settled
-}
-
 /** How many of the records that come now the job would send, and the last of them as it would write them. */
 export function RecordPreview({ draft, job }: { draft: Draft; job: OwnedJob | undefined }) {
   const { owner, dataset, filter, output } = draft
   const { sample_rate: _rate, ...shape } = writeOutput(output, job?.output_options ?? {}) ?? {}
-  const settled = useSettled(JSON.stringify({ path: owner.path, dataset, filter, shape }))
+  const settled = useSettled(JSON.stringify({ path: owner.path, dataset, filter, shape }), SETTLE_MS)
   const open = (body: object) => async () => {
     const { destination_conf: url } = await post<{ destination_conf: string }>(`${owner.path}/edged/tail`, {
       dataset,

@@ -52,6 +52,7 @@ function usePipelines(): Read<readonly OwnedPipeline[]> {
     info: undefined,
     error: reason === null || isHidden ? undefined : messageOf(reason),
     status: reason === null || isHidden ? undefined : statusOf(reason),
+    issues: [],
     at: Math.max(...reads.map(({ dataUpdatedAt }) => dataUpdatedAt)),
     isLoading: !isReady,
     isOld: false,
