@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import { useRead } from '../../api/queries.ts'
 import { useAddress, useGo, useParam } from '../../address.tsx'
-import { SelectField, TextField } from '../../parts/fields.tsx'
+import { SelectField, TextField, type Option } from '../../parts/fields.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Facts, Panel, Time } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
@@ -46,10 +46,6 @@ export default function Audit() {
     [entries, text, who, what],
   )
   const open = entries?.find((entry) => keyOf(entry) === rest[0])
-  const options = (all: string, values: readonly string[]) => [
-    ['', all] as const,
-    ...[...new Set(values)].sort().map((one) => [one, one.replaceAll('_', ' ')] as const),
-  ]
   return (
     <Page>
       <Panel>
@@ -120,6 +116,12 @@ export default function Audit() {
     </Page>
   )
 }
+
+/** Choices of a filter: all, then each value that occurs. */
+const options = (all: string, values: readonly string[]): readonly Option[] => [
+  ['', all],
+  ...[...new Set(values)].sort().map((one) => [one, one.replaceAll('_', ' ')] as const),
+]
 
 function fits(entry: Entry, text: string, who: string, what: string): boolean {
   if (who !== '' && actorOf(entry) !== who) return false
