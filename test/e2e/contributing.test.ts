@@ -262,14 +262,19 @@ export const probe: DefineCommand = (command) => {
   },
   'dashboard page': {
     file: [
-      'ui/src/pages/probe.tsx',
-      `import { Panel } from '../parts.tsx'
+      'ui/src/pages/probe/probe.tsx',
+      `import { Page } from '../../parts/page.tsx'
 /** A page of a test. */
-export const Probe = () => <Panel title="Probe">A page.</Panel>\n`,
+export default function Probe() {
+  return <Page>A page.</Page>
+}\n`,
     ],
     rows: [
-      ['ui/src/pages/index.ts', 'import { Rulesets }', "import { Probe } from './probe.tsx'\n"],
-      ['ui/src/pages/index.ts', "  { path: '/audit'", "  { path: '/probe', title: 'Probe', Page: Probe },\n"],
+      [
+        'ui/src/pages/index.ts',
+        "  row('a', 'audit'",
+        "  row('a', 'probe', 'Probe', 'Account', 'list', [], 'api.html', async () => await import('./probe/probe.tsx')),\n",
+      ],
     ],
     tests: [],
   },
