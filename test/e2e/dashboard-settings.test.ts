@@ -88,11 +88,8 @@ t.test('host names of customers: added, marked for Markdown, deleted, and back b
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Host name').fill('not a name')
   await dialog.getByRole('button', { name: 'Add host name' }).click()
-  t.equal(await dialog.getByLabel('Host name').getAttribute('aria-invalid'), 'true', 'the error is at the field')
-  t.ok(
-    await dialog.getByLabel('Host name').evaluate('(field) => field === document.activeElement'),
-    'and has the focus',
-  )
+  await dialog.locator('input[aria-invalid=true]').waitFor()
+  await dialog.locator('input:focus[aria-invalid=true]').waitFor()
   await dialog.getByLabel('Host name').fill('docs.customer.test')
   await dialog.getByRole('button', { name: 'Add host name' }).click()
   await page.getByText('docs.customer.test is added.').waitFor()
@@ -125,10 +122,7 @@ t.test('certificates: what is missing comes first, with the lines to write', { s
   const page = await signedIn(t, daemon)
   await open(page, 'Certificates')
   await page.getByText('No certificate: shop.example.test').waitFor()
-  await page
-    .getByText(/^4 days$/)
-    .or(page.getByText('5 days'))
-    .waitFor()
+  await page.getByText(/[45] days$/).waitFor()
   await page.getByRole('button', { name: 'Show the lines to write' }).click()
   t.match(await page.getByRole('region', { name: 'Lines for ACME' }).textContent(), /acme:/)
   await page.keyboard.press('Escape')

@@ -34,15 +34,15 @@ function Toasts() {
   const { toasts, close, add } = Toast.useToastManager<Data>()
   return toasts.map((toast) => (
     <Toast.Root key={toast.id} toast={toast} className={styles['toast']} data-kind={toast.type}>
-      <Toast.Description className={styles['text']} />
+      <Toast.Title render={<p />} className={styles['text']} />
       {toast.data?.undo && (
         <Button
           size="small"
           onClick={() => {
             close(toast.id)
             toast.data!.undo!().then(
-              () => add({ description: 'Undone.' }),
-              (error: unknown) => add({ description: `This could not be undone: ${messageOf(error)}`, type: 'bad' }),
+              () => add({ title: 'Undone.' }),
+              (error: unknown) => add({ title: `This could not be undone: ${messageOf(error)}`, type: 'bad' }),
             )
           }}
         >
@@ -74,7 +74,7 @@ export function useToast(): (
   const { add } = Toast.useToastManager<Data>()
   return (text, { undo, action, kind } = {}) => {
     add({
-      description: text,
+      title: text,
       data: { undo, action },
       timeout: undo || action ? UNDO_MS : PLAIN_MS,
       ...(kind && { type: kind, priority: 'high' as const }),
