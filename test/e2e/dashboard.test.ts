@@ -1,39 +1,199 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
-import { chromium, type Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { accessible, CHROMIUM, NO_BROWSER as skip } from './dashboard.js'
-import { configuration, startDaemon, TOKEN, unbuilt, ZONE } from './daemon.js'
+import { testFolder } from '../helpers/folder.js'
+import { ask } from '../helpers/web.js'
+import {
+  accessible,
+  callApi,
+  enter,
+  focused,
+  newPage,
+  newToken,
+  NO_BROWSER as skip,
+  openPage,
+  signedIn,
+  uiOf,
+} from './dashboard.js'
+import { ACCOUNT, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
 
-const BUILT = fileURLToPath(new URL('../../dist/ui/assets/', import.meta.url))
-const MAX_GZIP_BYTES = 300_000
+const BUILT = fileURLToPath(new URL('../../dist/ui/', import.meta.url))
+/** Of the first page with all that it loads, as it is sent. */
+const MAX_BYTES = 250_000
+const ENTRYPOINT = `/zones/${ZONE}/rulesets/phases/http_request_firewall_custom/entrypoint`
+const OTHERS = 60
+const WIDTHS = [390, 1280, 1440]
 
-t.test('everything before the editor is small', { skip: unbuilt }, async (t) => {
-  const early = readdirSync(BUILT).filter((name) => !name.startsWith('codemirror'))
-  const bytes = early.reduce((sum, name) => sum + gzipSync(readFileSync(`${BUILT}/${name}`)).length, 0)
-  t.ok(bytes > 0 && bytes < MAX_GZIP_BYTES, `${bytes} bytes`)
-  t.ok(
-    readdirSync(BUILT).some((name) => name.startsWith('codemirror')),
-    'the editor is a file of its own',
-  )
-})
+const idOf = (letter: string, number: number): string => letter + String(number).padStart(31, '0')
 
-t.test('the listener serves built files only, with a strict policy', { skip: unbuilt }, async (t) => {
+/** Zones for more than one page of the API. */
+function many(more: object = {}): object {
+  const base = configuration('demo') as { zones: object[] }
+  const others = Array.from({ length: OTHERS }, (_, at) => ({
+    id: idOf('b', at),
+    account: ACCOUNT,
+    name: `site-${at}.test`,
+    origin: 'demo',
+  }))
+  return { ...base, zones: [...base.zones, ...others], ...more }
+}
+
+t.test('the listener serves built files only, compressed, with a strict policy', { skip: unbuilt }, async (t) => {
   const daemon = await startDaemon(t, configuration('demo'))
   const base = daemon.control.replace(/\/client\/v4$/, '')
   const page = await fetch(`${base}/ui/`)
   const html = await page.text()
   t.match(page.headers.get('content-security-policy'), /default-src 'none'.*frame-ancestors 'none'/)
   t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  t.equal(await (await fetch(`${base}/ui/z/example.test/overview`)).text(), html, 'addresses of pages are the page')
   const [, script = ''] = /src="(\/ui\/assets\/[^"]+\.js)"/.exec(html) ?? []
-  const asset = await fetch(base + script)
-  t.match(asset.headers.get('cache-control'), /immutable/)
-  t.equal(asset.headers.get('content-encoding'), 'gzip')
-  const again = await fetch(base + script, { headers: { 'if-none-match': asset.headers.get('etag') ?? '' } })
+  const port = Number(new URL(base).port)
+  const plain = await ask(port, script)
+  t.match(plain.headers['cache-control'], /immutable/)
+  for (const [accepted, sent, ending] of [
+    ['gzip, deflate, br', 'br', '.br'],
+    ['gzip', 'gzip', '.gz'],
+    ['gzip, br;q=0', 'gzip', '.gz'],
+  ] as const) {
+    const { headers, body } = await ask(port, script, { headers: { 'accept-encoding': accepted } })
+    t.equal(headers['content-encoding'], sent, accepted)
+    t.ok(body.equals(readFileSync(`${BUILT}${script.replace('/ui/', '')}${ending}`)), 'as the build has written it')
+  }
+  const again = await fetch(base + script, { headers: { 'if-none-match': String(plain.headers['etag']) } })
   t.equal(again.status, 304)
+  t.equal((await fetch(`${base}${script}.br`)).status, 404)
   t.equal((await fetch(`${base}/ui/assets/none.js`)).status, 404)
   t.equal((await fetch(`${base}/ui/%2e%2e%2fpackage.json`)).status, 404)
+})
+
+t.test('the first page is small and comes from here', { skip }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  const page = await newPage(t)
+  const loaded: string[] = []
+  page.on('request', (request) => void loaded.push(request.url()))
+  await page.goto(uiOf(daemon))
+  await enter(page, TOKEN)
+  await page.getByRole('figure', { name: 'Requests/s by status' }).waitFor()
+  const origin = new URL(daemon.control).origin
+  t.same(
+    loaded.filter((url) => !url.startsWith(origin) && !/^(data|about|blob):/.test(url)),
+    [],
+    'nothing is loaded from elsewhere',
+  )
+  const files = new Set(loaded.map((url) => new URL(url).pathname).filter((path) => path.startsWith('/ui/assets/')))
+  const bytes = [...files].reduce((sum, path) => sum + statSync(`${BUILT}${path.replace('/ui/', '')}.br`).size, 0)
+  t.ok(files.size > 0 && bytes < MAX_BYTES, `${bytes} bytes in ${files.size} files`)
+  t.notOk(
+    [...files].some((path) => path.includes('codemirror')),
+    'the editor comes later',
+  )
+})
+
+t.test('a person signs in, and keeps what is typed when the session ends', { skip }, async (t) => {
+  const folder = testFolder(t)
+  const daemon = await startDaemon(t, configuration('demo'), folder)
+  const page = await newPage(t)
+  await page.goto(uiOf(daemon))
+  await accessible(t, page, 'sign-in')
+  await enter(page, 'wrong-token-wrong-token')
+  await page.getByRole('alert').waitFor()
+  const token = await newToken(daemon)
+  const disabled = await newToken(daemon)
+  await disabled.disable()
+  await enter(page, disabled.value)
+  await page.getByText('this token is disabled').waitFor()
+  await page.getByRole('checkbox').uncheck()
+  await enter(page, token.value)
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+  t.equal(await focused(page), 'Overview', 'screen readers say where they are')
+  const stored = await page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])')
+  t.notOk(String(stored).includes(token.value), 'the token is in memory only')
+
+  await openPage(page, 'Zones')
+  await page.getByRole('button', { name: 'Add zone' }).first().click()
+  const name = page.getByRole('dialog').getByRole('textbox').first()
+  await name.fill('typed.test')
+  await token.disable()
+  await page.keyboard.press('Tab')
+  await callUntilSignedOut(page)
+  await page.getByText(/^You are signed out: /).waitFor()
+  await enter(page, TOKEN)
+  await page.getByLabel('API token').waitFor({ state: 'detached' })
+  t.equal(await name.inputValue(), 'typed.test')
+
+  await page.reload()
+  await page.getByLabel('API token').waitFor()
+})
+
+/** Pages read again when their window gets the focus. */
+async function callUntilSignedOut(page: Page): Promise<void> {
+  const asks = page.getByLabel('API token')
+  for (let tries = 0; tries < 50 && !(await asks.isVisible()); tries += 1) {
+    await page.evaluate('dispatchEvent(new Event("visibilitychange"))')
+    await page.waitForTimeout(200)
+  }
+}
+
+t.test('the head finds zones, rules and requests, and keys do the rest', { skip }, async (t) => {
+  const daemon = await startDaemon(t, many())
+  await callApi(daemon, 'PUT', ENTRYPOINT, {
+    rules: [{ action: 'block', description: 'No entry', expression: 'http.request.uri.path eq "/closed"' }],
+  })
+  const page = await signedIn(t, daemon)
+  await page.getByRole('button', { name: /^Zone or account: / }).click()
+  await page.getByLabel('Find a zone').fill('site-58')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/z\/site-58\.test\/overview$/)
+
+  await page.goto(uiOf(daemon, 'z/example.test/overview'))
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+  await page.keyboard.press('?')
+  const keys = page.getByRole('dialog', { name: 'Keys' })
+  await keys.getByText('Choose the range').waitFor()
+  await accessible(t, page, 'list of keys')
+  await page.keyboard.press('Escape')
+  await keys.waitFor({ state: 'detached' })
+  await page.keyboard.press('g')
+  await page.keyboard.press('r')
+  await page.waitForURL(/\/z\/example\.test\/requests/)
+  await page.getByRole('heading', { name: 'Requests', level: 1 }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('no entry')
+  await page.getByRole('option', { name: /No entry/ }).click()
+  await page.waitForURL(/\/rules\/http_request_firewall_custom\/[0-9a-f]{32}/)
+  await page.goto(uiOf(daemon, 'z/example.test/overview'))
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('0123456789abcdef-FRA')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').getByText('Not kept', { exact: true }).waitFor()
+  await accessible(t, page, 'a request that is not kept')
+})
+
+t.test('addresses say what they mean, or that it is not there', { skip }, async (t) => {
+  const daemon = await startDaemon(t, many())
+  const page = await signedIn(t, daemon)
+  await page.goto(uiOf(daemon, `#/audit?zone=${ZONE}`))
+  await page.waitForURL(new RegExp(`/a/${ACCOUNT}/audit`))
+  await page.goto('about:blank')
+  await page.goto(uiOf(daemon, `#/zone?zone=${ZONE}`))
+  await page.waitForURL(new RegExp(`/z/${ZONE}/settings`))
+  await page.goto(uiOf(daemon, 'z/none.test/settings'))
+  await page.getByText('No zone with this id, or this token cannot see it').waitFor()
+  t.equal(await page.getByRole('switch').count(), 0, 'nothing can be changed')
+  t.equal(await page.getByRole('navigation', { name: 'Pages' }).count(), 0)
+  await accessible(t, page, 'unknown zone')
+  await page.getByRole('link', { name: 'Zones of this token' }).click()
+  await page.getByRole('heading', { name: 'Zones', level: 1 }).waitFor()
+
+  const { value } = await newToken(daemon, { groups: ['Zone Settings Read', 'Zone Read'], zone: idOf('b', 7) })
+  const limited = await signedIn(t, daemon, value)
+  t.match(limited.url(), /\/z\/site-7\.test\//)
+  const menu = limited.getByRole('navigation', { name: 'Pages' })
+  await menu.getByRole('link', { name: 'Settings' }).waitFor()
+  t.equal(await menu.getByRole('link', { name: 'Webhooks' }).count(), 0, 'the menu has what the token may see')
+  t.equal(await menu.getByRole('link', { name: 'Requests' }).count(), 0)
 })
 
 /** Returns the width of the page. Plots follow a new size of the window some frames later: waits for the wanted width. */
@@ -45,118 +205,44 @@ async function widthOf(page: Page, wanted: number): Promise<unknown> {
   }
 }
 
-/** Fails for each page that must be scrolled sideways at 360 or 1280 pixels, or that has a serious fault in dark mode. */
-async function fitsScreens(t: Test, page: Page, open: (name: string) => Promise<void>): Promise<void> {
+/** Sends requests of browsers and agents, so that pages have something to show. */
+async function visits(daemon: Daemon): Promise<void> {
+  const port = Number(new URL(daemon.proxy).port)
+  for (const path of ['/', '/signals.html', '/none', '/closed'])
+    for (const agent of ['Mozilla/5.0', 'GPTBot/1.2', 'ClaudeBot/1.0'])
+      await ask(port, path, { headers: { accept: 'text/markdown', 'user-agent': agent } })
+}
+
+/** Fails for each size and theme in which a page is wider than the window or has a serious fault. */
+async function fits(t: Test, page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 })
+      t.equal(await widthOf(page, width), width, `${name}, ${width} px, ${colorScheme}`)
+    }
+    // Contrast is a matter of the theme, and names and order one of the width.
+    const width = WIDTHS.at(colorScheme === 'light' ? -1 : 0)!
+    await page.setViewportSize({ width, height: 900 })
+    await accessible(t, page, `${name}, ${width} px, ${colorScheme}`)
+  }
+}
+
+t.test('every page fits every window, in both themes, without faults', { skip }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  await callApi(daemon, 'PUT', ENTRYPOINT, {
+    rules: [{ action: 'block', description: 'No entry', expression: 'http.request.uri.path eq "/closed"' }],
+  })
+  await visits(daemon)
+  const page = await signedIn(t, daemon)
+  page.on('console', (message) => {
+    if (message.type() === 'error') t.fail(`${page.url()}: ${message.text()}`)
+  })
   const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
   for (const name of await links.allTextContents()) {
-    await open(name)
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await openPage(page, name)
     await page.waitForLoadState('networkidle')
-    for (const width of [360, 1280]) {
-      await page.setViewportSize({ width, height: 800 })
-      t.equal(await widthOf(page, width), width, `${name}, ${width} px`)
-    }
-    await page.emulateMedia({ colorScheme: 'dark' })
-    await accessible(t, page, `${name}, dark`)
-    await page.emulateMedia({ colorScheme: 'light' })
+    await fits(t, page, name)
   }
-}
-
-/** Makes an API token and disables it. Returns its secret. */
-async function disabledToken(control: string): Promise<string> {
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`${control}/user/tokens${path}`, {
-      method,
-      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    return ((await response.json()) as { result: unknown }).result
-  }
-  const [group] = (await call('GET', '/permission_groups?name=Zone%20Read')) as { id: string }[]
-  const resources = { 'com.cloudflare.api.account.zone.*': '*' }
-  const token = { name: 'old', policies: [{ effect: 'allow', permission_groups: [{ id: group!.id }], resources }] }
-  const { id, value } = (await call('POST', '', token)) as { id: string; value: string }
-  await call('PUT', `/${id}`, { ...token, status: 'disabled' })
-  return value
-}
-
-t.test('a person makes a rule and sees it act, on accessible pages', { skip }, async (t) => {
-  const daemon = await startDaemon(t, configuration('demo'))
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage({ viewport: { width: 1200, height: 800 } })
-  const base = daemon.control.replace(/\/client\/v4$/, '')
-  const elsewhere: string[] = []
-  page.on('request', (request) => {
-    const url = request.url()
-    if (!url.startsWith(base) && !/^(data|about|blob):/.test(url)) elsewhere.push(url)
-  })
-  const faults: string[] = []
-  page.on('pageerror', (error) => faults.push(error.message))
-
-  await page.goto(`${base}/ui/`)
-  await accessible(t, page, 'sign-in')
-  await page.getByLabel('API token').fill('wrong-token-wrong-token')
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('alert').waitFor()
-  await page.getByLabel('API token').fill(await disabledToken(daemon.control))
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByText('this token is disabled').waitFor()
-  await page.getByLabel('API token').fill(TOKEN)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  await page.getByRole('region', { name: 'Origins' }).waitFor()
-  await accessible(t, page, 'Overview')
-  const stored = (await page.evaluate(
-    'JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])',
-  )) as string
-  t.notOk(stored.includes(TOKEN), 'the token is in memory only')
-
-  const open = async (name: string): Promise<void> => {
-    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
-    await page.getByRole('heading', { name, level: 1 }).waitFor()
-  }
-  await open('Rulesets')
-  await page.getByRole('button', { name: 'Add a rule' }).click()
-  await page.getByLabel('Description').fill('No entry')
-  await page.getByRole('textbox', { name: 'Expression', exact: true }).click()
-  await page.keyboard.press('Control+A')
-  await page.keyboard.insertText('http.request.uri.pth eq "/closed"')
-  await page.locator('.cm-lintRange-error').first().waitFor()
-  await page.keyboard.press('Control+A')
-  await page.keyboard.insertText('http.request.uri.path eq "/closed"')
-  await page.getByRole('button', { name: 'Store the rule' }).click()
-  await page.getByText('The rule is stored and in force.').waitFor()
-  await accessible(t, page, 'Rulesets')
-  t.equal((await fetch(`${daemon.proxy}/closed`)).status, 403, 'the rule acts')
-
-  await page.getByLabel('URL').fill('http://example.test/closed')
-  await page.getByRole('button', { name: 'Trace', exact: true }).click()
-  await page.getByText('A rule responds with 403.').waitFor()
-
-  await open('Try it')
-  await page.getByRole('button', { name: 'Try', exact: true }).click()
-  await page.getByLabel('Markdown', { exact: true }).waitFor()
-  t.match(await page.getByLabel('Markdown', { exact: true }).textContent(), /# Kestrel Rock Lighthouse/)
-  await accessible(t, page, 'Try it')
-
-  await open('Zone')
-  await page.getByRole('switch', { name: 'content_converter' }).click()
-  await page.getByText(/content_converter is stored/).waitFor()
-  const setting = await fetch(`${daemon.control}/zones/${ZONE}/settings/content_converter`, {
-    headers: { authorization: `Bearer ${TOKEN}` },
-  })
-  t.match(await setting.json(), { result: { value: 'off' } })
-
-  for (const name of ['Log push', 'Pipelines', 'Webhooks', 'Workers', 'Certificates', 'Audit']) {
-    await open(name)
-    await page.waitForLoadState('networkidle')
-    await accessible(t, page, name)
-  }
-  await fitsScreens(t, page, open)
-  await page.getByText('update setting').first().waitFor()
-  t.same(elsewhere, [], 'nothing is loaded from elsewhere')
-  t.same(faults, [], 'no error in scripts')
-
-  await page.reload()
-  await page.getByLabel('API token').waitFor()
 })

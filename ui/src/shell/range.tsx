@@ -13,6 +13,7 @@ export function RangePicker() {
   const range = useRange()
   const address = useAddress()
   const go = useGo()
+  const shown = range.key === 'custom' ? range.name : range.key
   const [isOpen, setOpen] = useState(false)
   const [from, setFrom] = useState('')
   const [to, setTo] = useState('')
@@ -30,8 +31,18 @@ export function RangePicker() {
         setTo(localOf(range.until))
       }}
     >
-      <Popover.Trigger render={<Button kind="quiet" icon="calendar" aria-label={`Range: ${range.name}`} data-range />}>
-        <span className={styles['rangeName']}>{range.key === 'custom' ? range.name : range.key}</span>
+      <Popover.Trigger
+        render={
+          <Button
+            kind="quiet"
+            icon="calendar"
+            aria-label={`Range: ${shown}`}
+            title={`Range: ${range.name}`}
+            data-range
+          />
+        }
+      >
+        <span className={styles['rangeName']}>{shown}</span>
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Positioner className={styles['popPlace']} align="end" sideOffset={6}>

@@ -64,7 +64,7 @@ export function ScopePicker({ place }: { place: Place | undefined }) {
         render={
           <Button
             kind="quiet"
-            aria-label={`Zone or account: ${place?.zone?.name ?? place?.account.name ?? 'choose'}`}
+            aria-label={`Zone or account: ${place ? `${place.account.name} / ${place.zone?.name ?? 'All zones'}` : 'Choose a zone'}`}
           />
         }
       >
