@@ -44,7 +44,7 @@ export interface Read<T> {
   /** Status of the response with the error. 0: the daemon did not respond. */
   readonly status: number | undefined
   /** The errors of the response. */
-  readonly issues: readonly ApiIssue[]
+  readonly issues?: readonly ApiIssue[]
   /** When the value was read, in milliseconds since 1970. */
   readonly at: number
   readonly isLoading: boolean

@@ -3,6 +3,7 @@ import { useRead } from '../../api/queries.ts'
 import { useAddress, useGo, useParam } from '../../address.tsx'
 import { SelectField, TextField, type Option } from '../../parts/fields.tsx'
 import { Page } from '../../parts/page.tsx'
+import { when } from '../../parts/format.ts'
 import { Facts, Panel, Time } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
@@ -90,7 +91,7 @@ export default function Audit() {
                 rows={rows}
                 columns={COLUMNS}
                 keyOf={keyOf}
-                nameOf={(entry) => `${actorOf(entry)} ${sentenceOf(entry)}`}
+                nameOf={(entry) => `${when(entry.at)} ${actorOf(entry)} ${sentenceOf(entry)}`}
                 onOpen={(entry) => go({ rest: [keyOf(entry)], search })}
               />
             )

@@ -38,7 +38,7 @@ export function RequestSheet({ ray }: { ray: string }) {
 }
 
 function NotKept({ read, ray }: { read: Read<unknown>; ray: string }) {
-  const from = read.issues[0]?.meta?.['kept_from']
+  const from = read.issues?.[0]?.meta?.['kept_from']
   return (
     <Empty
       title="Not kept"
@@ -173,7 +173,6 @@ function Foot({ request }: { request: RequestDetail }) {
           page: 'rules',
           rest: [phase],
           search: {
-            trace: '1',
             trace_url: `${scheme}://${host}${path}${query}`,
             trace_method: method,
             trace_ip: ip,
