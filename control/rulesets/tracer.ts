@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import { strict } from '../../src/core/schema.js'
@@ -57,6 +58,9 @@ const TraceInput = Type.Object(
     context: Type.Optional(
       Type.Object(
         {
+          client_ip: Type.Optional(
+            Type.String({ maxLength: 45, description: 'Our own addition: the address of the client.' }),
+          ),
           bot_score: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
           geoloc: Type.Optional(Geoloc),
           skip_challenge: Type.Optional(Type.Boolean({ description: 'As a visitor who has passed each challenge.' })),
@@ -128,6 +132,7 @@ export function tracer({ trace }: TracerDeps): Endpoint[] {
           httpVersion: body.protocol === 'HTTP/1.0' ? '1.0' : '1.1',
           headers: headersOf(body),
           body: bodyOf(body.body),
+          clientAddress: addressOf(body.context?.client_ip),
           fields: fieldsSet(body.context),
           skipsChallenges: body.context?.skip_challenge === true,
         })
@@ -159,6 +164,11 @@ function bodyOf(body: TraceInput['body']): Buffer | undefined {
   if (body?.base64 !== undefined) return Buffer.from(body.base64, 'base64')
   if (body?.plain_text !== undefined) return Buffer.from(body.plain_text)
   return body?.json === undefined ? undefined : Buffer.from(JSON.stringify(body.json))
+}
+
+function addressOf(text: string | undefined): string | undefined {
+  if (text !== undefined && isIP(text) === 0) throw refused('/context/client_ip', 'must be an IP address')
+  return text
 }
 
 function fieldsSet(context: TraceInput['context'] = {}): ReadonlyMap<string, Value> {

@@ -35,7 +35,7 @@ export function tracer({ zones, fields, clock, bodyBytes }: TracerOptions) {
     const target = url.pathname + url.search
     const exchange = new Exchange({
       rayId: '0'.repeat(16),
-      clientAddress: VISITOR,
+      clientAddress: request.clientAddress ?? VISITOR,
       scheme: url.protocol === 'https:' ? 'https' : 'http',
       served,
       method: request.method,

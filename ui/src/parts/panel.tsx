@@ -3,6 +3,7 @@ import { Menu as BaseMenu } from '@base-ui/react/menu'
 import { useState, type ReactNode } from 'react'
 import type { Source } from '../api/types.ts'
 import { Button, IconButton } from './button.tsx'
+import { copyText } from './copy.ts'
 import { when } from './format.ts'
 import { Icon, type IconName } from './icon.tsx'
 import styles from './panel.module.css'
@@ -181,17 +182,6 @@ export function CopyButton({
       {isCopied ? 'Copied' : label}
     </Button>
   )
-}
-
-/** The clipboard needs a secure context. A daemon on another host over HTTP is none, so the older way follows. */
-async function copyText(text: string): Promise<void> {
-  if (window.isSecureContext) return await navigator.clipboard.writeText(text)
-  const area = document.createElement('textarea')
-  area.value = text
-  document.body.append(area)
-  area.select()
-  document.execCommand('copy')
-  area.remove()
 }
 
 /** Text as it is, in a box that scrolls. */

@@ -7,7 +7,7 @@ import {
   useTable,
 } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef, type KeyboardEvent, type ReactNode } from 'react'
+import { useMemo, useRef, type ComponentProps, type KeyboardEvent, type ReactNode } from 'react'
 import { useParam } from '../address.tsx'
 import { Icon } from './icon.tsx'
 import styles from './table.module.css'
@@ -30,6 +30,8 @@ export interface Column<T> {
    * Columns without it are left out there.
    */
   readonly card?: 'title' | 'state' | 'fact' | 'menu'
+  /** Has the button that opens the row. Without one it is the first column. */
+  readonly opens?: boolean
 }
 
 const FEATURES = tableFeatures({
@@ -56,6 +58,7 @@ export function DataTable<T>({
   nameOf,
   isOff,
   hidden = NOTHING,
+  rowProps,
   sortParam = 'sort',
 }: {
   label: string
@@ -69,6 +72,8 @@ export function DataTable<T>({
   /** Dims a row. */
   isOff?: (row: T) => boolean
   hidden?: readonly string[]
+  /** Further attributes of a row, as handlers for dragging. */
+  rowProps?: (row: T) => ComponentProps<'tr'>
   /** Name of the parameter of the address, for pages with several tables. */
   sortParam?: string
 }) {
@@ -98,6 +103,10 @@ export function DataTable<T>({
     state: { sorting, columnVisibility },
   } as never) as unknown as { getRowModel: () => { rows: { id: string; original: T }[] } }
   const shown = columns.filter(({ key }) => !hidden.includes(key))
+  const opening = Math.max(
+    shown.findIndex(({ opens }) => opens),
+    0,
+  )
   const model = table.getRowModel().rows
   const place = useRef<HTMLDivElement>(null)
   const isVirtual = model.length > VIRTUAL_ROWS
@@ -127,7 +136,13 @@ export function DataTable<T>({
             {shown.map(({ key, title, sort, numeric, width }) => {
               const direction = sorted === key ? 'ascending' : sorted === `-${key}` ? 'descending' : undefined
               return (
-                <th key={key} scope="col" data-numeric={numeric || undefined} style={{ width }} aria-sort={direction}>
+                <th
+                  key={key}
+                  scope="col"
+                  data-numeric={numeric || undefined}
+                  style={{ width, minWidth: width }}
+                  aria-sort={direction}
+                >
                   {sort ? (
                     <button type="button" onClick={() => toggle(key)}>
                       {title}
@@ -146,6 +161,7 @@ export function DataTable<T>({
           {visible.map(({ id, original }) => (
             <tr
               key={id}
+              {...rowProps?.(original)}
               data-row
               data-off={isOff?.(original) || undefined}
               data-open={onOpen ? true : undefined}
@@ -161,7 +177,7 @@ export function DataTable<T>({
                   data-fill={fill || undefined}
                   data-card={card}
                 >
-                  {at === 0 && onOpen && nameOf ? (
+                  {at === opening && onOpen && nameOf ? (
                     <button
                       type="button"
                       className={styles['open']}
@@ -205,6 +221,7 @@ function moveFocus(event: KeyboardEvent<HTMLTableElement>): void {
     step === undefined ||
     event.metaKey ||
     event.ctrlKey ||
+    event.altKey ||
     event.target instanceof HTMLInputElement ||
     event.target instanceof HTMLSelectElement
   )

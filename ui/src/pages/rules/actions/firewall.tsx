@@ -1,0 +1,101 @@
+import { SelectField, CheckField, Row } from '../../../parts/fields.tsx'
+import type { FormProps } from './form.ts'
+import { AreaMember, NumberMember, TextMember } from './members.tsx'
+
+const TYPES = ['text/plain', 'application/json', 'text/html', 'text/xml']
+
+/** Which response a blocked client gets. */
+export function BlockForm(props: FormProps) {
+  const { phase, get, set } = props
+  const isOwn = get('response') !== undefined
+  const status = phase === 'http_ratelimit' ? 429 : 403
+  return (
+    <>
+      <SelectField
+        label="Response"
+        value={isOwn ? 'own' : 'default'}
+        options={[
+          ['default', `Default: ${status} with a page`],
+          ['own', 'Own status and body'],
+        ]}
+        onChange={(next) =>
+          set(['response'], next === 'own' ? { status_code: status, content_type: TYPES[0], content: '' } : undefined)
+        }
+      />
+      {isOwn && (
+        <>
+          <Row>
+            <NumberMember {...props} path={['response', 'status_code']} label="Status" min={400} max={499} />
+            <TextMember {...props} path={['response', 'content_type']} label="Media type" suggestions={TYPES} />
+          </Row>
+          <AreaMember {...props} path={['response', 'content']} label="Body" />
+        </>
+      )}
+    </>
+  )
+}
+
+const PHASES = [
+  ['http_ratelimit', 'Rate limits'],
+  ['http_request_firewall_managed', 'Managed rules'],
+  ['http_request_sbfm', 'Bot protection'],
+] as const
+
+const PRODUCTS = [
+  ['waf', 'Firewall rules of older clients'],
+  ['rateLimit', 'Rate limits of older clients'],
+  ['securityLevel', 'Security level'],
+] as const
+
+/** What a request skips. */
+export function SkipForm({ get, set, error, phase }: FormProps) {
+  const phases = (get('phases') ?? []) as readonly string[]
+  const products = (get('products') ?? []) as readonly string[]
+  const toggled = (list: readonly string[], name: string, on: boolean): readonly string[] | undefined => {
+    const next = on ? [...list, name] : list.filter((one) => one !== name)
+    return next.length === 0 ? undefined : next
+  }
+  const issue = error('') ?? error('phases') ?? error('products') ?? error('ruleset')
+  return (
+    <fieldset className="stack">
+      <legend>Skip</legend>
+      <CheckField
+        label="The rest of these rules"
+        on={get('ruleset') === 'current' || get('phase') === 'current'}
+        onChange={(on) => {
+          if (get('phase') !== undefined) set(['phase'], undefined)
+          set(['ruleset'], on ? 'current' : undefined)
+        }}
+      />
+      {PHASES.filter(([name]) => name !== phase).map(([name, title]) => (
+        <CheckField
+          key={name}
+          label={title}
+          on={phases.includes(name)}
+          onChange={(on) => set(['phases'], toggled(phases, name, on))}
+        />
+      ))}
+      {PRODUCTS.map(([name, title]) => (
+        <CheckField
+          key={name}
+          label={title}
+          on={products.includes(name)}
+          onChange={(on) => set(['products'], toggled(products, name, on))}
+        />
+      ))}
+      {issue !== undefined && (
+        <p className="bad" role="alert">
+          {issue}
+        </p>
+      )}
+    </fieldset>
+  )
+}
+
+export const ScoreForm = (props: FormProps) => (
+  <NumberMember {...props} path={['increment']} label="Add to the score" hint="May be below zero" required />
+)
+
+export const ExecuteForm = (props: FormProps) => (
+  <TextMember {...props} path={['id']} label="Id of the ruleset" mono required />
+)
