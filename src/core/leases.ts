@@ -24,6 +24,8 @@ export interface LeaseOptions {
   readonly expiryMs: number
   /** Name of this daemon. */
   readonly self: string
+  /** Called when other daemons may have taken the leases of this daemon. It has none then, and must take them again. */
+  readonly lost?: () => void
 }
 
 interface Seen {
@@ -43,6 +45,10 @@ export class Leases {
   readonly #options: LeaseOptions
   #seen = new Map<string, Seen>()
   #present: Promise<void> | undefined
+  /** When the latest renewal began that succeeded. */
+  #renewedAt = -Infinity
+  /** Leases that this daemon took since it is present. */
+  readonly #taken = new Set<string>()
 
   constructor(store: Store, clock: Clock, options: LeaseOptions) {
     this.#store = store
@@ -54,8 +60,16 @@ export class Leases {
   async renew(): Promise<void> {
     // Nobody can renew while the store is unreachable, so that time does not count.
     if (!this.#store.writable) this.#seen = new Map()
-    this.#present = this.#beat()
+    this.#present = this.#beat(this.#present)
     await Promise.all([this.#present, ...this.#gone().map(async (daemon) => await this.#end(daemon))])
+  }
+
+  /**
+   * Whether no other daemon can have taken a lease of this daemon. False after a pause or an absence of the store that is
+   * longer than the expiry, until the next renewal.
+   */
+  get isPresent(): boolean {
+    return this.#clock.monotonic() - this.#renewedAt < this.#options.expiryMs
   }
 
   /** Returns whether this daemon has a lease. */
@@ -73,17 +87,27 @@ export class Leases {
     return this.#store.list(presence).every(({ id: other }) => other === self || rank(other, id) < own)
   }
 
-  /** Takes a lease if it is free. Returns false if another daemon has it. */
+  /**
+   * Takes a lease if it is free. Returns false if another daemon has it. A lease of this daemon from before an absence is
+   * written again, so that another daemon that is about to take it gets a conflict.
+   */
   async hold(scope: Scope, id: string): Promise<boolean> {
     // The owner of a lease needs a presence record.
     await (this.#present ??= this.#beat())
     const found = this.#store.get(this.#options.leases, scope, id)
-    if (found?.value.owner === this.#options.self) return true
-    if (found !== undefined && this.#store.get(this.#options.presence, DAEMON, found.value.owner) !== undefined)
+    const key = `${scope.type}/${scope.id}/${id}`
+    const isOwn = found?.value.owner === this.#options.self
+    if (isOwn && this.#taken.has(key)) return true
+    if (
+      found !== undefined &&
+      !isOwn &&
+      this.#store.get(this.#options.presence, DAEMON, found.value.owner) !== undefined
+    )
       return false
     const value: Lease = { owner: this.#options.self }
     try {
       await this.#store.batch([{ kind: this.#options.leases, scope, id, value, ifVersion: found?.version ?? 0 }])
+      this.#taken.add(key)
       return true
     } catch (error) {
       if (error instanceof VersionConflict) return false
@@ -97,15 +121,32 @@ export class Leases {
     await this.#store.batch([{ kind: this.#options.presence, scope: DAEMON, id: this.#options.self, value: undefined }])
   }
 
-  async #beat(): Promise<void> {
-    const { value } = this.#store.get(this.#options.presence, DAEMON, this.#options.self) ?? {}
-    const next = { ...this.#options.details, beat: (value?.beat ?? 0) + 1 }
+  /** Renews the presence, after a renewal that is in progress. */
+  async #beat(after?: Promise<void>): Promise<void> {
+    await after?.catch(() => undefined)
+    const began = this.#clock.monotonic()
+    const found = this.#store.get(this.#options.presence, DAEMON, this.#options.self)
+    const value = { ...this.#options.details, beat: (found?.value.beat ?? 0) + 1 }
+    const write = { kind: this.#options.presence, scope: DAEMON, id: this.#options.self, value }
+    let wasPresent = this.isPresent && found !== undefined
     try {
-      await this.#store.batch([{ kind: this.#options.presence, scope: DAEMON, id: this.#options.self, value: next }])
+      try {
+        await this.#store.batch([{ ...write, ifVersion: found?.version ?? 0 }])
+      } catch (error) {
+        if (!(error instanceof VersionConflict)) throw error
+        // Another daemon has removed it.
+        wasPresent = false
+        await this.#store.batch([write])
+      }
     } catch (error) {
       this.#present = undefined
       throw error
     }
+    if (!wasPresent) {
+      this.#taken.clear()
+      this.#options.lost?.()
+    }
+    this.#renewedAt = began
   }
 
   /** Returns the daemons that stopped renewing. */

@@ -25,6 +25,8 @@ export interface DestinationDeps {
   readonly vault: Vault
   readonly egress: Egress
   readonly clock: Clock
+  /** Sends the attempts. Default is HTTP. */
+  readonly post?: Poster
 }
 
 /** The open destination of one webhook. Opens on first use and again after the webhook changed. */
@@ -58,7 +60,7 @@ export class DestinationOf {
     this.#opened = {
       destination,
       agents,
-      post: posterOver(agents),
+      post: this.#deps.post ?? posterOver(agents),
       version: stored.version,
       until: Math.min(...ends, Infinity),
     }

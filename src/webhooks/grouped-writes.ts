@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../core/clock.js'
 import { StoreUnavailable, type Store, type Write } from '../core/store.js'
 
@@ -44,7 +43,7 @@ export class GroupedWrites {
   }
 
   async #gather(): Promise<void> {
-    await Promise.all([this.#last.catch(() => undefined), setImmediate()])
+    await Promise.all([this.#last.catch(() => undefined), new Promise(setImmediate)])
     const writes = [...this.#gathered.values()]
     this.#gathered = new Map()
     this.#next = undefined

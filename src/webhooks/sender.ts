@@ -19,7 +19,7 @@ import { stateOf } from './delivery-state.js'
 import { LEASE_MS, RENEW_MS, WEBHOOK_LEASES, WEBHOOK_SENDERS } from './lease-kinds.js'
 import { OutcomeStore } from './outcome-store.js'
 import { Fifo } from './fifo.js'
-import type { PostResult } from './http-post.js'
+import type { Poster, PostResult } from './http-post.js'
 import { Retention, type RetentionOptions } from './retention.js'
 import { longestDelay } from './retry-schedule.js'
 import { senderMetrics } from './sender-metrics.js'
@@ -56,6 +56,8 @@ export interface SenderDeps {
   readonly traces?: OutgoingTraces
   /** Random number from 0 to 1, for the jitter of retries. */
   readonly random?: () => number
+  /** Sends the attempts. Default is HTTP. */
+  readonly post?: Poster
 }
 
 const MAX_SLEEP_MS = 60_000
@@ -92,7 +94,10 @@ export class WebhookSender {
     const { store, clock, metrics, sharedAs } = deps
     // Every attempt in flight listens to it.
     setMaxListeners(0, this.#giveUp.signal)
-    const leased = { leases: WEBHOOK_LEASES, presence: WEBHOOK_SENDERS, expiryMs: LEASE_MS }
+    const lost = () => {
+      for (const { queue } of this.#targets.values()) if (queue.owned) queue.disown()
+    }
+    const leased = { leases: WEBHOOK_LEASES, presence: WEBHOOK_SENDERS, expiryMs: LEASE_MS, lost }
     this.#leases = sharedAs === undefined ? undefined : new Leases(store, clock, { ...leased, self: sharedAs })
     this.#retention = new Retention(store, clock, () => deps.options.retention)
     const counts = senderMetrics(
@@ -118,6 +123,7 @@ export class WebhookSender {
         this.#every(RENEW_MS, async () => {
           await leases.renew()
           await this.#holdLeases()
+          this.#pump()
         }),
       )
     this.#pump()
@@ -248,6 +254,8 @@ export class WebhookSender {
   /** Starts attempts up to the limit, round-robin over the queues. */
   #pump(): void {
     const { clock, options } = this.#deps
+    // Another daemon may send by now.
+    if (this.#leases?.isPresent === false) return
     while (this.#inFlight < options.in_flight && !this.#closing.signal.aborted) {
       const target = this.#ready.shift()
       if (target === undefined) return

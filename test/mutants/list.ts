@@ -522,6 +522,15 @@ export const MUTANTS: readonly Mutant[] = [
     `else await confirmCreated(folder, options)`,
     '',
   ]),
+  ...of('src/core/leases.ts', 'test/simulator/simulator.test.ts', [
+    `if (isOwn && this.#taken.has(key)) return true`,
+    'if (isOwn) return true',
+  ]),
+  ...of('src/webhooks/sender.ts', 'test/simulator/simulator.test.ts', [
+    `if (this.#leases?.isPresent === false) return`,
+    'if (false) return',
+  ]),
+  ...of('pipelines/logpush/job-loop.ts', 'test/simulator/simulator.test.ts', [`&& reader.missed === missed`, '']),
   ...of('pipelines/logpush/spool/segments.ts', 'test/pipelines/logpush/spool-model.test.ts', [
     `await file.datasync()`,
     '',

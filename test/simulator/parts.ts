@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { BatchBuffer } from '../../pipelines/logpush/batches/batch-buffer.js'
 import type { Plan } from './plan.js'
 import { SpoolSubject, spoolPlan } from './spool/subject.js'
+import { WebhooksSubject, webhooksPlan } from './webhooks/subject.js'
 import { simulate, type Outcome } from './world.js'
 
 /** A part of the product that can be simulated. */
@@ -28,5 +29,9 @@ export const PARTS: Readonly<Record<string, Part>> = {
       const opened = await (buffer ??= openBuffer())
       return await simulate(plan, (world) => new SpoolSubject(world, opened), said)
     },
+  },
+  webhooks: {
+    plan: webhooksPlan,
+    run: async (plan, said) => await simulate(plan, (world) => new WebhooksSubject(world), said),
   },
 }

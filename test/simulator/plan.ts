@@ -3,9 +3,9 @@ import { stream, type Random } from './random.js'
 
 /**
  * How a life ends. `kill` keeps what the process has written. `power` keeps what was synced, and any part of the rest.
- * `stop` is an orderly end, and a kill if that takes too long.
+ * `stop` is an orderly end, and a kill if that takes too long. After a `pause` the same life goes on.
  */
-export const CRASHES = ['kill', 'power', 'stop'] as const
+export const CRASHES = ['kill', 'power', 'stop', 'pause'] as const
 
 export interface Crash {
   readonly kind: (typeof CRASHES)[number]

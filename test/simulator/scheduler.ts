@@ -83,6 +83,13 @@ export class Scheduler {
     this.say(`--- ${life.name} is killed`)
   }
 
+  /** Stops a life for a while. Then it goes on, with all timers that are due by then. */
+  pause(life: Life, ms: number): void {
+    this.say(`--- ${life.name} pauses for ${ms} ms`)
+    const until = this.time + ms
+    this.#tasks = this.#tasks.map((task) => (task.life === life ? { ...task, at: Math.max(task.at, until) } : task))
+  }
+
   /** Runs one task, or moves the time to the next one. Returns false if there is none. */
   async step(): Promise<boolean> {
     await drained()

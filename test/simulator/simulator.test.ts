@@ -6,7 +6,7 @@ import { shrink, type Plan } from './plan.js'
 
 const SEEDS = 300
 /** A slow machine runs fewer seeds. */
-const MAX_MS = 15_000
+const MAX_MS = 9000
 /** Each of these seeds runs twice. */
 const TWICE = 50
 

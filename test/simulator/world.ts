@@ -9,6 +9,7 @@ import { drained, Life, Scheduler } from './scheduler.js'
 /** Steps in which a run without faults must reach its goals, and in which an orderly end must be over. */
 const MAX_STEPS = 60_000
 const MAX_STOP_STEPS = 3000
+const MAX_PAUSE_MS = 60_000
 
 /** A promise of the product that a run has broken. */
 export class Finding extends Error {
@@ -83,7 +84,7 @@ export class World {
 /** A part of the product with the load on it. It outlives the lives of the daemon. */
 export interface Subject {
   /** A life begins. */
-  boot(life: Life): void
+  boot(life: Life, machine: number): void
   /** An orderly end of the life. */
   stop(life: Life): Promise<void>
   /** Everything that was promised is done. */
@@ -98,7 +99,7 @@ export interface Outcome {
   readonly error: Error | undefined
 }
 
-/** Runs a plan: the lives with their crashes, then one without faults in which all goals must be reached. */
+/** Runs a plan: the machines with their crashes, one machine after the other, then without faults until all goals are reached. */
 export async function simulate(
   plan: Plan,
   subjectIn: (world: World) => Subject,
@@ -127,25 +128,35 @@ export async function simulate(
 async function live(world: World, subject: Subject): Promise<void> {
   const { scheduler, faults, plan } = world
   const power = stream(plan.seed, 'power')
-  let skewMs = 0
-  const begin = (index: number): Life => {
-    const life = new Life(`life-${index}`)
+  const machines = plan.work['machines'] ?? 1
+  const begin = (machine: number, skewMs: number): Life => {
+    const life = new Life(`${'ab'[machine]}${++begun}`)
     life.skewMs = skewMs
     scheduler.current = life
-    subject.boot(life)
+    subject.boot(life, machine)
     return life
   }
+  let begun = 0
+  const lives = Array.from({ length: machines }, (_, machine) => begin(machine, 0))
   for (const [index, crash] of plan.crashes.entries()) {
-    const life = begin(index)
+    const machine = index % machines
     await world.run(() => scheduler.idle && subject.isDone, crash.after)
+    const life = lives[machine]!
+    if (crash.kind === 'pause') {
+      scheduler.pause(life, 1 + power.below(MAX_PAUSE_MS))
+      continue
+    }
     await end(world, subject, { life, crash, power })
-    skewMs += crash.jumpMs
+    if (index === plan.crashes.length - 1) faults.end()
+    lives[machine] = begin(machine, life.skewMs + crash.jumpMs)
   }
   faults.end()
-  const last = begin(plan.crashes.length)
-  if (!(await world.run(() => subject.isDone, MAX_STEPS))) throw new Finding('the goals are not reached in time')
+  if (!(await world.run(() => subject.isDone, MAX_STEPS))) {
+    subject.missing()
+    throw new Finding('the goals are not reached in time')
+  }
   subject.missing()
-  scheduler.kill(last)
+  for (const life of lives) scheduler.kill(life)
 }
 
 async function end(
