@@ -84,15 +84,45 @@ const ACTING: readonly SettingType[] = [
   configured('websockets', ({ websockets }) => (websockets ? 'on' : 'off')),
 ]
 
+const AEGIS = Type.Object(
+  { enabled: Type.Optional(Type.Boolean()), pool_id: Type.Optional(Type.String({ maxLength: 64 })) },
+  strict,
+)
+const PLATFORM_OPTIMIZATION = Type.Object(
+  {
+    cache_by_device_type: Type.Boolean(),
+    cf: Type.Boolean(),
+    enabled: Type.Boolean(),
+    hostnames: Type.Array(Type.String({ maxLength: 253 }), { maxItems: 100 }),
+    wordpress: Type.Boolean(),
+    wp_plugin: Type.Boolean(),
+  },
+  strict,
+)
+const NO_PLATFORM_OPTIMIZATION = {
+  cache_by_device_type: false,
+  cf: false,
+  enabled: false,
+  hostnames: [],
+  wordpress: false,
+  wp_plugin: false,
+}
+
 /** Settings without effect here. A setting that gets an effect loses its row here and gets one above. */
 const INERT: readonly SettingType[] = [
   inert('0rtt', ONOFF, 'off'),
+  inert('advanced_ddos', ONOFF, 'off'),
+  inert('aegis', AEGIS, { enabled: false }),
   inert('automatic_https_rewrites', ONOFF, 'off'),
+  inert('automatic_platform_optimization', PLATFORM_OPTIMIZATION, NO_PLATFORM_OPTIMIZATION),
   inert('brotli', ONOFF, 'off'),
   inert('browser_check', ONOFF, 'off'),
   inert('challenge_ttl', Seconds(31_536_000), 1800),
+  inert('china_network_enabled', ONOFF, 'off'),
   inert('ciphers', Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }), []),
+  inert('cname_flattening', Type.Enum(['flatten_at_root', 'flatten_all']), 'flatten_at_root'),
   inert('early_hints', ONOFF, 'off'),
+  inert('edge_cache_ttl', Type.Integer({ minimum: 30, maximum: 31_536_000 }), 7200),
   inert('email_obfuscation', ONOFF, 'off'),
   inert('fonts', ONOFF, 'off'),
   inert('h2_prioritization', Type.Enum(['on', 'off', 'custom']), 'off'),
@@ -108,21 +138,31 @@ const INERT: readonly SettingType[] = [
   inert('opportunistic_onion', ONOFF, 'off'),
   inert('orange_to_orange', ONOFF, 'off'),
   inert('origin_error_page_pass_thru', ONOFF, 'off'),
+  inert('origin_h2_max_streams', Type.Integer({ minimum: 1, maximum: 1000 }), 200),
   inert('origin_max_http_version', Type.Enum(['1', '2']), '1'),
   inert('polish', Type.Enum(['off', 'lossless', 'lossy']), 'off'),
+  inert('pre_render', ONOFF, 'off'),
   inert('prefetch_preload', ONOFF, 'off'),
   inert('privacy_pass', ONOFF, 'off'),
   inert('proxy_read_timeout', Type.Integer({ minimum: 1, maximum: 6000 }), 100),
   inert('pseudo_ipv4', Type.Enum(['off', 'add_header', 'overwrite_header']), 'off'),
+  inert('redirects_for_ai_training', ONOFF, 'off'),
   inert('replace_insecure_js', ONOFF, 'off'),
   inert('response_buffering', ONOFF, 'off'),
   inert('rocket_loader', ONOFF, 'off'),
+  inert('search_for_agents', ONOFF, 'off'),
   inert('server_side_exclude', ONOFF, 'off'),
+  inert('sha1_support', ONOFF, 'off'),
   inert('speed_brain', ONOFF, 'off'),
+  inert('tls_1_2_only', ONOFF, 'off'),
   inert('tls_1_3', Type.Enum(['on', 'off', 'zrt']), 'on'),
   inert('tls_client_auth', ONOFF, 'off'),
+  inert('transformations', Type.Enum(['on', 'off', 'open']), 'off'),
+  inert('transformations_allowed_origins', Type.String({ maxLength: 4096 }), ''),
   inert('true_client_ip_header', ONOFF, 'off'),
   inert('waf', ONOFF, 'off'),
+  inert('webmcp_enabled', ONOFF, 'off'),
+  inert('webmcp_packs', Type.String({ maxLength: 4096 }), ''),
   inert('webp', ONOFF, 'off'),
 ]
 
