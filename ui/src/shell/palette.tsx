@@ -24,9 +24,7 @@ export function Palette({ place }: { place: Place }) {
   }, [])
   return (
     <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <Dialog.Trigger
-        render={<Button kind="quiet" icon="search" aria-label="Search (Ctrl K)" title="Search (Ctrl K)" />}
-      >
+      <Dialog.Trigger render={<Button kind="quiet" icon="search" title="Search (Ctrl K)" />}>
         <span className={styles['searchText']}>
           Search <kbd>Ctrl K</kbd>
         </span>

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { clock, ms, when } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
+import { useIsNarrow } from '../../parts/narrow.ts'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import type { FilterName } from './request-filters.ts'
 import type { RequestItem } from './types.ts'
@@ -19,11 +20,15 @@ const TONES: Readonly<Record<string, string>> = { 2: 'ok', 3: 'info', 4: 'warn',
 export const toneOf = (status: number): string => TONES[String(status)[0]!] ?? 'soft'
 
 /** A value that filters the list by itself. */
-const Value = ({ onClick, label, children }: { onClick: () => void; label: string; children: ReactNode }) => (
-  <button type="button" className={styles['value']} title={`Show only ${label}`} onClick={onClick}>
-    {children}
-  </button>
-)
+function Value({ onClick, label, children }: { onClick: () => void; label: string; children: ReactNode }) {
+  // On a phone a tap anywhere opens the request.
+  if (useIsNarrow()) return children
+  return (
+    <button type="button" className={styles['value']} title={`Show only ${label}`} onClick={onClick}>
+      {children}
+    </button>
+  )
+}
 
 type Set = (name: FilterName, value: string) => void
 
