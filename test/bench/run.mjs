@@ -14,6 +14,7 @@ const BENCHMARKS = {
     'user and system time and allocated bytes of a request by kind, beside nginx and a bare pass-through in Node.js',
   overhead: 'CPU that access log, traces at 1 %, metrics by zone and the history add to a request',
   history: 'counts of 100 zones of 1,000 paths over 30 days: size on disk, memory, slowest query, cost of a request',
+  'request-log': 'the line of a finished request that is kept: CPU, bytes',
   agents: 'recognition of agents: a new signature, one that was seen, a User-Agent; the hint of a page',
   options: '100 paths of a zone, compress where nothing is compressed, rules in the file beside rules by API',
   assets: 'a static asset of 10 KB: CPU per request and requests/s, beside nginx where installed',

@@ -15,7 +15,7 @@ import { EventLoopYield } from '../../../core/schedule/event-loop-yield.js'
 import type { GeoLookup } from '../../../rules/types.js'
 import type { Exchange } from '../../exchange/exchange.js'
 import type { FinishedObserver } from '../../exchange/finished.js'
-import { recordOf, type KeptExchange } from './recorded.js'
+import { lineOf, type KeptExchange } from './recorded.js'
 import { keptRequests } from './old-requests.js'
 import { Ring, type Batch } from './ring.js'
 import { ZoneSample } from './sampling.js'
@@ -147,7 +147,7 @@ export class RequestLog implements FinishedObserver {
       let batch = zones.get(id)
       if (!batch) zones.set(id, (batch = { lines: [], records: 0 }))
       const country = this.#deps.geo.find(one.exchange.clientAddress).city?.country?.iso_code
-      batch.lines.push(`${JSON.stringify(recordOf(one, country, this.#options))}\n`)
+      batch.lines.push(lineOf(one, country, this.#options))
       batch.records++
     }
     return zones
