@@ -1,17 +1,9 @@
 #!/usr/bin/env node
-import { Command, CommanderError, Help } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { Exit, type DefineCommand } from './commands/common/command.js'
 import { messageOf } from './core/errors.js'
 import { holdHeap } from './core/memory/heap-size.js'
 import { VERSION } from './release/package.js'
-
-/** Groups of `edged --help`, each with the name of its first command. */
-const GROUPS: Readonly<Record<string, string>> = {
-  serve: 'Start:',
-  status: 'The running daemon:',
-  check: 'Files and pages:',
-  token: 'Access and schemas:',
-}
 
 /** Every command, in the order of `edged --help`. Its code is loaded only if it is called: all code takes a second. */
 const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<DefineCommand>])[] = [
@@ -22,11 +14,9 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
     'make a configuration from that of Caddy, nginx or the hosted service',
     async () => (await import('./commands/import.js')).importConfig,
   ],
-  ['doctor', 'check the machine for what the daemon needs', async () => (await import('./commands/doctor.js')).doctor],
   ['status', 'show what the running daemon serves', async () => (await import('./commands/status.js')).status],
   ['top', 'show traffic and state of the running daemon', async () => (await import('./commands/top.js')).top],
   ['reload', 'apply the changed configuration file', async () => (await import('./commands/reload.js')).reload],
-  ['tail', 'show records as they pass', async () => (await import('./commands/tail.js')).tail],
   [
     'backup',
     'copy store, blobs and key of the running daemon to a file',
@@ -37,26 +27,28 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
     'restore a backup into an empty data folder',
     async () => (await import('./commands/restore.js')).restore,
   ],
+  ['doctor', 'check the machine for what the daemon needs', async () => (await import('./commands/doctor.js')).doctor],
   ['check', 'validate a configuration or pipeline file', async () => (await import('./commands/check.js')).check],
   ['convert', 'convert HTML to Markdown', async () => (await import('./commands/convert.js')).convert],
   ['run', 'run the pipelines of a file until their input ends', async () => (await import('./commands/run.js')).run],
-  ['test', 'run the tests of a pipeline file', async () => (await import('./commands/test.js')).test],
+  ['tail', 'show records as they pass', async () => (await import('./commands/tail.js')).tail],
   [
     'replay',
     'send a dead letter file to a destination again',
     async () => (await import('./commands/replay.js')).replay,
   ],
   [
+    'hash-password',
+    'hash a password for basic authentication',
+    async () => (await import('./commands/hash-password.js')).hashPassword,
+  ],
+  ['test', 'run the tests of a pipeline file', async () => (await import('./commands/test.js')).test],
+  [
     'expr',
     'check and evaluate expressions of the rules language',
     async () => (await import('./commands/expr.js')).expr,
   ],
   ['token', 'manage API tokens', async () => (await import('./commands/token.js')).token],
-  [
-    'hash-password',
-    'hash a password for basic authentication',
-    async () => (await import('./commands/hash-password.js')).hashPassword,
-  ],
   ['secrets', 'manage stored secrets', async () => (await import('./commands/secrets.js')).secrets],
   ['schema', 'print the schemas that edged validates with', async () => (await import('./commands/schema.js')).schema],
 ]
@@ -67,12 +59,8 @@ const program = new Command('edged')
   .version(VERSION)
   .configureOutput({ outputError: () => undefined })
   .exitOverride()
-  .commandsGroup('Access and schemas:')
-  .configureHelp({ styleTitle: (text) => `\u001b[1m${text}\u001b[22m`, formatHelp: usageLast })
-let group = ''
 for (const [name, summary, load] of COMMANDS) {
-  group = GROUPS[name] ?? group
-  const command = program.command(name).description(summary).helpGroup(group)
+  const command = program.command(name).description(summary)
   // `edged help NAME` prints the options of that command as well.
   if (process.argv.slice(2, 4).includes(name)) (await load())(command)
 }
@@ -87,14 +75,6 @@ try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = await exitCode(error)
-}
-
-/** Formats the help. The usage of `edged` itself is its last line. */
-function usageLast(command: Command, help: Help): string {
-  const text = Help.prototype.formatHelp.call(help, command, help)
-  if (command.parent) return text
-  const [usage = '', , ...rest] = text.split('\n')
-  return [...rest, usage, ''].join('\n')
 }
 
 /** Prints the error, in one line if the command line is wrong, and returns the exit code. */

@@ -4,7 +4,6 @@ import { Option } from 'commander'
 import { Converter, PageTooLarge, NotConvertible, type Content } from '../../pipelines/markdown/index.js'
 import { messageOf } from '../core/errors.js'
 import { VERSION } from '../release/package.js'
-import { bytesText } from './common/bytes-text.js'
 import { Exit, type DefineCommand } from './common/command.js'
 import { otherType } from './common/page-type.js'
 import { showCount } from './common/progress.js'
@@ -66,18 +65,13 @@ async function convertPages(pages: readonly string[], options: Options): Promise
   const showsProgress = inputs.length > 1 && options.output !== undefined
   const progress = showsProgress ? showCount(process.stderr, inputs.length, 'pages') : undefined
   let failure: Exit | undefined
-  const counts = { pages: 0, failed: 0, html: 0, markdown: 0 }
   for (const [at, input] of inputs.entries()) {
     try {
-      const { markdown, bytes } = await markdownOf(await openPage(input, options.contentType), options)
-      counts.pages += 1
-      counts.html += bytes
-      counts.markdown += Buffer.byteLength(markdown)
+      const markdown = await markdownOf(await openPage(input, options.contentType), options)
       if (options.output === undefined) await print(at > 0 && markdown !== '' ? `\n${markdown}` : markdown)
       else await save(folder ? join(options.output, nameOf(input)) : options.output, markdown)
     } catch (error) {
       if (inputs.length === 1) throw error
-      counts.failed += 1
       failure ??= error instanceof Exit ? error : new Exit(1, messageOf(error))
       const reason = messageOf(error)
       const line = reason.startsWith(`${input}:`) ? `${reason}\n` : `${input}: ${reason}\n`
@@ -87,28 +81,7 @@ async function convertPages(pages: readonly string[], options: Options): Promise
     progress?.done(at + 1)
   }
   progress?.stop()
-  if (inputs.length > 1 && (showsProgress || process.stderr.isTTY)) process.stderr.write(summary(counts))
   if (failure !== undefined) throw new Exit(failure.code, `not all pages were converted`)
-}
-
-/** Sizes are in bytes. */
-interface Counts {
-  readonly pages: number
-  readonly failed: number
-  readonly html: number
-  readonly markdown: number
-}
-
-/** Returns the summary of several pages in one line. */
-function summary({ pages, failed, html, markdown }: Counts): string {
-  const change = html === 0 ? '' : ` (${percent(markdown, html)} %)`
-  const rest = failed === 0 ? '' : `, ${failed} not converted`
-  return `${pages} ${pages === 1 ? 'page' : 'pages'}, ${bytesText(html)} HTML → ${bytesText(markdown)} Markdown${change}${rest}\n`
-}
-
-function percent(markdown: number, html: number): string {
-  const change = Math.round((100 * (markdown - html)) / html)
-  return `${change > 0 ? '+' : ''}${change}`
 }
 
 const isFolder = async (path: string): Promise<boolean> => {
@@ -226,14 +199,8 @@ const unreachable = (host: string | undefined, error: unknown): Exit => {
   return new Exit(1, `cannot read the page${host === undefined ? '' : ` from ${host}`}: ${reason}`)
 }
 
-interface Converted {
-  readonly markdown: string
-  /** Size of the page. */
-  readonly bytes: number
-}
-
 /** The whole Markdown: nothing is written before it is certain that the page can be converted. */
-async function markdownOf({ contentType, bytes }: OpenPage, options: Options): Promise<Converted> {
+async function markdownOf({ contentType, bytes }: OpenPage, options: Options): Promise<string> {
   const content: Content = options.main ? 'main' : 'page'
   if (!/^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(contentType))
     throw new Exit(
@@ -243,10 +210,8 @@ async function markdownOf({ contentType, bytes }: OpenPage, options: Options): P
   const links = options.citations ? 'numbered' : options.links
   const converter = new Converter({ contentType, keepHtml: options.keepHtml, content, links })
   const parts: string[] = []
-  let size = 0
   try {
     for await (const chunk of bytes) {
-      size += chunk.length
       const other = parts.length === 0 ? otherType(chunk) : undefined
       if (other !== undefined) throw new Exit(4, `the page is not HTML: its first bytes are ${other}`)
       parts.push(converter.write(chunk))
@@ -257,5 +222,5 @@ async function markdownOf({ contentType, bytes }: OpenPage, options: Options): P
     if (error instanceof NotConvertible) throw new Exit(4, messageOf(error))
     throw (error as Error).name === 'TimeoutError' || error instanceof TypeError ? unreachable(undefined, error) : error
   }
-  return { markdown: parts.join(''), bytes: size }
+  return parts.join('')
 }

@@ -1,7 +1,6 @@
 import { BadConfig } from '../config/yaml.js'
 import { loadPluginsOf } from '../plugins/load.js'
 import { configFile, DEFAULT_FILES } from './common/config-file.js'
-import { coloursFor } from './common/colours.js'
 import type { DefineCommand } from './common/command.js'
 import type { Finding } from './doctor/checks.js'
 
@@ -17,10 +16,8 @@ export const doctor: DefineCommand = (command) => {
     )
     .action(async ({ config: file, json }: { config?: string; json?: boolean }) => {
       const findings = await findingsOf(configFile(file))
-      const { green, yellow, red } = coloursFor(process.stdout)
-      const paint = { ok: green, warn: yellow, FAIL: red }
       for (const { check, level, message } of json ? [] : findings)
-        process.stdout.write(`${paint[level](level.padEnd(4))}  ${check.padEnd(13)}  ${message}\n`)
+        process.stdout.write(`${level.padEnd(4)}  ${check.padEnd(13)}  ${message}\n`)
       if (json) process.stdout.write(`${JSON.stringify(findings)}\n`)
       process.exitCode = findings.some(({ level }) => level === 'FAIL') ? 1 : 0
     })

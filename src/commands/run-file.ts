@@ -9,10 +9,8 @@ import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
 import { runPipeline, stateFolder } from '../daemon/pipelines/run.js'
-import { coloursFor } from './common/colours.js'
 import { Exit } from './common/command.js'
 import { showProgress } from './common/progress.js'
-import { summaryText, type SummaryPart } from './common/run-summary.js'
 
 /** Maximum number of invalid records that are reported one by one. */
 const MAX_REPORTED = 10
@@ -31,15 +29,8 @@ interface Ran {
   readonly end: RunEnd | Failed
 }
 
-interface RunOptions {
-  readonly resume: boolean
-  readonly state: string
-  /** Prints the summary as JSON on a terminal too. */
-  readonly json: boolean
-}
-
 /** Runs the pipelines of a file until their input ends, and prints a summary. Throws an Exit if records are undelivered. */
-export async function runFile(file: string, { resume, state, json }: RunOptions): Promise<void> {
+export async function runFile(file: string, { resume, state }: { resume: boolean; state: string }): Promise<void> {
   const clock = systemClock
   const log = pino({ level: 'error', base: null }, pino.destination({ dest: 2, sync: true }))
   const pipelines = loadPipelines(file, destinationChecks({ clock, log }))
@@ -86,23 +77,10 @@ export async function runFile(file: string, { resume, state, json }: RunOptions)
   const out = pipelines.some(({ outputs }) => outputs.some(({ destination_conf: to }) => to.startsWith('stdout:')))
     ? process.stderr
     : process.stdout
-  out.write(
-    out.isTTY && !json
-      ? summaryText(ran.map(partOf), seconds, coloursFor(out))
-      : `${JSON.stringify({ ...totals(runs), seconds, ...each(ran) })}\n`,
-  )
+  out.write(`${JSON.stringify({ ...totals(runs), seconds, ...each(ran) })}\n`)
   if (resume) for (const message of ran.flatMap(idleOf)) tell(message)
   judge(ran, state)
 }
-
-const partOf = ({ pipeline, stats }: Ran): SummaryPart => ({
-  name: pipeline.name,
-  stats,
-  routes:
-    pipeline.routes === undefined
-      ? []
-      : pipeline.outputs.map(({ route }) => ({ name: route ?? '', counts: stats.output(route) })),
-})
 
 /** Says that a finished run had nothing to go on with: its summary has zeros only. */
 const idleOf = ({ pipeline, stats, end }: Ran): string[] =>

@@ -7,21 +7,15 @@ export const run: DefineCommand = (command) => {
     .argument('<file>', 'the pipeline file')
     .option('--resume', 'continue an earlier run with the same batches, or send what was added since it finished')
     .option('--state <folder>', 'folder of the state that --resume needs (default: FILE.state)')
-    .option('--json', 'print the summary as one line of JSON; the default if the output is not a terminal')
     .addHelpText(
       'after',
-      '\nPrints a summary. Exit codes: 0 all delivered, 2 the file or its input cannot be used,\n' +
+      '\nPrints a summary as one line of JSON. Exit codes: 0 all delivered, 2 the file or its input cannot be used,\n' +
         '5 records undelivered or invalid, or input damaged. The first SIGINT or SIGTERM ends a listener or a followed file, and stops at a\n' +
         'batch elsewhere; the second stops at once.',
     )
-    .action(
-      async (
-        file: string,
-        { resume = false, json = false, state }: { resume?: boolean; json?: boolean; state?: string },
-      ) => {
-        await loadPluginsOf(file)
-        const { runFile } = await import('./run-file.js')
-        await runFile(file, { resume, json, state: state ?? `${file}.state` })
-      },
-    )
+    .action(async (file: string, { resume = false, state }: { resume?: boolean; state?: string }) => {
+      await loadPluginsOf(file)
+      const { runFile } = await import('./run-file.js')
+      await runFile(file, { resume, state: state ?? `${file}.state` })
+    })
 }

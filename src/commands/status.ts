@@ -3,9 +3,6 @@ import { stateText, type DaemonStatus, type OriginStatus } from '../daemon/state
 import { missingText } from '../tls/acme/served-names.js'
 import { ADMIN_HELP, ownDaemon, type AdminOptions } from './common/admin-client.js'
 import { bytesText } from './common/bytes-text.js'
-import { coloursFor, type Colours } from './common/colours.js'
-import { durationText } from './common/durations.js'
-import { printable } from './common/text-width.js'
 import { keptText } from '../daemon/config/kept-rules.js'
 import { secretsLines } from './common/secrets-lines.js'
 import type { DefineCommand } from './common/command.js'
@@ -22,17 +19,16 @@ export const status: DefineCommand = (command) => {
     )
     .action(async (options: AdminOptions & { json?: boolean }) => {
       const found = await ownDaemon(options)
-      process.stdout.write(options.json ? `${JSON.stringify(found)}\n` : described(found, coloursFor(process.stdout)))
+      process.stdout.write(options.json ? `${JSON.stringify(found)}\n` : described(found))
       process.exitCode = found.ready ? 0 : 1
     })
 }
 
-function described(status: DaemonStatus, colours: Colours): string {
-  const { red, yellow, bold } = colours
+function described(status: DaemonStatus): string {
   const { version, node, pid, ready, reasons, uptime_seconds: uptime, last_reload: last } = status
   const lines = [
-    ...attentionLines(status.attention, colours),
-    `${bold(`edged ${version}`)} on Node ${node.slice(1)}, process ${pid}, up ${durationText(uptime)}, ${ready ? colours.green('ready') : red(`not ready: ${reasons.join(', ')}`)}`,
+    ...attentionLines(status.attention),
+    `edged ${version} on Node ${node.slice(1)}, process ${pid}, up ${duration(uptime)}, ${ready ? 'ready' : `not ready: ${reasons.join(', ')}`}`,
     `config    ${status.config_file ?? '-'}${last === null ? '' : `, read again at ${last.at}`}`,
     ...(last?.error ? [`          the last reload failed: ${last.error}`] : []),
     `store     ${status.store}, ${Math.round(status.memory_bytes / 1e6)} MB of memory in use`,
@@ -40,38 +36,27 @@ function described(status: DaemonStatus, colours: Colours): string {
     ...Object.entries(status.listeners).map(([name, url]) => `${name.padEnd(9)} ${url}`),
     ...status.zones.flatMap(({ name, hostnames, origins }) => [
       `zone      ${name} (${hostnames.join(', ')})`,
-      ...origins.map((origin) => `          ${painted(origin, colours)}`),
+      ...origins.map((origin) => `          ${originText(origin)}`),
     ]),
     ...status.certificates.map(
       ({ names, source, not_after: until }) =>
         `certificate ${names.join(', ')} (${source === 'acme' ? 'ACME' : 'file'}), valid until ${until}`,
     ),
-    ...status.missing_certificates.map((missing) => yellow(`no certificate: ${missingText(missing)}`)),
+    ...status.missing_certificates.map((missing) => `no certificate: ${missingText(missing)}`),
     ...[keptText(status.kept_rules)].flatMap((text) => (text === undefined ? [] : [`rules     ${text}`])),
     ...(status.backup ? backupLines(status.backup) : []),
     ...status.pipelines.map((name) => `pipeline  ${name}`),
     ...status.failing_jobs.map(
       ({ kind, name, destination, error }) =>
-        `${red('failing')}   ${kind} ${nameOf(kind, name, status)} to ${destination}: ${error ?? 'it waits for a new start'}`,
+        `failing   ${kind} ${name} to ${destination}: ${error ?? 'it waits for a new start'}`,
     ),
     ...status.open_circuit_breakers.map(
       ({ name, webhook_id: id }) =>
-        `${red('paused')}    webhook ${name || id}: its circuit breaker is open after failed deliveries`,
+        `paused    webhook ${name || id}: its circuit breaker is open after failed deliveries`,
     ),
     ...Object.entries(status.workers).map(([account, names]) => `workers   ${names.join(', ')} (account ${account})`),
   ]
   return `${lines.join('\n')}\n`
-}
-
-/** Returns the name of a job with its id, or of a pipeline. */
-function nameOf(kind: string, id: string, { job_names: names }: DaemonStatus): string {
-  const name = kind === 'job' ? names[id] : undefined
-  return name === undefined ? id : `${printable(name)} (${id})`
-}
-
-function painted(origin: OriginStatus, { red, yellow }: Colours): string {
-  const text = originText(origin)
-  return origin.state === 'down' ? red(text) : origin.state === 'missing' ? yellow(text) : text
 }
 
 function backupLines({ to, last, next_at: next, error }: BackupStatus): string[] {
@@ -89,11 +74,21 @@ function originText({ url, state, since, last_error: error, backup }: OriginStat
 }
 
 /** What needs attention, before everything else. */
-function attentionLines(items: DaemonStatus['attention'], { bold, red, yellow, dim }: Colours): string[] {
+function attentionLines(items: DaemonStatus['attention']): string[] {
   if (items.length === 0) return []
   const lines = items.map(
-    ({ severity, text, since }) =>
-      `  ${(severity === 'error' ? red : yellow)(severity.padEnd(7))}  ${printable(text)}${since === null ? '' : dim(`, since ${since}`)}`,
+    ({ severity, text, since }) => `  ${severity.padEnd(7)}  ${text}${since === null ? '' : `, since ${since}`}`,
   )
-  return [bold(`Needs attention (${items.length})`), ...lines, '']
+  return [`Needs attention (${items.length})`, ...lines, '']
+}
+
+function duration(seconds: number): string {
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ]
+  if (days > 0) return `${days}d ${hours}h`
+  if (hours > 0) return `${hours}h ${minutes}m`
+  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`
 }

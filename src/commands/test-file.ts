@@ -8,7 +8,6 @@ import { silentLog } from '../core/log.js'
 import type { RecordTransform } from '../core/extension/record-transform.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
 import { transformOpener } from '../daemon/pipelines/transforms.js'
-import { coloursFor } from './common/colours.js'
 import { Exit } from './common/command.js'
 
 /** Runs the tests of a pipeline file and prints the outcome. Throws an Exit if some failed. */
@@ -24,9 +23,8 @@ export async function testFile(file: string): Promise<void> {
       }
       await transform?.close()
     }
-  const { green, red } = coloursFor(process.stdout)
   for (const { name, issues } of results)
-    process.stdout.write([`${issues.length === 0 ? green('ok') : red('not ok')} - ${name}`, ...issues, ''].join('\n'))
+    process.stdout.write([`${issues.length === 0 ? 'ok' : 'not ok'} - ${name}`, ...issues, ''].join('\n'))
   if (results.length === 0)
     process.stderr.write(`edged: ${file} has no tests; add some below tests:, as the files in config/pipelines/ have\n`)
   const failed = results.filter(({ issues }) => issues.length > 0).length

@@ -48,7 +48,6 @@ t.test('failing jobs and pipelines, open circuit breakers and Workers are listed
       { kind: 'job', name: '7', destination, error: 'responded with 403' },
       { kind: 'pipeline', name: 'web', destination, error: null },
     ],
-    job_names: {},
     open_circuit_breakers: [
       { webhook_id: 'w1', name: 'Ticket system', account_id: ACCOUNT },
       { webhook_id: 'gone', name: '', account_id: ACCOUNT },

@@ -1,9 +1,6 @@
 import type { WriteStream } from 'node:tty'
 import cliProgress from 'cli-progress'
 import type { RunStats } from '../../../pipelines/sources/intake/run-stats.js'
-import { bytesText } from './bytes-text.js'
-import { clockText } from './durations.js'
-import { cut } from './text-width.js'
 
 /** How far a run is, on a terminal; elsewhere nothing. */
 export interface Progress {
@@ -16,42 +13,6 @@ export interface Progress {
 }
 
 const EVERY_MS = 250
-/** Columns of the line of progress. */
-const WIDTH = 79
-
-/** How far a run is. */
-interface Step {
-  readonly bytes: number
-  readonly records: number
-  readonly rate: number
-  /** Records that are invalid, dropped or lost. */
-  readonly failed: number
-}
-
-/** Returns the progress as one line of at most 80 columns. */
-function line(
-  { bytes = 0, records = 0, rate = 0, failed = 0 }: Partial<Step>,
-  total: number,
-  part: number,
-  eta: number,
-) {
-  const count = countText(records)
-  const done =
-    total === 0
-      ? [`${count} records`, bytesText(bytes)]
-      : [`${percent(part)} %`, `${bytesText(bytes)} of ${bytesText(total)}`, `${count} records`]
-  const left = total > 0 && Number.isFinite(eta) && eta > 0 ? [`${clockText(eta)} left`] : []
-  const rest = [`${countText(rate)}/s`, ...left, ...(failed > 0 ? [`${countText(failed)} failed`] : [])]
-  return cut(` ${[...done, ...rest].join('  ')}`, WIDTH)
-}
-
-/** Returns a count that takes at most 9 columns, `1.2 M` from a million on. */
-function countText(count: number): string {
-  if (count < 1e6) return count.toLocaleString('en')
-  return count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(1)} G`
-}
-
-const percent = (part: number): string => String(Math.floor(part * 100)).padStart(2)
 
 /** Shows records, bytes, rate and, if the size of the input is known, the remaining time. */
 export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>): Progress {
@@ -65,21 +26,25 @@ export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>):
     hideCursor: true,
     clearOnComplete: true,
     etaBuffer: 40,
-    format: (_options, { progress, eta }, payload: Partial<Step>) => line(payload, total, progress, eta),
+    format: (options, { progress, eta }, payload: { text: string }) => {
+      if (total === 0) return payload.text
+      const shown = cliProgress.Format.BarFormat(progress, options)
+      return `${shown} ${Math.floor(progress * 100)}% | ${payload.text} | ${cliProgress.Format.TimeFormat(eta, options, 1)} left`
+    },
   })
   const sum = (of: (stats: RunStats) => number) => runs.reduce((all, stats) => all + of(stats), 0)
   const update = () => {
-    const bytes = sum((stats) => stats.inputBytes)
     const records = sum((stats) => stats.read)
+    const bytes = sum((stats) => stats.inputBytes)
     const rate = Math.round((records * 1000) / (performance.now() - began))
-    const failed = sum((stats) => stats.rejected + stats.dropped + stats.lost)
+    const text = `${records} records | ${(bytes / 1e6).toFixed(1)} MB | ${rate} records/s`
     bar.setTotal(Math.max(total, 1))
-    bar.update(Math.min(bytes, Math.max(total, 1)), { bytes, records, rate, failed } satisfies Step)
+    bar.update(Math.min(bytes, Math.max(total, 1)), { text })
   }
   return {
     start(all) {
       runs = all
-      bar.start(1, 0, {})
+      bar.start(1, 0, { text: '' })
       timer = setInterval(update, EVERY_MS)
       timer.unref()
     },
@@ -94,14 +59,8 @@ export function showProgress(stream: NodeJS.WriteStream & Partial<WriteStream>):
 
 /** How many of `total` are done, on a terminal; elsewhere nothing. */
 export function showCount(stream: NodeJS.WriteStream & Partial<WriteStream>, total: number, what: string) {
-  const bar = new cliProgress.SingleBar({
-    stream,
-    hideCursor: true,
-    clearOnComplete: true,
-    noTTYOutput: false,
-    format: (_options, { progress, value, eta }) =>
-      ` ${percent(progress)} %  ${value} of ${total} ${what}${Number.isFinite(eta) && eta > 0 ? `  ${clockText(eta)} left` : ''}`,
-  })
+  const format = `{bar} {value} of {total} ${what} | {eta_formatted} left`
+  const bar = new cliProgress.SingleBar({ stream, format, hideCursor: true, clearOnComplete: true, noTTYOutput: false })
   if (stream.isTTY) bar.start(total, 0)
   return {
     done: (count: number): void => bar.update(count),

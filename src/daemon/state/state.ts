@@ -146,7 +146,7 @@ export class DaemonState {
       zones: [...this.zones()],
       certificates: this.#running?.certificates.list() ?? [],
       missing_certificates: this.missingCertificates(),
-      ...(this.#running?.work() ?? { failing_jobs: [], job_names: {}, open_circuit_breakers: [], workers: {} }),
+      ...(this.#running?.work() ?? { failing_jobs: [], open_circuit_breakers: [], workers: {} }),
       kept_rules: this.#running?.keptRules() ?? [],
       backup: this.#running?.backup() ?? null,
       pipelines: config.pipelines.map(({ name }) => name),

@@ -1,6 +1,5 @@
 import type { Watched } from '../../../pipelines/logpush/monitor.js'
 import { WORKER_SCRIPTS } from '../../core/model/worker.js'
-import { LOGPUSH_JOBS } from '../../core/model/logpush-job.js'
 import { WEBHOOKS } from '../../core/model/webhook.js'
 import type { Scope } from '../../core/scope.js'
 import type { StoreReader } from '../../core/store.js'
@@ -24,8 +23,6 @@ export interface OpenBreaker {
 /** The state of what runs beside the proxy, for `edged status`. */
 export interface RunningWork {
   readonly failing_jobs: readonly FailingJob[]
-  /** Names of jobs by their id. A job without a name is left out. */
-  readonly job_names: Readonly<Record<string, string>>
   readonly open_circuit_breakers: readonly OpenBreaker[]
   /** Names of Workers, by account. */
   readonly workers: Readonly<Record<string, readonly string[]>>
@@ -50,12 +47,6 @@ export function runningWork({
       const { kind, name, destination } = job
       return [{ kind, name, destination, error: job.error() }]
     }),
-    job_names: Object.fromEntries(
-      running.flatMap(({ kind, name: id, scope }) => {
-        const name = kind === 'job' && scope ? store.get(LOGPUSH_JOBS, scope, id)?.value.name : undefined
-        return name ? [[id, name]] : []
-      }),
-    ),
     open_circuit_breakers: [...breakers].map(({ scope, webhookId: id }) => ({
       webhook_id: id,
       name: store.get(WEBHOOKS, scope, id)?.value.label ?? '',

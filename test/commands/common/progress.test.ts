@@ -2,7 +2,6 @@ import { cursorTo, clearLine } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import t from 'tap'
-import type { RunStats } from '../../../pipelines/sources/intake/run-stats.js'
 import { showCount, showProgress } from '../../../src/commands/common/progress.js'
 
 /** Returns what a terminal shows that receives these characters, without empty lines at the end. */
@@ -62,26 +61,4 @@ t.test('so does that of a run', async (t) => {
   progress.stop()
   stream.write('end\n')
   t.equal(screen(), 'line 3: not JSON\nend')
-})
-
-t.test('the progress of a run is one line of at most 80 columns, also with large numbers', async (t) => {
-  for (const [size, read] of [
-    [1.9e6, 1200],
-    [9.99e13, 9.99e11],
-    [0, 1200],
-  ] as const) {
-    const { stream, screen } = terminal()
-    const progress = showProgress(stream)
-    const counts = { read, inputBytes: size * 0.62, rejected: 12, dropped: 0, lost: 0 }
-    progress.size(size)
-    progress.start([counts as RunStats])
-    await new Promise((resolve) => setTimeout(resolve, 600))
-    const line = screen()
-    progress.stop()
-    t.ok(line.length < 80 && !line.includes('\n'), line)
-    t.match(
-      line,
-      size === 0 ? /^ 1,200 records {2}0 bytes {2}[\d,]+\/s {2}12 failed$/ : /^ 6[12] % {2}.* of .* {2}12 failed$/,
-    )
-  }
 })

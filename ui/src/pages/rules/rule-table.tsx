@@ -158,7 +158,7 @@ function columnsOf(props: TableProps): readonly Column<PlacedRule>[] {
     {
       key: 'action',
       title: 'Action',
-      width: 150,
+      width: 110,
       card: 'fact',
       sort: ({ rule }) => actionName(rule.action),
       cell: ({ rule }) => <Badge>{actionName(rule.action)}</Badge>,
@@ -166,7 +166,7 @@ function columnsOf(props: TableProps): readonly Column<PlacedRule>[] {
     {
       key: 'hits',
       title: 'Hits in 24 h',
-      width: 150,
+      width: 120,
       numeric: true,
       card: 'fact',
       sort: ({ rule }) => hits.get(rule.id)?.day ?? 0,
@@ -175,7 +175,7 @@ function columnsOf(props: TableProps): readonly Column<PlacedRule>[] {
     {
       key: 'expression',
       title: 'When',
-      cell: ({ rule }) => <code className={styles['expression']}>{rule.expression}</code>,
+      cell: ({ rule }) => <code className={styles['short']}>{rule.expression}</code>,
     },
     {
       key: 'menu',

@@ -65,7 +65,7 @@ export default function Rules() {
         <PhaseTabs entries={entries.value} phase={phase} level={zone ? 'zone' : 'account'} />
         <Shown read={entries} what="the rules" rows={8}>
           {(found) => (
-            <>
+            <div className="stack">
               <AccountRules ruleset={ofAll.value?.get(phase)} />
               <PhaseRules
                 key={phase}
@@ -76,7 +76,7 @@ export default function Rules() {
                 base={base}
               />
               <OpenSheet key={rest.join('/')} entries={found} phase={phase} base={base} mayWrite={mayWrite} />
-            </>
+            </div>
           )}
         </Shown>
       </Panel>

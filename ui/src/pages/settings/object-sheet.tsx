@@ -6,7 +6,7 @@ import { Code } from '../../parts/panel.tsx'
 import { Sheet, SheetBody, SheetForm } from '../../parts/sheet.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { usePlace } from '../../place.tsx'
-import { putBack, store, words, type Setting } from './setting.ts'
+import { putBack, store, words, type Setting } from '../../parts/setting/setting.ts'
 
 type Members = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { topOf, topText } from '../../../src/commands/top/view.js'
-import type { DaemonStatus } from '../../../src/daemon/state/status.js'
+import { topOf, topText } from '../../src/commands/top-view.js'
+import type { DaemonStatus } from '../../src/daemon/state/status.js'
 
 const METRICS = `
 edged_pipeline_records_read_total{pipeline="web"} 10

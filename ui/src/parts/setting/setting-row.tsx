@@ -1,13 +1,13 @@
 import { useState } from 'react'
 import { useGo } from '../../address.tsx'
 import { useWork } from '../../api/queries.ts'
-import { Button } from '../../parts/button.tsx'
-import { SelectField, Switch, TextField } from '../../parts/fields.tsx'
-import { Badge } from '../../parts/panel.tsx'
-import { useToast } from '../../parts/toast.tsx'
+import { Button } from '../button.tsx'
+import { SelectField, Switch, TextField } from '../fields.tsx'
+import { Badge } from '../panel.tsx'
+import { useToast } from '../toast.tsx'
 import { usePlace } from '../../place.tsx'
 import { nameOfValue, putBack, shownValue, store, type Setting } from './setting.ts'
-import styles from './settings.module.css'
+import styles from './setting.module.css'
 
 const NO_EFFECT = /without effect/
 
@@ -120,7 +120,7 @@ function ObjectControl({ setting, isLocked }: { setting: Setting; isLocked: bool
   return (
     <div className={styles['object']}>
       <span className="cut">{shownValue(setting, setting.value)}</span>
-      <Button size="small" onClick={() => go({ rest: [setting.topic, setting.id] })}>
+      <Button size="small" onClick={() => go({ page: 'settings', rest: [setting.topic, setting.id] })}>
         {isLocked ? 'View' : 'Edit'}
         <span className="visually-hidden"> {setting.title}</span>
       </Button>

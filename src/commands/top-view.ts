@@ -1,5 +1,5 @@
-import { isUp, stateText, type DaemonStatus, type OriginStatus } from '../../daemon/state/status.js'
-import { readSamples, type Sample } from '../../telemetry/samples.js'
+import { isUp, stateText, type DaemonStatus, type OriginStatus } from '../daemon/state/status.js'
+import { readSamples, type Sample } from '../telemetry/samples.js'
 
 /** Totals and states of a daemon at one time. */
 export interface Top {
@@ -116,15 +116,17 @@ const valuesOf = (samples: readonly Sample[], name: string, label: string): stri
   ...new Set(samples.flatMap((sample) => (sample.name === name && sample.labels[label] ? [sample.labels[label]] : []))),
 ]
 
-const amount = (value: number): string => value.toLocaleString('en')
-
-/** Returns the totals since the start as text. */
-export function topText(now: Top): string {
+/** Returns the view as text. With an earlier view, requests are per second; without one they are totals. */
+export function topText(now: Top, before?: Top): string {
+  const seconds = before ? Math.max((now.at - before.at) / 1000, 0.001) : undefined
+  const amount = (value: number, old = 0): string =>
+    seconds === undefined ? value.toLocaleString('en') : `${(Math.max(value - old, 0) / seconds).toFixed(1)}/s`
   const zones = now.zones.map((zone) => {
+    const old = before?.zones.find(({ name }) => name === zone.name)
     return [
       zone.name,
-      amount(zone.requests),
-      amount(zone.errors),
+      amount(zone.requests, old?.requests),
+      amount(zone.errors, old?.errors),
       share(zone.markdown, zone.requests),
       share(zone.cache_hits, zone.requests),
       megabytes(zone.bytes),
@@ -133,7 +135,7 @@ export function topText(now: Top): string {
   const { deliveries, cache } = now
   return [
     `edged ${now.version}, up ${now.uptime_seconds} s, ${now.ready ? 'ready' : 'not ready'}, ${megabytes(now.memory_bytes)} of memory, ${now.connections} connections`,
-    `cache ${megabytes(cache.bytes)} in ${cache.entries} responses; deliveries ${deliveries.pending} pending, ${deliveries.in_flight} in flight, ${amount(deliveries.attempts)} attempts`,
+    `cache ${megabytes(cache.bytes)} in ${cache.entries} responses; deliveries ${deliveries.pending} pending, ${deliveries.in_flight} in flight, ${amount(deliveries.attempts, before?.deliveries.attempts)} attempts`,
     '',
     ...columns([['ZONE', 'REQUESTS', '5XX', 'MARKDOWN', 'CACHED', 'SENT'], ...zones]),
     '',
