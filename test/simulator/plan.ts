@@ -5,7 +5,7 @@ import { stream, type Random } from './random.js'
  * How a life ends. `kill` keeps what the process has written. `power` keeps what was synced, and any part of the rest.
  * `stop` is an orderly end, and a kill if that takes too long. After a `pause` the same life goes on.
  */
-export const CRASHES = ['kill', 'power', 'stop', 'pause'] as const
+const CRASHES = ['kill', 'power', 'stop', 'pause'] as const
 
 export interface Crash {
   readonly kind: (typeof CRASHES)[number]
@@ -55,7 +55,7 @@ export function drawPlan(
 }
 
 /** Plans that are simpler than a plan, the ones with the largest steps first. */
-export function* simpler(plan: Plan): Generator<Plan> {
+function* simpler(plan: Plan): Generator<Plan> {
   const { crashes, rates, work } = plan
   for (let index = crashes.length - 1; index >= 0; index--) yield { ...plan, crashes: crashes.toSpliced(index, 1) }
   for (const kind of FAULTS) {
