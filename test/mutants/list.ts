@@ -522,10 +522,6 @@ export const MUTANTS: readonly Mutant[] = [
     `else await confirmCreated(folder, options)`,
     '',
   ]),
-  ...of('src/core/leases.ts', 'test/simulator/simulator.test.ts', [
-    `if (isOwn && this.#taken.has(key)) return true`,
-    'if (isOwn) return true',
-  ]),
   ...of('src/webhooks/sender.ts', 'test/simulator/simulator.test.ts', [
     `if (this.#leases?.isPresent === false) return`,
     'if (false) return',
