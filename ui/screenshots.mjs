@@ -104,6 +104,11 @@ async function shootAll(browser, viewport, colorScheme) {
 async function settled(page) {
   await page.locator('main h1').first().waitFor()
   await page.waitForLoadState('networkidle', { timeout: WAIT_MS }).catch(() => undefined)
+  const loading = page.locator('[role=status][aria-label^="Loading"]')
+  await loading
+    .first()
+    .waitFor({ state: 'detached', timeout: WAIT_MS })
+    .catch(() => undefined)
   await page.waitForTimeout(SETTLE_MS)
 }
 

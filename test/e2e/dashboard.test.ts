@@ -118,6 +118,7 @@ t.test('a person signs in, and keeps what is typed when the session ends', { ski
   await page.keyboard.press('Tab')
   await callUntilSignedOut(page)
   await page.getByText(/^You are signed out: /).waitFor()
+  await page.getByLabel('Keep me signed in until this tab is closed').uncheck()
   await enter(page, TOKEN)
   await page.getByLabel('API token').waitFor({ state: 'detached' })
   t.equal(await name.inputValue(), 'typed.test')
