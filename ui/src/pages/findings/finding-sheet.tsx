@@ -34,7 +34,7 @@ export function FindingSheet({ id, onClose }: { id: string; onClose: () => void 
       <SheetBody>
         <Shown read={read} what="the finding">
           {({ finding, integration, active_count: active, archived_count: archived, ignored }) => (
-            <>
+            <div className={styles['parts']}>
               <Facts
                 rows={[
                   ['Severity', <Severity key="severity" {...finding} />],
@@ -47,7 +47,7 @@ export function FindingSheet({ id, onClose }: { id: string; onClose: () => void 
                 ]}
               />
               <Instances path={path} posture={posture} mayWrite={may('Zero Trust Write')} />
-            </>
+            </div>
           )}
         </Shown>
       </SheetBody>

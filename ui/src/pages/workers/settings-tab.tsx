@@ -42,7 +42,7 @@ export function SettingsTab({ script, path, mayWrite }: { script: Script; path: 
         const of = (types: readonly string[]): Binding[] => bindings.filter(({ type }) => types.includes(type))
         const others = bindings.filter(({ type }) => ![...SECRETS, ...VARIABLES].includes(type))
         return (
-          <>
+          <div className={styles['parts']}>
             <Variables list={of(VARIABLES)} mayWrite={mayWrite} set={set} drop={drop} error={save.error} />
             <Secrets list={of(SECRETS)} path={path} mayWrite={mayWrite} />
             <Panel title="Bindings" docs="workers.html">
@@ -67,7 +67,7 @@ export function SettingsTab({ script, path, mayWrite }: { script: Script; path: 
                 ]}
               />
             </Panel>
-          </>
+          </div>
         )
       }}
     </Shown>
@@ -127,7 +127,7 @@ function Variables({
       card: 'menu',
       cell: (one) =>
         mayWrite && (
-          <>
+          <span className={styles['cell']}>
             {one.type === 'plain_text' && (
               <Button
                 size="small"
@@ -145,7 +145,7 @@ function Variables({
               label={`Remove ${one.name}`}
               onClick={() => void drop(one).catch(() => undefined)}
             />
-          </>
+          </span>
         ),
     },
   ]
@@ -214,7 +214,7 @@ function Secrets({ list, path, mayWrite }: { list: readonly Binding[]; path: str
       card: 'menu',
       cell: (one) =>
         mayWrite && (
-          <>
+          <span className={styles['cell']}>
             <Button size="small" onClick={() => setName(one.name)}>
               Replace
             </Button>
@@ -224,7 +224,7 @@ function Secrets({ list, path, mayWrite }: { list: readonly Binding[]; path: str
               label={`Delete secret ${one.name}`}
               onClick={() => void drop(one.name)}
             />
-          </>
+          </span>
         ),
     },
   ]
