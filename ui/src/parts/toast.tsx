@@ -33,7 +33,7 @@ interface Data {
 function Toasts() {
   const { toasts, close, add } = Toast.useToastManager<Data>()
   return toasts.map((toast) => (
-    <Toast.Root key={toast.id} toast={toast} className={styles['toast']} data-kind={toast.type}>
+    <Toast.Root key={toast.id} toast={toast} aria-label="Message" className={styles['toast']} data-kind={toast.type}>
       <Toast.Title render={<p />} className={styles['text']} />
       {toast.data?.undo && (
         <Button
