@@ -196,6 +196,20 @@ t.test('schedules keep when they were made', async (t) => {
   t.match(await schedules.get('app', inAccount), { schedules: [{ cron: '0 0 L * *' }, { cron: '*/5 * * * *' }] })
 })
 
+t.test('a schedule is run now only if the Worker has it', async (t) => {
+  const { call, script } = await workersClient(t)
+  await script('app')
+  await call('PUT', `${SCRIPT}/schedules`, [{ cron: '*/5 * * * *' }])
+  const { status, body } = await call('POST', `${SCRIPT}/edged/scheduled`, { cron: '*/5 * * * *' })
+  t.equal(status, 200)
+  t.same(body.result, { success: false, message: 'this server does not run scripts' })
+  t.match(await call('POST', `${SCRIPT}/edged/scheduled`, { cron: '* * * * *' }), {
+    status: 400,
+    body: { errors: [{ source: { pointer: '/cron' } }] },
+  })
+  t.equal((await call('POST', `${WORKERS}/scripts/none/edged/scheduled`, { cron: '* * * * *' })).status, 404)
+})
+
 t.test('settings of an account are kept', async (t) => {
   const { cf } = await workersClient(t)
   const { accountSettings } = cf.workers

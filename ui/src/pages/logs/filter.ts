@@ -68,6 +68,8 @@ export function readFilter(text: string): Conditions | undefined {
 
 function conditionOf({ key, operator, value, ...others }: Where): Condition | undefined {
   if (typeof key !== 'string' || typeof operator !== 'string' || Object.keys(others).length > 0) return undefined
+  // Such a number has lost digits.
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) return undefined
   // A text with a comma cannot be told from two.
   if (Array.isArray(value) && value.some((one) => String(one).includes(','))) return undefined
   const text = Array.isArray(value) ? value.join(', ') : String(value ?? '')

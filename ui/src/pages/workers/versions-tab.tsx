@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { messageOf } from '../../api/client.ts'
 import { PER_PAGE, useRead } from '../../api/queries.ts'
 import { Button } from '../../parts/button.tsx'
 import { number } from '../../parts/format.ts'
@@ -80,6 +81,14 @@ const deploymentColumns = (numbers: ReadonlyMap<string, number>, activeId: strin
   },
 ]
 
+/** Names the version that an error is about. */
+function errorText(failure: unknown, chosen: readonly Share[], versions: readonly Version[]): string {
+  return messageOf(failure).replace(/^\/versions\/(\d+)(?:\/\w+)?: /, (_, at: string) => {
+    const version = versions.find(({ id }) => id === chosen[Number(at)]?.version_id)
+    return version ? `Version ${version.number}: ` : ''
+  })
+}
+
 /** The share of requests that each version gets. */
 function Split({
   path,
@@ -107,7 +116,7 @@ function Split({
       await deploy(chosen)
       toast('Deployed.', { undo: async () => await deploy(before) })
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure))
+      setError(errorText(failure, chosen, versions))
     } finally {
       setBusy(false)
     }
