@@ -85,26 +85,28 @@ function listen(open: () => Promise<LiveSession>, { onOpen, onLines, onEnd }: Li
     onLines(waiting)
     waiting = []
   }
-  open().then(
-    ({ url, protocol }) => {
+  const start = async (): Promise<void> => {
+    try {
+      const { url, protocol } = await open()
       if (isStopped) return
       socket = new WebSocket(url, protocol)
-      socket.binaryType = 'arraybuffer'
-      socket.addEventListener('open', onOpen)
-      socket.addEventListener('message', ({ data }) => {
-        const text = typeof data === 'string' ? data : new TextDecoder().decode(data as ArrayBuffer)
-        for (const line of text.split('\n'))
-          if (line !== '') waiting.unshift({ id: ++lastId, at: Date.now(), text: line })
-        timer ??= setTimeout(flush, FRAME_MS)
-      })
-      socket.addEventListener('close', ({ reason }) => {
-        if (!isStopped) onEnd(reason === '' ? 'the connection broke' : reason)
-      })
-    },
-    (error: unknown) => {
+    } catch (error) {
       if (!isStopped) onEnd(messageOf(error))
-    },
-  )
+      return
+    }
+    socket.binaryType = 'arraybuffer'
+    socket.addEventListener('open', onOpen)
+    socket.addEventListener('message', ({ data }) => {
+      const text = typeof data === 'string' ? data : new TextDecoder().decode(data as ArrayBuffer)
+      for (const line of text.split('\n'))
+        if (line !== '') waiting.unshift({ id: ++lastId, at: Date.now(), text: line })
+      timer ??= setTimeout(flush, FRAME_MS)
+    })
+    socket.addEventListener('close', ({ reason }) => {
+      if (!isStopped) onEnd(reason === '' ? 'the connection broke' : reason)
+    })
+  }
+  void start()
   return () => {
     isStopped = true
     clearTimeout(timer)

@@ -105,4 +105,4 @@ function membersOf(text: string): Members | undefined {
 }
 
 const textOf = (value: unknown): string =>
-  value === undefined || value === null ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  value === undefined || value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value)

@@ -62,7 +62,7 @@ export const draftOf = (job: Job, owner: Owner, shown: string): Draft => ({
 function outputOf(stored: Readonly<Record<string, unknown>> | undefined): Output {
   const text = (name: string): string => {
     const value = stored?.[name]
-    return value === undefined || value === null ? '' : String(value)
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
   }
   const names = stored?.['field_names']
   return {

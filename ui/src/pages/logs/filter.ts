@@ -45,7 +45,7 @@ export const OPERATOR_NAMES: Readonly<Record<string, string>> = {
   '!in': 'is not one of',
 }
 
-export const NO_CONDITIONS: Conditions = { join: 'and', rows: [] }
+const NO_CONDITIONS: Conditions = { join: 'and', rows: [] }
 
 type Where = Readonly<Record<string, unknown>>
 
@@ -66,13 +66,16 @@ export function readFilter(text: string): Conditions | undefined {
   return { join: Array.isArray(or) ? 'or' : 'and', rows: rows as Condition[] }
 }
 
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
+
 function conditionOf({ key, operator, value, ...others }: Where): Condition | undefined {
   if (typeof key !== 'string' || typeof operator !== 'string' || Object.keys(others).length > 0) return undefined
   // Such a number has lost digits.
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) return undefined
   // A text with a comma cannot be told from two.
   if (Array.isArray(value) && value.some((one) => String(one).includes(','))) return undefined
-  const text = Array.isArray(value) ? value.join(', ') : String(value ?? '')
+  const text = Array.isArray(value) ? value.join(', ') : textOf(value)
   return { key, operator, value: text }
 }
 

@@ -30,12 +30,13 @@ export function lagText({ edged: { lag_records: records, lag_seconds: seconds } 
 /** `22 m`: one unit. */
 const age = (seconds: number): string => duration(Math.round(seconds)).split(/(?<=[a-z]) /)[0]!
 
+const pathOf = ({ owner, id }: OwnedJob): string => `${owner.path}/logpush/jobs/${id}`
+
 /** Changes that a row and the details of a job offer. */
 export function useJobActions() {
   const toast = useToast()
   const confirm = useConfirm()
   const [busyId, setBusyId] = useState<number>()
-  const pathOf = ({ owner, id }: OwnedJob): string => `${owner.path}/logpush/jobs/${id}`
   const work = useWork(async ({ job, run }: { job: OwnedJob; run: () => Promise<string> }) => {
     setBusyId(job.id)
     try {

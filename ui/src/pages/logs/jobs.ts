@@ -1,5 +1,5 @@
 import { useQueries } from '@tanstack/react-query'
-import { messageOf, sendWhole, statusOf, type Envelope } from '../../api/client.ts'
+import { messageOf, sendWhole, statusOf } from '../../api/client.ts'
 import type { Read } from '../../api/queries.ts'
 import { usePlace, useZones } from '../../place.tsx'
 
@@ -83,9 +83,7 @@ export function useJobs(): Read<readonly OwnedJob[]> {
       refetchInterval: owners.length <= FEW_OWNERS ? OFTEN_MS : SELDOM_MS,
     })),
   })
-  const jobs = reads.flatMap(({ data }, at) =>
-    ((data as Envelope<readonly Job[]> | undefined)?.result ?? []).map((job) => ({ ...job, owner: owners[at]! })),
-  )
+  const jobs = reads.flatMap(({ data }, at) => (data?.result ?? []).map((job) => ({ ...job, owner: owners[at]! })))
   const isReady = areZonesKnown && reads.every(({ data, error }) => data !== undefined || error !== null)
   // A token of one zone may not see the jobs of the account: that is no error while it sees others.
   const isSeen = reads.some(({ data }) => data !== undefined)

@@ -83,7 +83,7 @@ function FieldPicker({
         <span className="soft">
           {output.fields.length > 0
             ? `${count(output.fields.length, 'field')} of ${info.fields.length}`
-            : `${count(usual, 'default field')}`}
+            : count(usual, 'default field')}
         </span>
         <Button size="small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {isOpen ? 'Close' : 'Choose fields'}

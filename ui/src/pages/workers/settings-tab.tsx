@@ -8,7 +8,7 @@ import { Facts, Panel } from '../../parts/panel.tsx'
 import { Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { useToast } from '../../parts/toast.tsx'
-import type { Binding, Script, Settings } from './worker.ts'
+import { variableText, type Binding, type Script, type Settings } from './worker.ts'
 import styles from './workers.module.css'
 
 const SECRETS = ['secret_text', 'secret_key']
@@ -112,12 +112,21 @@ function Variables({
 }) {
   const [name, setName] = useState('')
   const [text, setText] = useState('')
+  const submit = async (): Promise<void> => {
+    try {
+      await set(name, text)
+      setName('')
+      setText('')
+    } catch {
+      // The field shows the error.
+    }
+  }
   const columns: Column<Binding>[] = [
     { key: 'name', title: 'Name', cell: (one) => <code>{one.name}</code>, card: 'title' },
     {
       key: 'value',
       title: 'Value',
-      cell: (one) => (one.type === 'json' ? JSON.stringify(one['json']) : String(one['text'] ?? '')),
+      cell: (one) => (one.type === 'json' ? JSON.stringify(one['json']) : variableText(one)),
       card: 'fact',
     },
     {
@@ -133,7 +142,7 @@ function Variables({
                 size="small"
                 onClick={() => {
                   setName(one.name)
-                  setText(String(one['text'] ?? ''))
+                  setText(variableText(one))
                 }}
               >
                 Edit
@@ -161,13 +170,7 @@ function Variables({
           className={styles['line']}
           onSubmit={(event) => {
             event.preventDefault()
-            void set(name, text).then(
-              () => {
-                setName('')
-                setText('')
-              },
-              () => undefined,
-            )
+            void submit()
           }}
         >
           <TextField label="Variable" value={name} onChange={setName} error={error} required mono />

@@ -16,6 +16,9 @@ export interface Binding {
   readonly [member: string]: unknown
 }
 
+/** The text of a variable. */
+export const variableText = ({ text }: Binding): string => (typeof text === 'string' ? text : '')
+
 export interface Settings {
   readonly bindings: readonly Binding[]
   readonly compatibility_date?: string
