@@ -20,3 +20,13 @@ export interface OutgoingTraces {
   /** Returns undefined if the request is not traced. */
   outgoing(name: string, attributes: Readonly<Record<string, string | number>>): OutgoingSpan | undefined
 }
+
+/** Records requests that continue a trace. */
+export interface ContinuedTraces {
+  /** Returns the span of a request with this field `traceparent`. Undefined unless its trace is sampled. */
+  continued(
+    field: string | undefined,
+    name: string,
+    attributes: Readonly<Record<string, string | number>>,
+  ): OutgoingSpan | undefined
+}

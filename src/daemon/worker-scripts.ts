@@ -84,7 +84,21 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
     server &&
     stack.use(new WorkerHomes({ ...link, store, metrics, folder: workerData(config()), address: server.address }))
   const { emitter } = logpush
-  const shared = { store, repository, vault: keys, blobs, egress, zones, workers, tails, emitter, homes, clock, log }
+  const shared = {
+    store,
+    repository,
+    vault: keys,
+    blobs,
+    egress,
+    zones,
+    workers,
+    tails,
+    emitter,
+    homes,
+    clock,
+    log,
+    traces: edge.tracer,
+  }
   const running = await openRuntime(config(), shared)
   if (running) {
     stack.use(running)

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js'
-import type { OutgoingSpan, OutgoingTraces } from '../core/outgoing-traces.js'
+import type { ContinuedTraces, OutgoingSpan, OutgoingTraces } from '../core/outgoing-traces.js'
 import { Exporter, type ExporterDeps } from './exporter.js'
 import { CLIENT, type Attributes, type Span } from './span.js'
 import { newSpanId, newTraceId, readTraceparent, traceparent } from './trace-context.js'
@@ -30,7 +30,7 @@ export interface ExchangeTrace extends RequestTrace {
 }
 
 /** Decides which requests are traced, and sends their spans. A request that is not traced costs one comparison. */
-export class Tracer implements OutgoingTraces {
+export class Tracer implements OutgoingTraces, ContinuedTraces {
   /** False if nothing is traced. */
   enabled = false
   readonly #clock: Clock
@@ -71,7 +71,15 @@ export class Tracer implements OutgoingTraces {
   }
 
   outgoing(name: string, attributes: Attributes): OutgoingSpan | undefined {
-    const trace = this.always()
+    return this.#begun(this.always(), name, attributes)
+  }
+
+  continued(field: string | undefined, name: string, attributes: Attributes): OutgoingSpan | undefined {
+    if (!this.enabled || readTraceparent(field)?.sampled !== true) return undefined
+    return this.#begun(this.always(field), name, attributes)
+  }
+
+  #begun(trace: RequestTrace | undefined, name: string, attributes: Attributes): OutgoingSpan | undefined {
     if (!trace) return undefined
     const startedAt = this.#clock.now()
     const began = this.#clock.monotonic()

@@ -12,6 +12,7 @@ import { rootCertificates } from 'node:tls'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
 import type { Log } from '../../core/log.js'
+import type { ContinuedTraces } from '../../core/outgoing-traces.js'
 import type { Scope } from '../../core/scope.js'
 import type { Zone, Zones } from '../../edge/exchange/zones.js'
 import { NotPublic, type Egress, type GuardedAgents } from '../../egress/egress.js'
@@ -32,6 +33,7 @@ export interface OutboundDeps {
   readonly zones: Zones
   readonly workers: WorkerRegistry
   readonly egress: Egress
+  readonly traces: ContinuedTraces
   readonly log: Log
 }
 
@@ -54,6 +56,9 @@ class Refused extends Error {
 }
 
 const NOT_ALLOWED = 'the destination address is not allowed; the operator can allow it with egress.allow_cidrs'
+const TRACEPARENT = 'traceparent'
+/** Characters of a path that a span has. */
+const MAX_PATH = 1024
 const nothing = (): void => undefined
 
 /** Creates the server that scripts of one account reach with `fetch` and `connect`. */
@@ -94,6 +99,7 @@ class Outbound {
   }
 
   async forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#trace(request, response)
     try {
       const { options, done } = await this.#way(request)
       response.once('close', done)
@@ -102,6 +108,25 @@ class Outbound {
     } catch (error) {
       failed(response, error instanceof Refused ? error.status : 503, messageOf(error))
     }
+  }
+
+  /** Continues the trace of a request, if the script passed on the field `traceparent` of a sampled one. */
+  #trace(request: IncomingMessage, response: ServerResponse): void {
+    const { method = 'GET', url = '/', headers } = request
+    const field = headers[TRACEPARENT]
+    const span = this.#deps.traces.continued(typeof field === 'string' ? field : undefined, method, {
+      'http.request.method': method,
+      'url.path': url.replace(/\?.*/s, '').slice(0, MAX_PATH),
+      'url.scheme': schemeOf(request),
+      'server.address': headers.host ?? '',
+      'edged.worker': String(headers[SCRIPT_HEADER]),
+    })
+    if (!span) return
+    headers[TRACEPARENT] = span.traceparent
+    response.once('close', () => {
+      const { headersSent, statusCode } = response
+      span.end({ status: headersSent ? statusCode : 0, ...(!response.writableFinished && { error: 'cut' }) })
+    })
   }
 
   /** Switches to another protocol, such as WebSocket. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Emitter } from '../../core/emit.js'
 import type { Log } from '../../core/log.js'
 import { WORKER_VERSIONS } from '../../core/model/worker.js'
+import type { ContinuedTraces, OutgoingTraces } from '../../core/outgoing-traces.js'
 import type { Scope } from '../../core/scope.js'
 import type { Store } from '../../core/store.js'
 import type { Vault } from '../../core/vault.js'
@@ -29,6 +30,8 @@ import { workerResources } from './resources.js'
 /** Deliveries of queues that take longer are cut at a stop, and made again at the next start. */
 const MAX_CLOSE_MS = 10_000
 const CONNECT_TIMEOUT_MS = 10_000
+/** Triggers by the names of OpenTelemetry. */
+const TRIGGERS = { scheduled: 'timer', queue: 'pubsub' } as const
 
 /** Folder of Durable Object and D1 data, one folder per account. */
 export const workerData = ({ data }: Pick<Config, 'data'>): string => join(data, 'workers')
@@ -43,6 +46,7 @@ export interface RuntimeParts {
   readonly workers: WorkerRegistry
   readonly tails: Tails
   readonly emitter: Emitter
+  readonly traces: OutgoingTraces & ContinuedTraces
   /** Undefined if no other machine uses the store. */
   readonly homes: DataHomes | undefined
   readonly clock: Clock
@@ -86,10 +90,21 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     objects: workerData(config),
     homes,
     resources,
-    outbound: (scope) => outboundServer({ zones, workers, egress, log }, scope),
+    outbound: (scope) => outboundServer({ zones, workers, egress, traces: parts.traces, log }, scope),
     isTraced: (scope, script) => script.logpush || isObserved(script) || tails.has(scope, script),
     maxStallMs: () => config.workers.max_stall,
   })
+  const call = async (scope: Scope, script: string, type: 'scheduled' | 'queue', event: object): Promise<unknown> => {
+    const span = parts.traces.outgoing(type, { 'edged.worker': script, 'faas.trigger': TRIGGERS[type] })
+    try {
+      const result = await runtime.call(scope, script, type, event)
+      span?.end({ status: 0, succeeded: (result as { outcome?: unknown } | undefined)?.outcome !== 'exception' })
+      return result
+    } catch (error) {
+      span?.end({ status: 0, error: (error as Error).name, succeeded: false })
+      throw error
+    }
+  }
   const stopped = (scope: Scope, script: string): string | undefined => runtime.failure(scope, script)
   const cron = new CronScheduler({
     store,
@@ -98,7 +113,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     isHere: (scope, script) => runtime.runsHere(scope, script),
     stopped,
     skipped: () => workers.metrics.scheduleSkipped(),
-    call: async (scope, script, event) => await runtime.call(scope, script, 'scheduled', event),
+    call: async (scope, script, event) => await call(scope, script, 'scheduled', event),
   })
   void cron.start()
   if (!config.store.startsWith('redis')) await queues.release()
@@ -109,7 +124,7 @@ export async function openRuntime(config: Config, parts: RuntimeParts): Promise<
     log,
     isHere: (scope, script) => runtime.runsHere(scope, script),
     stopped,
-    call: async (scope, script, event) => await runtime.call(scope, script, 'queue', event),
+    call: async (scope, script, event) => await call(scope, script, 'queue', event),
   })
   return {
     runtime,

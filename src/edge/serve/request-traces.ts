@@ -71,6 +71,7 @@ export function endTrace(exchange: Exchange, trace: ExchangeTrace, tracer: Trace
       'http.request.method': method,
       'url.path': path,
       'server.address': originUrl,
+      'edged.worker': exchange.worker,
       'http.response.status_code': originStatus > 0 ? originStatus : undefined,
     },
     failed: originStatus === 0 || originStatus >= 500,
