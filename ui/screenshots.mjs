@@ -22,12 +22,12 @@ const account = (page) => `a/${ACCOUNT}/${page}`
 
 /** Names of files, with the address of the page and a click that opens something. A new page is a row. */
 const PAGES = [
-  { name: 'overview', path: zone('overview') },
-  { name: 'overview-all', path: account('overview') },
+  { name: 'overview', path: zone('overview?range=15m') },
+  { name: 'overview-all', path: account('overview?range=15m') },
   { name: 'requests', path: zone('requests?live=off') },
   { name: 'request', path: zone('requests?live=off&status=403'), row: true },
-  { name: 'agents', path: zone('agents') },
-  { name: 'agent', path: zone('agents/GPTBot') },
+  { name: 'agents', path: zone('agents?range=15m') },
+  { name: 'agent', path: zone('agents/GPTBot?range=15m') },
   { name: 'rules', path: zone('rules') },
   { name: 'rule', path: zone('rules/http_request_firewall_custom'), row: true },
   { name: 'markdown', path: zone('markdown?url=/signals.html') },
@@ -50,11 +50,14 @@ const PAGES = [
   { name: 'audit', path: account('audit') },
 ]
 
-/** Pages whose dark form is in the documentation. */
+/** Pages whose dark form, and whose form on a phone, is in the documentation. */
 const DARK = new Set(['overview', 'requests', 'rules'])
+const ON_PHONES = new Set(['overview', 'requests', 'agents', 'rules', 'logs', 'webhooks'])
 /** Sizes and themes of a page: all of them, or those of the documentation. */
 const isWanted = (name, width, theme) =>
-  ALL !== undefined || (theme === 'light' ? width !== 1440 : width === 1280 && DARK.has(name))
+  ALL !== undefined ||
+  (width === 390 && theme === 'light' && ON_PHONES.has(name)) ||
+  (width === 1280 && (theme === 'light' || DARK.has(name)))
 
 const daemon = await lively({ trafficMs: TRAFFIC_MS })
 try {
