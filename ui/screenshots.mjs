@@ -9,7 +9,7 @@ import { ACCOUNT, lively, TOKEN } from './lively.mjs'
 
 const ALL = process.argv[2] === '--all' ? resolve(process.argv[3]) : undefined
 const TARGET = ALL ?? join(import.meta.dirname, '../docs/screenshots')
-const MAX_BYTES = 2_500_000
+const MAX_BYTES = 3_000_000
 const WIDTHS = { 390: 844, 1280: 800, 1440: 900 }
 const THEMES = ['light', 'dark']
 /** The plots have a point every 10 s. */
