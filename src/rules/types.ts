@@ -385,7 +385,7 @@ export interface TraceRequest {
   /** Alternating names and values, without `host`. */
   readonly headers: readonly string[]
   readonly body: Buffer | undefined
-  /** Address of the client. Undefined: an address that belongs to nobody. */
+  /** Address of the client. An address that belongs to nobody if it is undefined. */
   readonly clientAddress: string | undefined
   /** Fields of the rules language that the caller sets, by name. Text values are byte strings. */
   readonly fields: ReadonlyMap<string, Value>

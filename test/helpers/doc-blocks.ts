@@ -122,6 +122,12 @@ const HOW: readonly (readonly [page: string, heading: string, language: string, 
   ['docs/webhooks.md', 'Webhooks', 'sh', 'shell'],
   ['docs/workers.md', 'Upload a Worker', 'sh', { by: 'test/e2e/wrangler.test.ts' }],
   ['docs/workers.md', 'Without wrangler', 'sh', 'shell'],
+  [
+    'docs/workers.md',
+    'Traces',
+    'js',
+    { not: 'it reaches another host; test/daemon/workers/outbound-traces.test.ts sends such a request' },
+  ],
 ]
 
 /** Returns the fenced blocks of a page. */

@@ -60,7 +60,7 @@ interface Question {
   readonly filter?: string | undefined
   /** Seconds of a point. */
   readonly step?: number
-  /** Query of another range than that of the address. Undefined: nothing is read. */
+  /** Query of another range than that of the address. Nothing is read if it is undefined. */
   readonly query?: string | undefined
   readonly isOff?: boolean
 }

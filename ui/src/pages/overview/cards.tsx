@@ -14,7 +14,7 @@ interface Card {
   readonly text: (value: number | null, totals: Totals) => string
   /** How a change is written. `share`: percent of the old value. `points`: difference of two shares. */
   readonly change: 'share' | 'points'
-  /** Whether more is better. Undefined: neither. */
+  /** Whether more is better. Neither is better if it is undefined. */
   readonly isMoreBetter?: boolean
   readonly color: string
   readonly line: (totals: Totals) => number | null

@@ -79,7 +79,7 @@ function AsForm({
 }: {
   expression: string
   phase: string | undefined
-  /** Undefined: not checked yet. */
+  /** Not checked yet if it is undefined. */
   isValid: boolean | undefined
   language: Language
   onChange: (expression: string) => void
