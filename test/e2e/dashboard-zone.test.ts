@@ -1,88 +1,67 @@
 import t from 'tap'
 import { until } from '../helpers/web.js'
-import { accessible, callApi as api, NO_BROWSER as skip, openPage as open, signedIn } from './dashboard.js'
-import { configuration, startDaemon, ZONE } from './daemon.js'
+import { accessible, callApi as api, NO_BROWSER as skip, signedIn, uiOf } from './dashboard.js'
+import { configuration, startDaemon, ACCOUNT, ZONE } from './daemon.js'
 
-t.test('every switch of the zone page is stored, and the same after a reload', { skip }, async (t) => {
+t.test('a page of the zone is shown beside its Markdown, and so is HTML that one pastes', { skip }, async (t) => {
   const daemon = await startDaemon(t, configuration('demo'))
   const page = await signedIn(t, daemon)
-  await open(page, 'Zone')
-  await page.getByRole('switch', { name: 'content_converter', exact: true }).waitFor()
-  interface Setting {
-    readonly id: string
-    readonly value: unknown
-    readonly editable: boolean
-  }
-  const settings = await api<readonly Setting[]>(daemon, 'GET', `/zones/${ZONE}/settings`)
-  const shown = await page.getByRole('region', { name: 'Settings' }).getByRole('switch').all()
-  const names = new Set(await Promise.all(shown.map((toggle) => toggle.getAttribute('aria-label'))))
-  const switches = settings.filter(({ id, editable }) => editable && names.has(id))
-  t.ok(switches.length > 20, `${switches.length} switches`)
-  const read = async () =>
-    new Map(
-      (await api<readonly Setting[]>(daemon, 'GET', `/zones/${ZONE}/settings`)).map(({ id, value }) => [id, value]),
+  await page.goto(uiOf(daemon, `z/${ZONE}/markdown?url=/`))
+  const markdown = page.getByRole('region', { name: 'Markdown', exact: true })
+  await markdown.waitFor()
+  t.match(await markdown.textContent(), /#/)
+  await page.getByText(/^About [\d,]+ tokens as HTML → [\d,]+ as Markdown/).waitFor()
+  await accessible(t, page, 'the preview')
+  await page.getByRole('button', { name: 'HTML that you paste' }).click()
+  await page.getByLabel('HTML', { exact: true }).fill('<h1>Hello</h1><p>A <b>page</b>.</p>')
+  await page.getByRole('button', { name: 'Convert', exact: true }).click()
+  await until(async () => (await markdown.textContent())?.includes('A **page**.') === true)
+})
+
+t.test('the cache is purged by prefix, and everything after a question', { skip }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  const page = await signedIn(t, daemon)
+  await page.goto(uiOf(daemon, `z/${ZONE}/cache`))
+  await page.getByRole('button', { name: 'Prefixes' }).click()
+  await page.getByLabel('Prefixes', { exact: true }).fill('other.invalid/images')
+  await page.getByRole('button', { name: 'Purge 1 prefix' }).click()
+  await page.getByText(/is not a host name of the zone/).waitFor()
+  await page.getByLabel('Prefixes', { exact: true }).fill('example.test/images')
+  await page.getByRole('button', { name: 'Purge 1 prefix' }).click()
+  await page.getByText('1 prefix purged.').waitFor()
+  await page.getByRole('button', { name: 'Everything', exact: true }).click()
+  await page.getByRole('button', { name: 'Purge everything…' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Purge everything' }).click()
+  await page.getByText(/^The cache of .* is empty\.$/).waitFor()
+  await accessible(t, page, 'the cache')
+})
+
+t.test('a list is created with pasted items, and an item comes back by Undo', { skip }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  const page = await signedIn(t, daemon)
+  await page.goto(uiOf(daemon, `a/${ACCOUNT}/lists/new`))
+  const sheet = page.getByRole('dialog')
+  await sheet.getByLabel('Name', { exact: true }).fill('office')
+  await sheet.getByLabel('Items', { exact: true }).fill('192.0.2.7 # gate\n198.51.100.0/24')
+  await sheet.getByRole('button', { name: 'Create' }).click()
+  const listsOf = async () =>
+    await api<readonly { id: string; num_items: number }[]>(daemon, 'GET', `/accounts/${ACCOUNT}/rules/lists`)
+  await until(async () => (await listsOf())[0]?.num_items === 2)
+  const [list] = await listsOf()
+  const items = async () =>
+    (
+      await api<readonly { ip: string; comment?: string }[]>(
+        daemon,
+        'GET',
+        `/accounts/${ACCOUNT}/rules/lists/${list!.id}/items`,
+      )
     )
-  for (const { id, value } of switches) {
-    const toggle = page.getByRole('switch', { name: id, exact: true })
-    await toggle.focus()
-    await page.keyboard.press('Space')
-    await page.getByText(new RegExp(`^${id} is stored`)).waitFor()
-    t.equal((await read()).get(id), value === 'on' ? 'off' : 'on', id)
-  }
-  await page.reload()
-  await open(page, 'Zone')
-  for (const { id, value } of switches)
-    await page.getByRole('switch', { name: id, exact: true, checked: value !== 'on' }).waitFor()
-
-  const choices = page.getByRole('region', { name: 'Settings' }).getByRole('combobox')
-  t.ok((await choices.count()) > 5)
-  for (const choice of await choices.all()) {
-    const id = (await choice.getAttribute('aria-label'))!
-    for (const value of await choice.getByRole('option').allTextContents()) {
-      if (value === (await choice.inputValue())) continue
-      await choice.selectOption(value)
-      await until(async () => (await read()).get(id) === value)
-    }
-  }
-  await page.getByRole('button', { name: 'Change browser_cache_ttl' }).click()
-  await page.getByLabel('New value of browser_cache_ttl').fill('7200')
-  await page.keyboard.press('Enter')
-  await until(async () => (await read()).get('browser_cache_ttl') === 7200)
-
-  const hostnames = async () =>
-    await api<readonly { hostname: string; custom_metadata?: object }[]>(
-      daemon,
-      'GET',
-      `/zones/${ZONE}/custom_hostnames`,
-    )
-  await page.getByLabel('Host name of a customer').fill('docs.customer.test')
-  await page.keyboard.press('Enter')
-  const mark = page.getByRole('switch', { name: /^Mark docs\.customer\.test/ })
-  await mark.click()
-  await page.getByRole('switch', { name: /^Mark docs\.customer\.test/, checked: true }).waitFor()
-  t.match(await hostnames(), [{ hostname: 'docs.customer.test', custom_metadata: { content_converter: 'enabled' } }])
-  const all = page.getByRole('switch', { name: 'Markdown for all custom hostnames' })
-  await all.click()
-  await page.getByRole('switch', { name: 'Markdown for all custom hostnames', checked: true }).waitFor()
-  await page.reload()
-  await open(page, 'Zone')
-  await page.getByRole('switch', { name: 'Markdown for all custom hostnames', checked: true }).waitFor()
-  await page.getByRole('switch', { name: /^Mark docs\.customer\.test/, checked: true }).click()
-  await page.getByRole('switch', { name: /^Mark docs\.customer\.test/, checked: false }).waitFor()
-  t.same((await hostnames())[0]?.custom_metadata ?? {}, {})
-  await page.getByLabel('Show host names that contain').fill('nobody')
-  await page.getByText('Nothing matches the search.').waitFor()
-  await page.getByLabel('Show host names that contain').fill('')
-  await page.getByRole('button', { name: 'Delete docs.customer.test' }).click()
-  await page.getByText('No custom hostnames.').waitFor()
-  await page.getByRole('button', { name: 'Remove all cached responses' }).click()
-  await page.getByText('All cached responses of the zone are removed.').waitFor()
-  await accessible(t, page, 'Zone')
-
-  await open(page, 'Audit')
-  await page
-    .getByRole('row', { name: /delete hostname/ })
-    .first()
-    .waitFor()
-  await accessible(t, page, 'Audit')
+      .map(({ ip, comment = '' }) => `${ip} ${comment}`)
+      .toSorted()
+      .join(', ')
+  t.equal(await items(), '192.0.2.7 gate, 198.51.100.0/24 ')
+  await page.getByRole('button', { name: 'Remove 192.0.2.7' }).click()
+  await until(async () => (await items()) === '198.51.100.0/24 ')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await until(async () => (await items()) === '192.0.2.7 gate, 198.51.100.0/24 ')
 })
