@@ -74,7 +74,7 @@ export function LiveRecords({ live, what = 'record', waits }: { live: Live; what
                         <button
                           type="button"
                           aria-expanded={line === open}
-                          aria-label={`Whole ${what} of ${clock(line.at)}`}
+                          aria-label={`${textOf(members?.[key])}, whole ${what} of ${clock(line.at)}`}
                           onClick={() => setOpen(line === open ? undefined : line)}
                         >
                           {textOf(members?.[key])}

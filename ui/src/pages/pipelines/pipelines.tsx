@@ -60,11 +60,13 @@ function usePipelines(): Read<readonly OwnedPipeline[]> {
   }
 }
 
+const nameOf = ({ name, route }: Running): string => (route === undefined ? name : `${name} · ${route}`)
+
 const COLUMNS: readonly Column<OwnedPipeline>[] = [
   {
     key: 'name',
     title: 'Name',
-    cell: ({ name, route }) => (route === undefined ? name : `${name} · ${route}`),
+    cell: nameOf,
     sort: ({ name }) => name,
     card: 'title',
   },
@@ -129,7 +131,7 @@ export default function Pipelines() {
                 rows={pipelines}
                 columns={COLUMNS}
                 keyOf={keyOf}
-                nameOf={(one) => one.name}
+                nameOf={nameOf}
                 onOpen={(one) => go({ rest: one.route === undefined ? [one.name] : [one.name, one.route] })}
               />
             </div>
