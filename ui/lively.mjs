@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const ROOT = join(import.meta.dirname, '..')
 export const TOKEN = 'token-of-the-screenshots-only'
 export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
-export const ZONE = '9f1839b6152d298aca64c4e906b6d074'
+const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const SHOP = '9f1839b6152d298aca64c4e906b6d075'
 const POSTURE = `/accounts/${ACCOUNT}/data-security/posture`
 /** More than the failures that open the breaker of a webhook. */
@@ -47,7 +47,7 @@ export async function lively({ trafficMs }) {
   certificate(folder)
   const state = { refuses: false }
   const receiver = await listening(receiverOf(folder, state))
-  const shop = await listening(createServer(shopPage))
+  const shop = await listening(createServer((asked, response) => void shopPage(asked, response)))
   const daemon = await startDaemon(folder, { receiver: receiver.address().port, shop: shop.address().port })
   const stop = async () => {
     daemon.child.kill()

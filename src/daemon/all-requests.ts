@@ -32,7 +32,7 @@ type SentRun = Omit<DryRun, 'statuses' | 'agents'> & {
 }
 
 /** The request log of all machines: each machine keeps its requests, and is asked for them. */
-export class AllRequests implements RequestReader {
+class AllRequests implements RequestReader {
   readonly #own: RequestReader
   readonly #others: Pick<MachineQuestions, 'ask'>
 
@@ -149,7 +149,7 @@ export function requestsOf(
 }
 
 /** Answers questions of other machines about the requests of this one. */
-export const requestAnswers =
+const requestAnswers =
   (own: RequestReader, log: Log): StreamSource =>
   async ({ scope, input }, sender) => {
     const answer = async (): Promise<void> => {

@@ -28,7 +28,7 @@ const MAX_SAMPLES = 20
 const MAX_AGENTS = 100
 const OTHER = 'other'
 const anyList = () => undefined
-export const THIS_MACHINE: RequestCoverage = { machines: 1, missing: [] }
+const THIS_MACHINE: RequestCoverage = { machines: 1, missing: [] }
 
 export interface RequestsDeps {
   readonly config: () => Config

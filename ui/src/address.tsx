@@ -42,7 +42,7 @@ export function pathOf({ scope, place, page, rest }: Omit<Address, 'search'>): s
 /** Range of times: it goes along to each page. */
 const KEPT = ['range', 'since', 'until']
 
-export function searchFor(to: To, from: Address): Search {
+function searchFor(to: To, from: Address): Search {
   const kept = Object.fromEntries(KEPT.flatMap((name) => (from.search[name] ? [[name, from.search[name]]] : [])))
   return { ...kept, ...to.search }
 }

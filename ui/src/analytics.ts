@@ -105,7 +105,7 @@ export interface Timeline {
   readonly ratesOf: (points: readonly Point[], count: (point: Totals) => number) => (number | null)[]
 }
 
-export function timelineOf(found: Analytics): Timeline {
+function timelineOf(found: Analytics): Timeline {
   const { points, step_seconds: step } = found
   const range = { from: seconds(found.since), to: seconds(found.until) }
   const coverage = found.coverage.map(({ from, to }) => ({ from: seconds(from), to: seconds(to) }))
@@ -157,7 +157,8 @@ function colorsOf(names: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const free = new Set(COLORS)
   for (const name of names.toSorted()) {
-    const sum = [...name].reduce((hash, character) => (hash * 31 + character.charCodeAt(0)) >>> 0, 7)
+    let sum = 7
+    for (let at = 0; at < name.length; at += 1) sum = (sum * 31 + name.charCodeAt(at)) >>> 0
     const [color] = [...COLORS.slice(sum % COLORS.length), ...COLORS].filter((one) => free.has(one))
     free.delete(color!)
     found.set(name, color!)

@@ -17,7 +17,6 @@ import { Uploads } from '../../../pipelines/logpush/uploads.js'
 import { storedDataset } from '../../../pipelines/records/index.js'
 import type { Clock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
-import type { EventLoopYield } from '../../../src/core/schedule/event-loop-yield.js'
 import { zone } from '../../../src/core/scope.js'
 import { makeFolder, type Disk } from '../../../src/disk/durable-write.js'
 import { WriteHealth } from '../../../src/disk/write-health.js'
@@ -160,7 +159,7 @@ export class SpoolSubject implements Subject {
       spools: { id: 'simulated' },
       batchBuffer: this.#buffer,
       uploads,
-      loop: { isOver: false, yieldToEventLoop: async () => {} } as unknown as EventLoopYield,
+      loop: { isOver: false, yieldToEventLoop: async () => {} },
       deadLetter: deadLetter(undefined, uploads),
       clock,
       log: silentLog,

@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
 import UPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
 import { splitLast, stackedUp, ticksTo, timeLabels, type Series, type Span } from './chart-data.ts'
 
 /** A thin line at a time at which something changed. */
@@ -86,13 +85,13 @@ function useThemeCount(): number {
 const SHADES = document.createElement('canvas').getContext('2d')!
 
 /** Returns a colour of the style sheet as `#rrggbb`. */
-export function colorOf(name: string): string {
+function colorOf(name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`
   document.body.append(probe)
   SHADES.fillStyle = getComputedStyle(probe).color
   probe.remove()
-  return String(SHADES.fillStyle)
+  return SHADES.fillStyle
 }
 
 /** The times, then the solid lines of all series, then their dashed ends. Stacked ones are drawn from the top down. */

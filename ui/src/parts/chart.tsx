@@ -82,6 +82,8 @@ export function Chart(props: ChartProps) {
   )
 }
 
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
 /** Returns what puts a dragged range into the address, in whole cells. */
 function useRangeOfDrag(step: number): (span: Span) => void {
   const go = useGo()
@@ -89,7 +91,6 @@ function useRangeOfDrag(step: number): (span: Span) => void {
   return ({ from, to }) => {
     const since = Math.floor(from / step) * step
     const until = Math.max(Math.ceil(to / step) * step, since + step)
-    const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
     go({
       rest: address.rest,
       search: { ...address.search, range: undefined, since: iso(since), until: iso(until) },

@@ -68,13 +68,7 @@ function Content({ page, place }: { page: PageRow | undefined; place: Place }) {
   // Earlier addresses and the list of zones name pages of the account below a zone.
   const ofAccount = place.zone && !page ? pageFor(address.page, { ...place, zone: undefined }) : undefined
   if (ofAccount)
-    return (
-      <Navigate
-        to={pathOf({ ...address, scope: 'a', place: place.account.id })}
-        search={address.search as never}
-        replace
-      />
-    )
+    return <Navigate to={pathOf({ ...address, scope: 'a', place: place.account.id })} search={address.search} replace />
   if (!page)
     return (
       <Problem

@@ -15,7 +15,7 @@ const DONE: Readonly<Record<RuleAccess, string>> = {
 }
 
 /** What an agent may do now, as a rule of the zone or the file says. */
-export function AccessState({ agent, access }: { agent: Agent; access: Access }) {
+function AccessState({ agent, access }: { agent: Agent; access: Access }) {
   const rule = access.ruleOf(agent.name)
   if (rule)
     return <State tone={rule.action === 'block' ? 'bad' : 'warn'}>{RULE_ACCESS[rule.action] ?? rule.action}</State>
@@ -32,7 +32,7 @@ export function AccessState({ agent, access }: { agent: Agent; access: Access })
 }
 
 /** Changes the access of an agent, with a message that takes it back. */
-export function useChange(access: Access): (agent: string, to: RuleAccess) => void {
+function useChange(access: Access): (agent: string, to: RuleAccess) => void {
   const toast = useToast()
   const go = useGo()
   return (agent, to) => {

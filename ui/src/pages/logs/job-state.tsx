@@ -32,6 +32,8 @@ const age = (seconds: number): string => duration(Math.round(seconds)).split(/(?
 
 const pathOf = ({ owner, id }: OwnedJob): string => `${owner.path}/logpush/jobs/${id}`
 
+const set = async (job: OwnedJob, enabled: boolean): Promise<unknown> => await put(pathOf(job), { enabled })
+
 /** Changes that a row and the details of a job offer. */
 export function useJobActions() {
   const toast = useToast()
@@ -54,7 +56,6 @@ export function useJobActions() {
       return false
     }
   }
-  const set = async (job: OwnedJob, enabled: boolean): Promise<unknown> => await put(pathOf(job), { enabled })
   return {
     busyId,
     toggle: async (job: OwnedJob, enabled: boolean) =>

@@ -11,7 +11,7 @@ export function quietPage(html: string): string {
   for (const element of page.querySelectorAll(LOUD)) element.remove()
   for (const image of page.querySelectorAll('img, svg, picture')) image.replaceWith(image.getAttribute('alt') ?? '')
   for (const element of page.querySelectorAll('*'))
-    for (const { name } of [...element.attributes])
+    for (const name of element.getAttributeNames())
       if (/^on|^style$|^src|^background$|^poster$/i.test(name)) element.removeAttribute(name)
   return page.documentElement.outerHTML
 }

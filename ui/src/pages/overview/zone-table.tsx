@@ -27,25 +27,27 @@ interface Row {
   readonly group: Group | undefined
 }
 
+/** A column of numbers of a zone. */
+const fact = (
+  key: string,
+  title: string,
+  text: (group: Group) => string,
+  sort: (group: Group) => number,
+): Column<Row> => ({
+  key,
+  title,
+  numeric: true,
+  width: 110,
+  cell: ({ group }) => (group ? text(group) : <span className="soft">–</span>),
+  sort: ({ group }) => (group ? sort(group) : -1),
+})
+
 function Rows({ found }: { found: Analytics }) {
   const timeline = useTimeline(found)
   const zones = useZones().value ?? []
   const groups = new Map(found.groups.map((group) => [group.key, group]))
   const named = zones.map(({ id, name }): Row => ({ id, name, group: groups.get(id) }))
   const rows = named.toSorted((a, b) => (b.group?.requests ?? 0) - (a.group?.requests ?? 0))
-  const fact = (
-    key: string,
-    title: string,
-    text: (group: Group) => string,
-    sort: (group: Group) => number,
-  ): Column<Row> => ({
-    key,
-    title,
-    numeric: true,
-    width: 110,
-    cell: ({ group }) => (group ? text(group) : <span className="soft">–</span>),
-    sort: ({ group }) => (group ? sort(group) : -1),
-  })
   const columns: readonly Column<Row>[] = [
     {
       key: 'name',

@@ -87,8 +87,9 @@ function listen(path: string, filter: string | undefined, { onOpen, onRows, onEn
     onRows(waiting)
     waiting = []
   }
-  post<{ url: string }>(path, filter === undefined ? {} : { filter }).then(
-    ({ url }) => {
+  const connect = async (): Promise<void> => {
+    try {
+      const { url } = await post<{ url: string }>(path, filter === undefined ? {} : { filter })
       if (isStopped) return
       socket = new WebSocket(url)
       socket.addEventListener('open', onOpen)
@@ -100,11 +101,11 @@ function listen(path: string, filter: string | undefined, { onOpen, onRows, onEn
       socket.addEventListener('close', ({ reason }) => {
         if (!isStopped) onEnd(reason === '' ? 'the connection broke' : reason)
       })
-    },
-    (error: unknown) => {
+    } catch (error) {
       if (!isStopped) onEnd(messageOf(error))
-    },
-  )
+    }
+  }
+  void connect()
   return {
     stop: () => {
       isStopped = true

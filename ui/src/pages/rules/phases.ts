@@ -57,7 +57,7 @@ export const phaseNamed = (name: string): PhaseRow =>
   PHASES.find((phase) => phase.name === name) ?? row(name, name, 'rule', BOTH, [], 'Rules of this phase.')
 
 /** Actions in words. */
-export const ACTIONS: Readonly<Record<string, string>> = {
+const ACTIONS: Readonly<Record<string, string>> = {
   block: 'Block',
   managed_challenge: 'Challenge',
   js_challenge: 'Challenge by script',

@@ -7,8 +7,7 @@ import { Sheet, SheetForm } from '../../parts/sheet.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { yamlOf } from '../../parts/yaml.ts'
 import { copyText } from '../../parts/copy.ts'
-import { nameOf, plainRule, type Ruleset } from './rule.ts'
-import type { PlacedRule } from './rule-table.tsx'
+import { nameOf, plainRule, type PlacedRule, type Ruleset } from './rule.ts'
 import type { RuleWork } from './rule-work.ts'
 
 /** What one can do with a rule. */

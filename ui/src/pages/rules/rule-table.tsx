@@ -7,17 +7,11 @@ import { Badge, FromFile } from '../../parts/panel.tsx'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { actionName } from './phases.ts'
-import { nameOf, type Rule, type Ruleset } from './rule.ts'
+import { nameOf, type PlacedRule, type Ruleset } from './rule.ts'
 import { RuleMenu } from './rule-menu.tsx'
 import type { RuleWork } from './rule-work.ts'
 import type { Hits } from './use-rules.ts'
 import styles from './rules.module.css'
-
-/** A rule with its place among the rules of its phase, from 0. */
-export interface PlacedRule {
-  readonly rule: Rule
-  readonly at: number
-}
 
 interface TableProps {
   readonly phase: string
@@ -102,11 +96,12 @@ function useDragging(move: (from: number, to: number) => void) {
   })
 }
 
+const name = ({ rule, at }: PlacedRule): string => nameOf(rule, at)
+
 function columnsOf(props: TableProps): readonly Column<PlacedRule>[] {
   const { ruleset, hits, work, mayWrite, chosen, choose } = props
   const ofFile = ruleset.edged_source
   const canChange = mayWrite && !ofFile
-  const name = ({ rule, at }: PlacedRule): string => nameOf(rule, at)
   const choice: Column<PlacedRule> = {
     key: 'chosen',
     title: 'Select',

@@ -64,13 +64,14 @@ export function useRuleWork(base: string): RuleWork {
       await reread()
     },
     move: async (ruleset, from, to) => {
-      const rule = ruleset.rules?.[from]
-      if (!rule || from === to || to < 0 || to >= ruleset.rules!.length) return
+      const { rules = [] } = ruleset
+      const rule = rules[from]
+      if (!rule || from === to || to < 0 || to >= rules.length) return
       const place = async (at: number): Promise<unknown> =>
         await patch(pathOf(ruleset.id, rule.id), { position: positionAt(at) })
       const name = nameOf(rule, from)
       await doing(
-        `${name} is now rule ${to + 1} of ${ruleset.rules!.length}.`,
+        `${name} is now rule ${to + 1} of ${rules.length}.`,
         () => place(to),
         () => place(from),
       )

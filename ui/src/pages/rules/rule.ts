@@ -61,3 +61,9 @@ export function withMember(params: Params | undefined, [name, ...rest]: Path, va
 
 /** Returns where a rule has to go so that it has a place, counted from 0, among the rules of its phase. */
 export const positionAt = (at: number): { readonly index: number } => ({ index: at + 1 })
+
+/** A rule with its place among the rules of its phase, from 0. */
+export interface PlacedRule {
+  readonly rule: Rule
+  readonly at: number
+}

@@ -55,7 +55,7 @@ export function shownValue({ id, type }: Setting, value: unknown): string {
 }
 
 /** Members of an object, with those of objects inside. */
-export function flat(value: object): Readonly<Record<string, unknown>> {
+function flat(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, one]) =>
       typeof one === 'object' && one !== null ? Object.entries(flat(one as object)) : [[name, one] as const],

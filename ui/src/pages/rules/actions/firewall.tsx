@@ -47,14 +47,16 @@ const PRODUCTS = [
   ['securityLevel', 'Security level'],
 ] as const
 
+/** Returns a list with or without a name. Undefined in place of an empty list. */
+function toggled(list: readonly string[], name: string, on: boolean): readonly string[] | undefined {
+  const next = on ? [...list, name] : list.filter((one) => one !== name)
+  return next.length === 0 ? undefined : next
+}
+
 /** What a request skips. */
 export function SkipForm({ get, set, error, phase }: FormProps) {
   const phases = (get('phases') ?? []) as readonly string[]
   const products = (get('products') ?? []) as readonly string[]
-  const toggled = (list: readonly string[], name: string, on: boolean): readonly string[] | undefined => {
-    const next = on ? [...list, name] : list.filter((one) => one !== name)
-    return next.length === 0 ? undefined : next
-  }
   const issue = error('') ?? error('phases') ?? error('products') ?? error('ruleset')
   return (
     <fieldset className="stack">
