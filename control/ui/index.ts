@@ -72,8 +72,9 @@ function send(ctx: Context, file: StaticFile, status: number): void {
   }
   ctx.status = status
   ctx.type = type
-  const encoding = ctx.acceptsEncodings(...(file.brotli ? ['br'] : []), 'gzip', 'identity')
-  const compressed = encoding === 'br' ? file.brotli : encoding === 'gzip' ? file.gzip() : undefined
-  if (compressed) ctx.set('content-encoding', String(encoding))
-  ctx.body = compressed ?? body
+  const accepts = (encoding: string): boolean => ctx.acceptsEncodings(encoding, 'identity') === encoding
+  const brotli = accepts('br') ? file.brotli : undefined
+  const gzip = !brotli && accepts('gzip') ? file.gzip() : undefined
+  if (brotli ?? gzip) ctx.set('content-encoding', brotli ? 'br' : 'gzip')
+  ctx.body = brotli ?? gzip ?? body
 }

@@ -100,9 +100,9 @@ t.test('audit: who changed which value, with filters in the address', { skip }, 
   await api(daemon, 'POST', `/accounts/${ACCOUNT}/rules/lists`, { name: 'office', kind: 'ip' })
   const page = await signedIn(t, daemon)
   await open(page, 'Audit')
-  await page.getByRole('cell', { name: /list “office”/ }).waitFor()
+  await page.getByRole('cell', { name: 'created list “office”', exact: true }).waitFor()
   await page.getByLabel('What').selectOption('list')
-  await page.getByRole('cell', { name: /rule/ }).waitFor({ state: 'detached' })
+  await page.getByRole('cell', { name: /rule/ }).first().waitFor({ state: 'detached' })
   t.match(page.url(), /what=list/)
   await page.getByLabel('What').selectOption('')
   await page

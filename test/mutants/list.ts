@@ -400,16 +400,14 @@ export const MUTANTS: readonly Mutant[] = [
   ...of(
     'src/edge/client/response-writer.ts',
     'test/edge/proxy.test.ts',
-    [`if (UNSAFE_VALUE.test(values)) throw unsafeField()`, ''],
+    [`if (UNSAFE_VALUE.test(value)) throw unsafeField()`, ''],
     [`if (UNSAFE_NAME.test(name)) throw unsafeField()`, ''],
   ),
   ...of(
     'src/http/request-text.ts',
     'test/http/origin.test.ts',
-    [
-      `if (UNSAFE_NAME.test(method) || UNSAFE_VALUE.test(values) || UNSAFE_TARGET.test(target) || target === '')`,
-      'if (false)',
-    ],
+    [`if (UNSAFE_VALUE.test(value)) throw unsafePart()`, ''],
+    [`if (UNSAFE_NAME.test(method) || UNSAFE_TARGET.test(target) || target === '') throw unsafePart()`, ''],
     [`if (UNSAFE_NAME.test(name)) throw unsafePart()`, ''],
   ),
   ...of('src/edge/client/admission.ts', 'test/edge/client/proxy-clients.test.ts', [

@@ -1,7 +1,8 @@
 import { Dialog } from '@base-ui/react/dialog'
-import { useEffect, useRef, type ReactNode } from 'react'
+import { use, useEffect, useRef, type ReactNode } from 'react'
 import { Button, IconButton } from './button.tsx'
 import { useConfirm } from './confirm.tsx'
+import { SessionContext } from './session.ts'
 import styles from './dialog.module.css'
 
 interface SheetProps {
@@ -24,6 +25,7 @@ interface SheetProps {
  */
 export function Sheet({ title, open = true, onClose, isDirty = false, actions, wide = false, children }: SheetProps) {
   const confirm = useConfirm()
+  const isActive = use(SessionContext)
   const head = useRef<HTMLHeadingElement>(null)
   const popup = useRef<HTMLDivElement>(null)
   const close = async (): Promise<void> => {
@@ -31,8 +33,13 @@ export function Sheet({ title, open = true, onClose, isDirty = false, actions, w
     if (isSure) onClose()
   }
   return (
-    <Dialog.Root open={open} onOpenChange={(next) => !next && void close()}>
-      <Dialog.Portal>
+    <Dialog.Root
+      open={open}
+      modal={isActive}
+      disablePointerDismissal={!isActive}
+      onOpenChange={(next) => !next && void close()}
+    >
+      <Dialog.Portal hidden={!isActive}>
         <Dialog.Backdrop className={styles['backdrop']} />
         <Dialog.Popup
           ref={popup}

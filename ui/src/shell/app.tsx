@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react'
 import { isSignedIn, whenSignedOut } from '../api/client.ts'
 import { queries } from '../api/queries.ts'
 import { ConfirmProvider } from '../parts/confirm.tsx'
+import { SessionContext } from '../parts/session.ts'
 import { ToastProvider } from '../parts/toast.tsx'
 import { makeRouter } from './router.tsx'
 import { SignIn } from './sign-in.tsx'
@@ -30,15 +31,17 @@ export function App() {
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={queries}>
         <ToastProvider>
-          <ConfirmProvider>
-            {/* Texts that the user has typed outlive the token. */}
-            {session !== 'none' && (
-              <div hidden={session === 'ended'} className={styles['app']}>
-                <RouterProvider router={router} />
-              </div>
-            )}
-            {session !== 'active' && <SignIn reason={reason} onDone={() => setSession('active')} />}
-          </ConfirmProvider>
+          <SessionContext value={session === 'active'}>
+            <ConfirmProvider>
+              {/* Texts that the user has typed outlive the token. */}
+              {session !== 'none' && (
+                <div hidden={session === 'ended'} className={styles['app']}>
+                  <RouterProvider router={router} />
+                </div>
+              )}
+              {session !== 'active' && <SignIn reason={reason} onDone={() => setSession('active')} />}
+            </ConfirmProvider>
+          </SessionContext>
         </ToastProvider>
       </QueryClientProvider>
     </CSPProvider>
