@@ -72,7 +72,8 @@ function Added({ zone, onClose }: { zone: Zone; onClose: () => void }) {
   const [status, setStatus] = useState<number>()
   const check = useWork(async () => {
     const tried = await post<{ readonly status: number }>(`/zones/${zone.id}/edged/try`, {
-      url: `http://${zone.name}/`,
+      host: zone.name,
+      path: '/',
     })
     setStatus(tried.status)
   }, [])
