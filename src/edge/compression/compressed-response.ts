@@ -15,11 +15,7 @@ interface Coder {
   /** Its name in Accept-Encoding and Content-Encoding. */
   readonly coding: string
   readonly make: () => Transform
-  /** Compresses a whole body at once. */
-  readonly whole: (bytes: Buffer) => Buffer
 }
-
-const BROTLI_QUALITY = 4
 
 // Each chunk is flushed, so that a page that arrives in pieces is shown in pieces.
 const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
@@ -29,30 +25,16 @@ const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
     make: () =>
       zlib.createBrotliCompress({
         flush: zlib.constants.BROTLI_OPERATION_FLUSH,
-        params: { [zlib.constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY },
-      }),
-    whole: (bytes) =>
-      zlib.brotliCompressSync(bytes, {
-        params: {
-          [zlib.constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-          [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-        },
+        params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 },
       }),
   },
-  gzip: {
-    coding: 'gzip',
-    make: () => zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH }),
-    whole: (bytes) => zlib.gzipSync(bytes),
-  },
+  gzip: { coding: 'gzip', make: () => zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH }) },
 }
 
 /** Only in Node 22.15 and newer. */
 function zstd(): Coder | undefined {
-  const { createZstdCompress: make, zstdCompressSync: whole } = zlib as {
-    createZstdCompress?: () => Transform
-    zstdCompressSync?: (bytes: Buffer) => Buffer
-  }
-  return make && whole && { coding: 'zstd', make, whole }
+  const make = (zlib as { createZstdCompress?: () => Transform }).createZstdCompress
+  return make && { coding: 'zstd', make }
 }
 
 /** The algorithms of `auto` and `default`, the best first. */
@@ -60,11 +42,6 @@ const PREFERRED: readonly Algorithm[] = ['zstd', 'brotli', 'gzip']
 
 /** Shorter bodies would grow or gain nothing. */
 const MIN_BYTES = 50
-/**
- * Markdown of a known length up to this size is compressed at once when it is whole. A stream for each response takes longer
- * than the compression, and the client gets the length.
- */
-const MAX_WHOLE_BYTES = 32_768
 /** As above, for zones that compress without a rule. */
 const MIN_ZONE_BYTES = 256
 const AUTO: CompressionParams = ['auto']
@@ -75,15 +52,6 @@ const COMPRESSIBLE =
 const DENSE =
   /^(?:image\/(?:jpeg|png|gif|webp|avif|heic|jxl)|video\/|audio\/|font\/woff2?|text\/event-stream|application\/(?:zip|gzip|x-gzip|zstd|x-7z-compressed|x-bzip2?|x-xz|x-rar-compressed|vnd\.rar|pdf$))/
 
-/** A short body, and the head that is sent before it. */
-interface WholeBody {
-  readonly status: number
-  readonly fields: readonly string[]
-  readonly coder: Coder
-  readonly chunks: Buffer[]
-  bytes: number
-}
-
 /** Compresses a response according to its rule. */
 export class CompressedResponse implements ResponseSink {
   /** A response that is not compressed passes without a copy of its bytes. The coder keeps bytes, so it gets copies. */
@@ -91,8 +59,6 @@ export class CompressedResponse implements ResponseSink {
   readonly #next: ResponseSink
   readonly #exchange: Exchange
   #coder: Transform | undefined
-  /** A short body that is compressed at once, and its head. */
-  #whole: WholeBody | undefined
   #drained: (() => void) | undefined
   #blocked = false
   #trailers: RawHeaders | undefined
@@ -140,10 +106,6 @@ export class CompressedResponse implements ResponseSink {
       return
     }
     if (name !== undefined) this.#recorder = cached?.record(name)
-    else if (this.#isConverted(headers) && Number(headerOf(headers, 'content-length') ?? Infinity) <= MAX_WHOLE_BYTES) {
-      this.#whole = { status, fields, coder: chosen, chunks: [], bytes: 0 }
-      return
-    }
     this.#coder = this.#open(chosen)
     this.#next.head(status, fields)
   }
@@ -159,7 +121,6 @@ export class CompressedResponse implements ResponseSink {
 
   data(chunk: Buffer): boolean {
     if (this.#known) return true
-    if (this.#whole) return this.#keep(this.#whole, this.copies ? Buffer.from(chunk) : chunk)
     if (!this.#coder) return this.#next.data(chunk)
     this.#blocked = !this.#coder.write(this.copies ? Buffer.from(chunk) : chunk)
     return !this.#blocked
@@ -168,38 +129,11 @@ export class CompressedResponse implements ResponseSink {
   end(trailers?: RawHeaders): void {
     this.#trailers = trailers
     if (this.#known) this.#source = new BytesSource(this.#next, this.#known.bytes)
-    else if (this.#whole) this.#compress(this.#whole)
     else if (this.#coder) this.#coder.end()
     else this.#next.end(trailers)
   }
 
-  /** Whether the body is Markdown of edged. The time to compress it counts as a part of the conversion. */
-  #isConverted(headers: RawHeaders): boolean {
-    return this.#exchange.conversion !== undefined && mediaType(headers) === 'text/markdown'
-  }
-
-  #keep(whole: WholeBody, chunk: Buffer): boolean {
-    whole.chunks.push(chunk)
-    whole.bytes += chunk.length
-    if (whole.bytes <= MAX_WHOLE_BYTES) return true
-    // It is longer than its length.
-    this.#whole = undefined
-    this.#coder = this.#open(whole.coder)
-    this.#next.head(whole.status, whole.fields)
-    this.#blocked = !this.#coder.write(Buffer.concat(whole.chunks))
-    return !this.#blocked
-  }
-
-  #compress({ status, fields, coder, chunks }: WholeBody): void {
-    const bytes = coder.whole(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-    this.#whole = undefined
-    this.#next.head(status, [...fields, 'content-length', String(bytes.length)])
-    this.#next.data(bytes)
-    this.#next.end(this.#trailers)
-  }
-
   fail(error: unknown): void {
-    this.#whole = undefined
     this.#coder?.destroy()
     this.#recorder?.drop()
     this.#source?.stop()

@@ -51,7 +51,6 @@ export class StreamedPage implements PageSink {
       reportOutcome('streamed', whole ? bytes.length : undefined)
       this.#hasTrailer = trailers && !whole
       const fields = markdownHeaders(headers, { signal, bytes: whole ? bytes.length : undefined })
-      if (whole) fields.push('content-length', String(bytes.length))
       next.head(status, this.#hasTrailer ? [...fields, 'trailer', TOKENS] : fields)
     }
     return bytes.length === 0 || next.data(bytes)

@@ -60,7 +60,6 @@ t.test('a converted response has the header fields of Markdown, and those of the
   t.same(headers, {
     'content-type': 'text/markdown; charset=utf-8',
     'content-signal': 'ai-train=yes, search=yes, ai-input=yes',
-    'content-length': '12',
     'x-markdown-tokens': '3',
     'strict-transport-security': 'max-age=1',
     'content-security-policy': "default-src 'self'",
