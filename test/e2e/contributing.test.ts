@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 
 /** The parts of the repository that its unit tests need. */
@@ -309,7 +309,10 @@ const edged = async (cwd: string, ...args: readonly string[]) =>
   await run(cwd, '--import', 'tsx', 'src/cli.ts', ...args)
 
 async function add(t: Test, copy: string, name: string, { file, rows, page }: Addition): Promise<void> {
-  if (file) await writeFile(join(copy, file[0]), file[1], { flag: 'wx' })
+  if (file) {
+    await mkdir(dirname(join(copy, file[0])), { recursive: true })
+    await writeFile(join(copy, file[0]), file[1], { flag: 'wx' })
+  }
   for (const [path, before, row] of rows) {
     const text = await readFile(join(copy, path), 'utf8')
     t.ok(text.includes(before), `${name}: ${path} has ${JSON.stringify(before)}`)

@@ -137,7 +137,7 @@ t.test('the search finds sections and endpoints, by keyboard', { skip: NO_BROWSE
   await page.goto(`${base}/docs/`)
   await page.keyboard.press('/')
   t.equal(await searchFor(page, 'backup and restore'), '/docs/operations.html#backup-and-restore')
-  t.equal(await searchFor(page, 'several machnes'), '/docs/operations.html#several-machines', 'with a slip')
+  t.match(await searchFor(page, 'several machnes'), /#several-machines$/, 'with a slip')
   t.equal(await searchFor(page, 'create a zone'), '/docs/api-zones.html#post_zones')
   t.match(await searchFor(page, 'wrangl'), /workers/, 'from the beginning of a word')
   await page.getByRole('combobox').fill('qqqqqqqq')
