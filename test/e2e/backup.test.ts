@@ -99,7 +99,10 @@ async function everything(daemon: Daemon): Promise<Map<string, string>> {
           )
     for (const path of targets) {
       const response = await fetch(`${daemon.control}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } })
-      const body = Buffer.from(await response.arrayBuffer()).toString('latin1')
+      // The daemons have their configuration files in folders of their own.
+      const body = Buffer.from(await response.arrayBuffer())
+        .toString('latin1')
+        .replaceAll(/"file":"[^"]*edged\.yaml"/g, '"file":"edged.yaml"')
       found.set(path, `${response.status} ${response.headers.get('etag')} ${body}`)
       const list = listed(body)
       if (list.length > 0) ids.set(path, list)
