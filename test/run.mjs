@@ -52,7 +52,8 @@ async function testFiles(paths) {
 
 async function runAll(files) {
   // Files outside of test/e2e wait for timers a third of their time.
-  const lanes = availableParallelism() + (files.some((file) => file.startsWith('test/e2e/')) ? 0 : 1)
+  // End-to-end tests wait for timers and browsers for two thirds of their time.
+  const lanes = availableParallelism() + (files.some((file) => file.startsWith('test/e2e/')) ? 2 : 1)
   const waiting = [...files]
   const results = []
   const worker = async () => {

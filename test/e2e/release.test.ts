@@ -54,7 +54,7 @@ t.test('a release', { skip: unbuilt, timeout: 600_000 }, async (t) => {
     t.equal(metadata.component.hashes[0]?.content, createHash('sha256').update(release.bytes).digest('hex'))
     const names = components.map(({ name }) => name)
     // The daemon's, the dashboard's, the one with a compiled part; no tools.
-    for (const name of ['koa', 'preact', '@codemirror/state', 'classic-level']) t.ok(names.includes(name), name)
+    for (const name of ['koa', 'react', '@codemirror/state', 'classic-level']) t.ok(names.includes(name), name)
     for (const name of ['typescript', 'esbuild', 'vite', 'tap']) t.notOk(names.includes(name), name)
     const texts = readFileSync(join(content, 'THIRD-PARTY.txt'), 'utf8')
     const unnamed = components.filter(({ name, version }) => !texts.includes(`\n${name} ${version} (`))
