@@ -51,9 +51,8 @@ async function testFiles(paths) {
 }
 
 async function runAll(files) {
-  // Files outside of test/e2e wait for timers a third of their time.
-  // End-to-end tests wait for timers and browsers for two thirds of their time.
-  const lanes = availableParallelism() + (files.some((file) => file.startsWith('test/e2e/')) ? 2 : 1)
+  // Files wait for timers and browsers for a third of their time and more.
+  const lanes = availableParallelism() + 1
   const waiting = [...files]
   const results = []
   const worker = async () => {
