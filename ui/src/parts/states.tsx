@@ -48,12 +48,22 @@ export const Empty = ({
   </div>
 )
 
-/** An error in place of content: what failed, why, and how to go on. */
-export const Problem = ({ title, text, retry }: { title: string; text?: ReactNode; retry?: () => void }) => (
+/** An error in place of content: what failed, why, and how to go on. `isPage`: it stands for the whole page. */
+export const Problem = ({
+  title,
+  text,
+  retry,
+  isPage = false,
+}: {
+  title: string
+  text?: ReactNode
+  retry?: () => void
+  isPage?: boolean
+}) => (
   <div className={styles['problem']} role="alert">
     <Icon name="triangle-alert" size={20} />
     <div>
-      <h2>{title}</h2>
+      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
       {text && <p className="soft">{text}</p>}
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>

@@ -15,6 +15,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error?: 
     if (error === undefined) return this.props.children
     return (
       <Problem
+        isPage
         title="This page failed"
         text={`${messageOf(error)}. If the daemon has another version since the page was loaded, load it again.`}
         retry={() => location.reload()}

@@ -18,11 +18,12 @@ export function Home() {
   if (zones.value && accounts.value)
     return (
       <Problem
+        isPage
         title="This token sees no account and no zone"
         text="Sign in with another token, or add a zone to the configuration file."
       />
     )
   if (zones.error !== undefined)
-    return <Problem title="The zones could not be read" text={zones.error} retry={zones.reload} />
+    return <Problem isPage title="The zones could not be read" text={zones.error} retry={zones.reload} />
   return <Loading />
 }

@@ -42,7 +42,7 @@ export function Shell() {
             read.error === undefined ? (
               <Loading />
             ) : (
-              <Problem title="The daemon does not answer" text={read.error} retry={read.reload} />
+              <Problem isPage title="The daemon does not answer" text={read.error} retry={read.reload} />
             )
           ) : (
             <Content key={`${address.scope}/${address.place}/${address.page}`} page={page} place={place} />
@@ -72,6 +72,7 @@ function Content({ page, place }: { page: PageRow | undefined; place: Place }) {
   if (!page)
     return (
       <Problem
+        isPage
         title="There is no such page here"
         text="The address names a page that does not exist, or that this token may not see."
       />
@@ -93,7 +94,7 @@ function Unknown({ scope }: { scope: 'z' | 'a' }) {
   const [account] = useAccounts().value ?? []
   return (
     <>
-      <Problem title={`No ${scope === 'z' ? 'zone' : 'account'} with this id, or this token cannot see it`} />
+      <Problem isPage title={`No ${scope === 'z' ? 'zone' : 'account'} with this id, or this token cannot see it`} />
       {account && (
         <p>
           <To to={{ scope: 'a', place: account.id, page: 'zones' }}>Zones of this token</To>

@@ -47,7 +47,9 @@ export function RuleSheet({
   const { draft, isDirty, change, forget } = useDraft(draftKey, initial)
   const [place, setPlace] = useState<PlaceChoice>({ kind: rule ? 'stay' : 'last', rule: '' })
   const store = useStore({ phase, ruleset, rule, place, work, done: () => (forget(), onClose()) })
-  const errors = placed(store.failure, FIELDS, ruleset ? '' : '/rules/0')
+  // The first rule of a phase is sent with its ruleset.
+  const base = ruleset ? '' : '/rules/0'
+  const errors = placed(store.failure, FIELDS, base)
   const run = useDryRun(phase, draft.expression)
   const { actions, one } = phaseNamed(phase)
   const others = (ruleset?.rules ?? []).filter(({ id }) => id !== rule?.id)
@@ -84,7 +86,15 @@ export function RuleSheet({
           error={errors.at('/expression')}
           onChange={(next) => change({ expression: next })}
         />
-        <Then phase={phase} actions={actions} draft={draft} change={change} at={errors.at} failure={store.failure} />
+        <Then
+          phase={phase}
+          actions={actions}
+          draft={draft}
+          change={change}
+          at={errors.at}
+          failure={store.failure}
+          base={base}
+        />
         <PlaceField value={place} rules={others} isNew={!rule} onChange={setPlace} />
         <DryRunLine run={run} />
         {isWide(run) && (
@@ -111,6 +121,7 @@ function Then({
   change,
   at,
   failure,
+  base,
 }: {
   phase: string
   actions: readonly string[]
@@ -118,12 +129,14 @@ function Then({
   change: (part: Partial<Draft>) => void
   at: (pointer: string) => string | undefined
   failure: unknown
+  /** Pointer of the rule in the request. */
+  base: string
 }) {
   const all = actions.includes(draft.action) || draft.action === '' ? actions : [...actions, draft.action]
   const options = all.map((name) => [name, actionName(name)] as const)
   const below = (member: string) => (name: string) => {
     const pointer = name === '' || name.startsWith('/') ? `/${member}${name}` : `/${member}/${name}`
-    return placed(failure, [pointer]).at(pointer)
+    return placed(failure, [pointer], base).at(pointer)
   }
   const own = at('/action_parameters')
   return (
