@@ -28,7 +28,7 @@ export async function convert(out, files) {
   const patterns = CODE.map((folder) => `${folder}/**/*.ts`)
   const all = files ?? (await glob(patterns, { ignore: IGNORE }))
   await build({ ...OPTIONS, outdir: out, entryPoints: all.filter((file) => !file.startsWith(UI_TESTS)) })
-  // The dashboard is built by another tool and imports files by their own names, so its tests contain what they read.
+  // The dashboard is built by another tool and imports files by their own names, so its tests are bundled with the files that they import.
   const ofUi = all.filter((file) => file.startsWith(UI_TESTS))
   await build({ ...OPTIONS, outdir: out, entryPoints: ofUi, bundle: true, packages: 'external' })
 }

@@ -53,7 +53,7 @@ const PAGES = [
 /** Pages whose dark form, and whose form on a phone, is in the documentation. */
 const DARK = new Set(['overview', 'requests', 'rules'])
 const ON_PHONES = new Set(['overview', 'requests', 'agents', 'rules', 'logs', 'webhooks'])
-/** Sizes and themes of a page: all of them, or those of the documentation. */
+/** Sizes and themes of a page: all, or only the ones that the documentation shows. */
 const isWanted = (name, width, theme) =>
   ALL !== undefined ||
   (width === 390 && theme === 'light' && ON_PHONES.has(name)) ||
@@ -103,7 +103,7 @@ async function shootAll(browser, viewport, colorScheme) {
   await page.close()
 }
 
-/** Waits until the page has what it reads. */
+/** Waits until the page has read its data. */
 async function settled(page) {
   await page.locator('main h1').first().waitFor()
   await page.waitForLoadState('networkidle', { timeout: WAIT_MS }).catch(() => undefined)

@@ -129,7 +129,7 @@ function added(runs: readonly DryRun[]): Omit<DryRun, 'coverage'> {
   }
 }
 
-/** Connects the request log of this machine with those of the others, and returns the log of all. */
+/** Connects the request log of this machine with the logs of the other machines, and returns one log of all. */
 export function requestsOf(
   own: RequestReader,
   {

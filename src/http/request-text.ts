@@ -98,7 +98,7 @@ function underscoredFields(headers: readonly string[]): string {
   return text
 }
 
-/** A name of request fields: what they are, and the beginning of their line. */
+/** A name of request fields with its kind and the beginning of its line. */
 interface FieldName {
   readonly kind: 'host' | 'length' | 'connection' | 'underscore' | 'other'
   readonly label: string

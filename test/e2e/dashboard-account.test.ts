@@ -8,7 +8,7 @@ import { ACCOUNT, configuration, startDaemon, ZONE } from './daemon.js'
 t.test('tokens: made from a template, shown once, rolled, switched off, revoked', { skip }, async (t) => {
   const daemon = await startDaemon(t, configuration('demo'))
   const page = await signedIn(t, daemon)
-  // The status of the token, or that of a response which refuses it.
+  // The status of the token, or the status of a response that refuses the token.
   const verify = async (secret: string): Promise<unknown> => {
     const headers = { authorization: `Bearer ${secret}` }
     const response = await fetch(`${daemon.control}/user/tokens/verify`, { headers })

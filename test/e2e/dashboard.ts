@@ -46,7 +46,7 @@ export async function newToken(
 /** Address of the dashboard; `path` as in `z/example.test/rules`. */
 export const uiOf = ({ control }: Daemon, path = ''): string => `${control.replace(/\/client\/v4$/, '')}/ui/${path}`
 
-/** A window without a session. What scripts throw, and what the policy of the page blocks, fails the test. */
+/** A window without a session. Exceptions of scripts and blocked resources of the page fail the test. */
 export async function newPage(t: Test, viewport = { width: 1280, height: 900 }): Promise<Page> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
   t.teardown(() => browser.close())

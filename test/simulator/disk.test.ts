@@ -26,7 +26,7 @@ function setUp(rates: Rates = {}, seed = 2) {
   return { scheduler, disk, faults, life, done, content }
 }
 
-t.test('what is synced is there after a loss of power', async (t) => {
+t.test('synced data is there after a loss of power', async (t) => {
   const { disk, life, done, content } = setUp()
   await done(writeDurably(disk.port(life), '/a', 'one'))
   await done(writeDurably(disk.port(life), '/a', 'two'))
@@ -37,7 +37,7 @@ t.test('what is synced is there after a loss of power', async (t) => {
   t.strictSame(await done(disk.port(life).readdir('/')), ['a'], 'no temporary file is left')
 })
 
-t.test('what is not synced may be gone, or be there', async (t) => {
+t.test('data that is not synced may be lost', async (t) => {
   const found = new Set<string>()
   for (let seed = 0; seed < 40; seed++) {
     const { disk, life, done, content } = setUp()

@@ -55,7 +55,7 @@ export class SimulatedDisk {
     return disk as unknown as Disk
   }
 
-  /** Only what was synced is sure to be there afterwards. */
+  /** Only synced data is sure to be there afterwards. */
   losePower(random: Random): void {
     for (const change of this.#journal.slice(0, random.below(this.#journal.length + 1))) change.apply(this.#durable)
     this.#journal = []

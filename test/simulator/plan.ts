@@ -2,7 +2,7 @@ import { FAULTS, type FaultKind, type Rates } from './faults.js'
 import { stream, type Random } from './random.js'
 
 /**
- * How a life ends. `kill` keeps what the process has written. `power` keeps what was synced, and any part of the rest.
+ * How a life ends. `kill` keeps all written data. `power` keeps the synced data, and any part of the rest.
  * `stop` is an orderly end, and a kill if that takes too long. After a `pause` the same life goes on.
  */
 const CRASHES = ['kill', 'power', 'stop', 'pause'] as const

@@ -30,7 +30,7 @@ export class Random {
   }
 }
 
-/** Different streams of one seed, so that fewer choices in one of them leave the others as they are. */
+/** Different streams of one seed, so that fewer choices in one stream leave the other streams as they are. */
 export const stream = (seed: number, name: string): Random => new Random(hashOf(name, seed))
 
 /** FNV-1a, continued from `from`. */

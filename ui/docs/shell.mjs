@@ -20,7 +20,7 @@ const SYSTEM = icon('system', '<rect x="3" y="4" width="18" height="12" rx="2"/>
 export const searchButton = (className, text = 'Search the documentation') =>
   `<button type="button" class="search-open ${className}" data-search>${FIND}<span>${text}</span><kbd>/</kbd></button>`
 
-/** Renders a whole page. `headings` are those of "On this page". */
+/** Renders a whole page. `headings` are the entries of "On this page". */
 export function shell({ file, title, html, headings = [], className = '' }, menu) {
   const aside = headings.filter(({ depth }) => depth === 2 || depth === 3)
   return `<!doctype html>

@@ -60,7 +60,7 @@ interface Question {
   readonly filter?: string | undefined
   /** Seconds of a point. */
   readonly step?: number
-  /** Query of another range than that of the address. Nothing is read if it is undefined. */
+  /** Query of a range that differs from the range in the address. Nothing is read without a query. */
   readonly query?: string | undefined
   readonly isOff?: boolean
 }
@@ -114,7 +114,7 @@ function timelineOf(found: Analytics): Timeline {
   const shown = isTooShort ? points.length - 1 : points.length
   const times = points.slice(0, shown).map(({ at }) => seconds(at))
   const isCounted = times.map((time) => coverage.some(({ from, to }) => from < time + step && to > time))
-  // The first and the last point are those of a part of a cell, if the daemon or the range began or ends within.
+  // The first and the last point cover a part of a cell if the daemon started, or the range begins or ends, inside the cell.
   const lengths = times.map((time) =>
     Math.max(
       coverage.reduce((sum, { from, to }) => sum + overlap(from, to, time, Math.min(time + step, range.to)), 0),

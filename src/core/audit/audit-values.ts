@@ -94,7 +94,7 @@ function differing(before: unknown, after: unknown): [before: unknown, after: un
   return [old, next]
 }
 
-/** Members that say what an object is. They are kept although they do not differ. */
+/** Members that identify an object. They are kept although they do not differ. */
 const NAMING: ReadonlySet<string> = new Set(['id', 'name', 'description', 'label'])
 
 function differingItems(before: readonly WithId[], after: readonly WithId[]): [unknown[], unknown[]] {

@@ -155,7 +155,7 @@ function render(fields: RawHeaders, withoutLength: boolean): Lines {
 
 const unsafeField = (): TypeError => new TypeError('a field of the response is not safe')
 
-/** A name of fields in responses: what they are, and the beginning of their line. */
+/** A name of fields in responses with its kind and the beginning of its line. */
 interface FieldName {
   readonly kind: 'connection' | 'date' | 'length' | 'other'
   readonly label: string

@@ -57,7 +57,7 @@ export const spoolPlan = (seed: number): Plan =>
     }),
   })
 
-/** What a life has open. */
+/** Open handles of a life. */
 interface Running {
   readonly clock: Clock
   readonly disk: Disk

@@ -18,7 +18,7 @@ export const parameterTable = (parameters) =>
     ),
   )
 
-/** Renders a table of the members of an object, those of objects inside by path: `output_options.field_names`. */
+/** Renders a table of the members of an object. Members of inner objects have a path: `output_options.field_names`. */
 export function memberTable(name, schema, components) {
   const rows = memberRows('', schema, components, 0)
   return rows.length === 0 ? '' : table(name, rows.slice(0, MAX_ROWS))

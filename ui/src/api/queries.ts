@@ -48,7 +48,7 @@ export interface Read<T> {
   /** When the value was read, in milliseconds since 1970. */
   readonly at: number
   readonly isLoading: boolean
-  /** The value is that of an earlier path, until the new one is there. */
+  /** The value belongs to an earlier path, until the new value is there. */
   readonly isOld: boolean
   readonly reload: () => void
 }
@@ -127,8 +127,8 @@ export interface Work<I = void, O = unknown> {
 }
 
 /**
- * Runs a change and then reads again what it touches: every read path that begins with one of `touches`, or every path of
- * the page without them.
+ * Runs a change. Then reads every path again that begins with one of `touches`, or every path of the page without
+ * `touches`.
  */
 export function useWork<I = void, O = unknown>(
   work: (input: I) => Promise<O>,

@@ -179,7 +179,7 @@ function tenths(ms: number): string {
   return rest === 0 ? String(tens / 10) : `${(tens - rest) / 10}.${rest}`
 }
 
-/** What JSON writes in another way, and what is not ASCII. */
+/** Characters that JSON escapes, and characters outside of ASCII. */
 const SPECIAL = /[^ !#-[\]-~]/
 
 const quoted = (text: string): string => (SPECIAL.test(text) ? JSON.stringify(text) : `"${text}"`)

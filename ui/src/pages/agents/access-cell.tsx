@@ -14,7 +14,7 @@ const DONE: Readonly<Record<RuleAccess, string>> = {
   managed_challenge: 'gets a challenge',
 }
 
-/** What an agent may do now, as a rule of the zone or the file says. */
+/** The access of an agent now, by a rule of the zone or by the file. */
 function AccessState({ agent, access }: { agent: Agent; access: Access }) {
   const rule = access.ruleOf(agent.name)
   if (rule)

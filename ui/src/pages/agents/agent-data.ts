@@ -27,7 +27,7 @@ export function rowsOf(agents: readonly Agent[], groups: readonly Group[]): read
 
 export type Verification = 'signature' | 'address' | 'partly' | 'none'
 
-/** Returns what confirms that an agent is who it says: all of its requests, or only some of them. */
+/** Returns the proof of an agent's identity, for all of its requests or only for some. */
 export function verificationOf({ verified: { none, address, signature } }: Agent): Verification {
   if (address + signature === 0) return 'none'
   if (none > 0) return 'partly'
@@ -44,7 +44,7 @@ export const FILE_ACCESS: Readonly<Record<string, string>> = {
   pay: 'Pay',
 }
 
-/** Returns what the file does with most requests of an agent. Undefined if no entry of the file fits. */
+/** Returns the action of the file for most requests of an agent. Undefined if no entry of the file fits. */
 export function fileAccessOf({ actions }: Agent): string | undefined {
   const [first] = Object.entries(actions).toSorted(([, a], [, b]) => b - a)
   return first?.[0]
@@ -63,5 +63,5 @@ export const fileLines = (agent: string, access: 'markdown' | 'pay'): string =>
 const POINTS = 100
 const STEPS = [60, 300, 900, 3600, 7200, 21_600, 43_200]
 
-/** Returns seconds of a point, so that a range has about 100 of them for each agent. */
+/** Returns the seconds of one point, so that a range has about 100 points for each agent. */
 export const stepFor = (rangeMs: number): number => STEPS.find((step) => step * 1000 * POINTS >= rangeMs) ?? 86_400

@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<Certificate>[] = [
 
 const SOURCES = { acme: 'ACME', file: 'file', missing: '–' } as const
 
-/** Certificates of the host names of a zone: what is missing, what ends soon, and what to write. */
+/** Certificates of the host names of a zone: missing ones, ones that end soon, and the lines to write. */
 export default function Certificates() {
   const { ofZone, zone } = usePlace()
   const read = useRead<readonly Certificate[]>(`${ofZone}/edged/certificates`, { every: EVERY_MS })

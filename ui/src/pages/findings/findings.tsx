@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Finding>[] = [
   },
 ]
 
-/** Weaknesses that scanners have reported. Instances of them can be sent to webhooks. */
+/** Weaknesses that scanners have reported. Their instances can be sent to webhooks. */
 export default function Findings() {
   const { ofAccount } = usePlace()
   const go = useGo()
