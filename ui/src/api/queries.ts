@@ -1,4 +1,4 @@
-import { QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { QueryClient, useMutation, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import {
   issuesOf,
   messageOf,
@@ -63,6 +63,11 @@ export function useRead<T>(path: string | undefined, options: { every?: number; 
     // Ranges that move on leave a value behind each time.
     ...(options.keep && { placeholderData: (last: Envelope<T> | undefined) => last, gcTime: KEPT_MS }),
   })
+  return readOf(query)
+}
+
+/** Returns the state of a query as pages show it. */
+function readOf<T>(query: UseQueryResult<Envelope<T>>): Read<T> {
   const failure = query.error ?? query.failureReason
   return {
     value: query.data?.result,
@@ -89,18 +94,7 @@ export function useList<T>(path: string | undefined, options: { every?: number }
     enabled: path !== undefined,
     ...(options.every !== undefined && { refetchInterval: options.every }),
   })
-  const failure = query.error ?? query.failureReason
-  return {
-    value: query.data?.result,
-    info: query.data?.result_info,
-    error: failure === null ? undefined : messageOf(failure),
-    status: failure === null ? undefined : statusOf(failure),
-    issues: issuesOf(failure),
-    at: query.dataUpdatedAt,
-    isLoading: query.isLoading,
-    isOld: false,
-    reload: () => void query.refetch(),
-  }
+  return readOf(query)
 }
 
 async function readAll<T>(path: string): Promise<Envelope<readonly T[]>> {

@@ -1,6 +1,7 @@
 import { Toast } from '@base-ui/react/toast'
 import type { ReactNode } from 'react'
 import { messageOf } from '../api/client.ts'
+import { queries } from '../api/queries.ts'
 import { Button, IconButton } from './button.tsx'
 import styles from './toast.module.css'
 
@@ -41,7 +42,11 @@ function Toasts() {
           onClick={() => {
             close(toast.id)
             toast.data!.undo!().then(
-              () => add({ title: 'Undone.' }),
+              () => {
+                // Pages show the values from before the change again.
+                void queries.invalidateQueries()
+                add({ title: 'Undone.' })
+              },
               (error: unknown) => add({ title: `This could not be undone: ${messageOf(error)}`, type: 'bad' }),
             )
           }}

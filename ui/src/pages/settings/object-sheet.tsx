@@ -24,14 +24,10 @@ export function ObjectSheet({
   const toast = useToast()
   const [value, setValue] = useState<unknown>(setting.value)
   const isDirty = JSON.stringify(value) !== JSON.stringify(setting.value)
-  const again = useWork(async () => await Promise.resolve(), [ofZone])
   const work = useWork(async () => {
     await store(ofZone, setting.id, value)
     toast(`${setting.title} is saved.`, {
-      undo: async () => {
-        await putBack(ofZone, setting)
-        await again.run()
-      },
+      undo: async () => await putBack(ofZone, setting),
     })
     onClose()
   }, [ofZone])

@@ -20,15 +20,11 @@ export function SettingRow({ setting, mayWrite }: { setting: Setting; mayWrite: 
       const notices = await store(ofZone, setting.id, value)
       const isInert = !setting.acts || notices.some((one) => NO_EFFECT.test(one))
       toast(isInert ? `${setting.title} is saved, but edged does not act on it.` : `${setting.title} is saved.`, {
-        undo: async () => {
-          await putBack(ofZone, setting)
-          await invalidate.run()
-        },
+        undo: async () => await putBack(ofZone, setting),
       })
     },
     [ofZone],
   )
-  const invalidate = useWork(async () => await Promise.resolve(), [ofZone])
   const isDefault = JSON.stringify(setting.value) === JSON.stringify(setting.default)
   return (
     <div className={styles['row']}>
