@@ -34,6 +34,8 @@ export const ERRORS = {
   // Zone settings
   unknownSetting: [1003, 400, 'Undefined zone setting'],
   badSetting: [1007, 400, 'Invalid value for zone setting'],
+  noReserveClear: [1142, 404, 'Cache Reserve of the zone was never cleared'],
+  reserveIsOn: [1143, 400, 'Cache Reserve of the zone is on; switch it off before it is cleared'],
   notEntitled: [1015, 400, "not available on the zone's plan"],
 
   // Zones
@@ -169,6 +171,7 @@ export const ERRORS = {
   tooManyKeys: [20424, 403, 'the maximum number of keys is reached'],
   bucketNotFound: [10006, 404, 'The specified bucket does not exist.'],
   bucketExists: [10004, 409, 'The bucket you tried to create already exists, and you own it.'],
+  corsNotFound: [10059, 404, 'The CORS configuration does not exist.'],
   bucketNotEmpty: [10008, 409, 'The bucket you tried to delete is not empty.'],
   objectNotFound: [10007, 404, 'The specified key does not exist.'],
   objectChanged: [10031, 412, 'a condition of the request is not met by the stored object'],

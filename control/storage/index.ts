@@ -18,6 +18,7 @@ import { secretsStores, secretStores } from './secrets-store.js'
 import { storeSecrets } from './store-secrets.js'
 import { r2 } from './r2.js'
 import { r2Objects } from './r2-objects.js'
+import { r2Settings } from './r2-settings.js'
 
 /** What bindings of Workers point at: namespaces of keys and values, buckets, queues, databases. */
 export function storage(
@@ -34,6 +35,7 @@ export function storage(
     ...kvValues(deps, namespaces, values),
     ...kvBulk(deps, namespaces, values),
     ...r2(deps, objects),
+    ...r2Settings(deps),
     ...r2Objects(deps, objects),
     ...queueEndpoints(deps, repository, queues),
     ...queueConsumers(deps, repository),

@@ -16,6 +16,9 @@ import { AssetUploads } from '../workers/assets/uploads.js'
 import { CodeReader } from '../workers/code/reader.js'
 import { startCollector, type Collector } from '../workers/orphan-collector.js'
 import { ScriptRepository } from '../workers/script-repository.js'
+import { startLifecycle } from '../workers/storage/object-lifecycle.js'
+import { ObjectUploads } from '../workers/storage/object-uploads.js'
+import { Objects } from '../workers/storage/objects.js'
 import type { Edge } from './proxy/edge.js'
 import type { LogPush } from './pipelines/logpush.js'
 import { dataFiles } from './workers/data-files.js'
@@ -63,6 +66,8 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   const { config, store, keys, blobs, egress, edge, tails, logpush, machine, ports, clock, log, metrics } = deps
   const olderThanMs = () => config().workers.retention.orphans
   const collector = stack.use(startCollector({ store, blobs, clock, log, olderThanMs }))
+  const objects = new Objects({ store, blobs: () => blobs, clock })
+  stack.use(startLifecycle({ store, uploads: new ObjectUploads({ store, clock, objects }), clock, log }))
   const repository = new ScriptRepository({ store, blobs, vault: keys, clock, keep: () => config().workers.retention })
   const assets = new AssetUploads({
     store,

@@ -23,8 +23,8 @@ const NOT_OFFERED: readonly (readonly [path: RegExp, text: string])[] = [
     'Browser Rendering does not exist on this server; call a browser service with fetch()',
   ],
   [
-    /^r2\/buckets\/[^/]+\/(?:cors|domains|lifecycle|lock|sippy)(?:\/|$)/,
-    'R2 buckets have no such settings on this server; serve the bucket and remove old objects with a Worker that has a binding to it',
+    /^r2\/buckets\/[^/]+\/(?:domains|lock|sippy)(?:\/|$)/,
+    'R2 buckets have no such settings on this server; serve the bucket with a Worker that has a binding to it',
   ],
   [
     /^event_(?:notifications|subscriptions)(?:\/|$)/,
@@ -47,7 +47,6 @@ const PRODUCTS: Readonly<Record<string, string>> = {
   addressing: 'address management',
   alerting: 'Notifications',
   api_gateway: 'API Shield',
-  argo: 'Argo Smart Routing',
   billing: 'billing',
   bot_management: 'Bot Management',
   botnet_feed: 'the botnet threat feed',

@@ -2,8 +2,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import Cloudflare from 'cloudflare'
 import t, { type Test } from 'tap'
 import { storage } from '../../../control/storage/index.js'
+import { R2_UPLOADS } from '../../../src/core/model/objects.js'
+import { R2_LIFECYCLES } from '../../../src/core/model/bucket-settings.js'
 import { account } from '../../../src/core/scope.js'
 import { fileBlobs } from '../../../src/store/blobs/file-blobs.js'
+import { ObjectLifecycle } from '../../../src/workers/storage/object-lifecycle.js'
 import { Objects } from '../../../src/workers/storage/objects.js'
 import { ObjectUploads } from '../../../src/workers/storage/object-uploads.js'
 import { all } from '../../helpers/all.js'
@@ -174,4 +177,105 @@ t.test('an object of several blobs, and one that is uploaded in parts', async (t
   const next = await uploads.create(place, fields)
   await t.rejects(uploads.put(place, old, 1, pieces()), { code: 10024 }, 'an upload ends after a week')
   await uploads.abort(place, next)
+})
+
+t.test(
+  'the official client sets lifecycle rules, which delete objects, change their class and end uploads',
+  async (t) => {
+    const { cf, clock, store, uploads, put, call } = await open(t)
+    const { lifecycle } = cf.r2.buckets
+    t.strictSame(await lifecycle.get('files', inAccount), { rules: [] })
+    const rules = [
+      {
+        id: 'old logs',
+        enabled: true,
+        conditions: { prefix: 'logs/' },
+        deleteObjectsTransition: { condition: { type: 'Age' as const, maxAge: 3600 } },
+      },
+      {
+        id: 'archive',
+        enabled: true,
+        conditions: { prefix: 'archive/' },
+        storageClassTransitions: [
+          {
+            condition: { type: 'Date' as const, date: '2026-11-21T12:30:00.000Z' },
+            storageClass: 'InfrequentAccess' as const,
+          },
+        ],
+        abortMultipartUploadsTransition: { condition: { type: 'Age' as const, maxAge: 60 } },
+      },
+      {
+        id: 'off',
+        enabled: false,
+        conditions: { prefix: '' },
+        deleteObjectsTransition: { condition: { type: 'Age' as const, maxAge: 0 } },
+      },
+    ]
+    t.strictSame(await lifecycle.update('files', { ...inAccount, rules }), {})
+    t.strictSame(await lifecycle.get('files', inAccount), { rules })
+    for (const key of ['logs/a', 'archive/b', 'c']) await put(key)
+    await uploads.create({ scope, bucket: BUCKET, key: 'archive/d' }, { http: {}, custom: {} })
+    const applied = new ObjectLifecycle({ store, uploads, clock })
+    t.equal(await applied.run(), 0, 'nothing is due')
+    clock.advance(1_800_000)
+    t.equal(await applied.run(), 2)
+    t.equal(store.count(R2_UPLOADS, scope), 0)
+    clock.advance(1_800_000)
+    t.equal(await applied.run(), 1)
+    t.match(await all(cf.r2.buckets.objects.list('files', inAccount)), [
+      { key: 'archive/b', storage_class: 'InfrequentAccess' },
+      { key: 'c', storage_class: 'Standard' },
+    ])
+    t.equal(await applied.run(), 0)
+    t.strictSame(await lifecycle.update('files', { ...inAccount, rules: [] }), {})
+    await call('DELETE', `${R2}/files/objects`, ['archive/b', 'c'])
+    await lifecycle.update('files', { ...inAccount, rules })
+    t.equal((await call('DELETE', `${R2}/files`)).status, 200)
+    t.equal(store.count(R2_LIFECYCLES, scope), 0, 'the rules go with their bucket')
+  },
+)
+
+t.test('the official client sets, reads and deletes a CORS policy, which has no effect', async (t) => {
+  const { cf, call } = await open(t)
+  const { cors } = cf.r2.buckets
+  const missing = { status: 404, errors: [{ code: 10059 }] }
+  await t.rejects(cors.get('files', inAccount), missing)
+  const rules = [
+    {
+      id: 'site',
+      allowed: { methods: ['GET' as const], origins: ['https://example.test'], headers: ['x-a'] },
+      exposeHeaders: ['etag'],
+      maxAgeSeconds: 3600,
+    },
+  ]
+  t.strictSame(await cors.update('files', { ...inAccount, rules }), {})
+  t.strictSame(await cors.get('files', inAccount), { rules })
+  t.match((await call('PUT', `${R2}/files/cors`, { rules })).body.messages, [
+    { code: 10900, source: { pointer: '/rules' } },
+  ])
+  await cors.delete('files', inAccount)
+  await t.rejects(cors.get('files', inAccount), missing)
+  await t.rejects(cors.get('none', inAccount), { status: 404, errors: [{ code: 10006 }] })
+})
+
+t.test('bad lifecycle rules and CORS policies are rejected with a pointer', async (t) => {
+  const { call } = await open(t)
+  const rule = { id: 'a', enabled: true, conditions: {} }
+  const onDate = (date: string) => ({ ...rule, deleteObjectsTransition: { condition: { type: 'Date', date } } })
+  const ROWS: readonly (readonly [path: string, rules: readonly unknown[], pointer: string])[] = [
+    ['lifecycle', [rule, rule], '/rules/1/id'],
+    ['lifecycle', [{ ...rule, enabled: 'yes' }], '/rules/0/enabled'],
+    ['lifecycle', [{ ...rule, conditions: { suffix: 'a' } }], '/rules/0/conditions/suffix'],
+    ['lifecycle', [onDate('tomorrow')], '/rules/0/deleteObjectsTransition/condition/date'],
+    ['lifecycle', [onDate('2027-13-40')], '/rules/0/deleteObjectsTransition/condition/date'],
+    ['cors', [{ allowed: { methods: ['PATCH'], origins: ['*'] } }], '/rules/0/allowed/methods/0'],
+    ['cors', [{ allowed: { methods: ['GET'] } }], '/rules/0/allowed/origins'],
+    ['cors', [{ allowed: { methods: ['GET'], origins: ['*'] }, maxAgeSeconds: -1 }], '/rules/0/maxAgeSeconds'],
+  ]
+  for (const [path, rules, pointer] of ROWS)
+    t.match(
+      await call('PUT', `${R2}/files/${path}`, { rules }),
+      { status: 400, body: { errors: [{ code: 10005, source: { pointer } }] } },
+      pointer,
+    )
 })

@@ -12,7 +12,7 @@ t.test('products that do not exist here are refused with what to do instead', as
     ['PUT', 'workers/dispatch/namespaces/a/scripts/b', /^Dispatch namespaces do not exist/],
     ['GET', 'pages/projects', /^Pages projects do not exist .* wrangler deploy --assets/],
     ['POST', 'vectorize/v2/indexes', /^Vectorize does not exist/],
-    ['GET', 'r2/buckets/files/cors', /^R2 buckets have no such settings .* Worker/],
+    ['GET', 'r2/buckets/files/sippy', /^R2 buckets have no such settings .* Worker/],
     ['GET', 'r2/buckets/files/domains/custom', /^R2 buckets have no such settings/],
     ['GET', 'event_notifications/r2/files/configuration', /^Event notifications do not exist .* queue/],
     ['GET', 'd1/database/a/time_travel/bookmark', /^Time Travel does not exist .* edged backup/],
