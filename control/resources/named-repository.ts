@@ -40,6 +40,10 @@ export class NamedRepository<T extends object> {
     return this.#stored(scope, id).value
   }
 
+  find(scope: Scope, id: string): T | undefined {
+    return this.#deps.store.get(this.#rules.kind, scope, id)?.value
+  }
+
   /** Returns the one with this name. */
   named(scope: Scope, name: string): T | undefined {
     const owner = this.#deps.store.get(this.#rules.names, scope, name)?.value
@@ -99,6 +103,21 @@ export class NamedRepository<T extends object> {
         [audit(clock, actor, { kind, scope, id, before })],
       )
       return before
+    })
+  }
+
+  /** Deletes several at once. All of them must exist. */
+  async removeAll(actor: Actor, ids: readonly string[]): Promise<T[]> {
+    const { kind } = this.#rules
+    const { store, clock } = this.#deps
+    const { scope } = actor
+    return await this.#edits.run(scope.id, async () => {
+      const found = ids.map((id) => this.#stored(scope, id))
+      await store.batch(
+        found.flatMap(({ value, version }) => this.removal(scope, value, version)),
+        found.map(({ id, value }) => audit(clock, actor, { kind, scope, id, before: value })),
+      )
+      return found.map(({ value }) => value)
     })
   }
 

@@ -35,6 +35,13 @@ const SecretChange = Type.Object(
   strict,
 )
 
+const SecretId = Type.String({ maxLength: 64 })
+/** Clients send an object now, and sent a list before. */
+const ChosenSecrets = Type.Union([
+  Type.Object({ ids: Type.Array(SecretId, { maxItems: MAX_SECRETS }) }, strict),
+  Type.Array(Type.Object({ id: SecretId }, strict), { maxItems: MAX_SECRETS }),
+])
+
 const SecretResponse = Type.Object({
   id: Type.String(),
   store_id: Type.String(),
@@ -73,10 +80,10 @@ const rows = area(
       now,
       seal: (scope: Scope, id: string, text: string) => ({ sealed: vault().seal(text, aad(scope, id)) }),
       open: (scope: Scope, secret: StoredSecret) => vault().open(secret.value.sealed, aad(scope, secret.id)),
-      of: (scope: Scope, storeId: string, id: string): StoredSecret => {
+      of: (scope: Scope, storeId: string, id: string, pointer?: string): StoredSecret => {
         stores.get(scope, storeId)
-        const secret = secrets.get(scope, id)
-        if (secret.store_id !== storeId) throw new ApiError('storeSecretNotFound')
+        const secret = secrets.find(scope, id)
+        if (secret?.store_id !== storeId) throw new ApiError('storeSecretNotFound', pointer)
         return secret
       },
     }
@@ -126,6 +133,21 @@ export const storeSecrets = rows.endpoints([
       const made: StoredSecret[] = []
       for (const one of body) made.push(await create({ secrets, seal, now }, call, params.store_id, one))
       return new ApiResponse(made.map(shown))
+    },
+  }),
+  rows.delete(PATH, {
+    summary: 'Delete several secrets of a store, all or none',
+    body: ChosenSecrets,
+    bodyOptional: false,
+    status: 202,
+    result: Type.Array(SecretResponse),
+    async handle({ of, secrets }, call) {
+      const { scope, params, body } = call
+      const chosen = Array.isArray(body)
+        ? body.map(({ id }, at) => ({ id, pointer: `/${at}/id` }))
+        : body.ids.map((id, at) => ({ id, pointer: `/ids/${at}` }))
+      const ids = chosen.map(({ id, pointer }) => of(scope, params.store_id, id, pointer).id)
+      return (await secrets.removeAll(call, [...new Set(ids)])).map(shown)
     },
   }),
   rows.get(SECRET, {

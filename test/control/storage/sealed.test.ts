@@ -153,3 +153,35 @@ t.test('the bodies of the official command line are JSON, whatever their type', 
   const config = await made('/hyperdrive/configs', { name: 'main', origin })
   await made(`/hyperdrive/configs/${config.id}`, { name: 'other' }, 'PATCH')
 })
+
+t.test('secrets of a store are deleted together: all or none', async (t) => {
+  const { call, cf } = await open(t)
+  const { stores } = cf.secretsStore
+  const { id } = await stores.create({ ...inAccount, name: 'main' })
+  const other = await stores.create({ ...inAccount, name: 'other' })
+  const secret = (name: string) => ({ name, value: 'x', scopes: ['workers' as const] })
+  await all(stores.secrets.create(other.id, { ...inAccount, body: [secret('kept')] }))
+  const body = [secret('a'), secret('b'), secret('c')]
+  const [a, b] = await all(stores.secrets.create(id, { ...inAccount, body }))
+  const names = async (store: string) => (await all(stores.secrets.list(store, inAccount))).map(({ name }) => name)
+  const path = `/accounts/${ACCOUNT}/secrets_store/stores/${id}/secrets`
+  t.match(await call('DELETE', path, [{ id: a!.id }, { id: 'gone' }]), {
+    status: 404,
+    body: { errors: [{ code: 1001, source: { pointer: '/1/id' } }] },
+  })
+  t.same((await names(id)).length, 3, 'all or none')
+  t.match(await call('DELETE', path, { ids: [a!.id, 'gone'] }), {
+    status: 404,
+    body: { errors: [{ code: 1001, source: { pointer: '/ids/1' } }] },
+  })
+  await t.rejects(stores.secrets.bulkDelete(id, inAccount), { status: 400, errors: [{ code: 1002 }] })
+  t.same((await names(id)).length, 3, 'without a list nothing is deleted')
+  t.match((await call('DELETE', path, [{ id: a!.id }, { id: b!.id }])).body.result, [{ name: 'a' }, { name: 'b' }])
+  t.same(await names(id), ['c'])
+  const [c] = await all(stores.secrets.list(id, inAccount))
+  await stores.secrets.bulkDelete(id, inAccount, { body: { ids: [c!.id, c!.id] } })
+  t.same(await names(id), [])
+  t.same(await names(other.id), ['kept'])
+  await all(stores.secrets.create(id, { ...inAccount, body: [secret('a')] }))
+  t.same(await names(id), ['a'], 'the name is free again')
+})
