@@ -4,9 +4,11 @@ import { logsAudit } from './accounts/logs-audit.js'
 import type { ControlDeps } from './http/context.js'
 import type { Endpoint } from './http/endpoint.js'
 import { listenControl, type Control } from './http/server/listen.js'
+import { cacheSettings } from './zones/cache-settings.js'
 import { certificatePacks } from './zones/certificate-packs.js'
 import { fallbackOrigin } from './zones/fallback-origin.js'
 import { hostnames } from './zones/hostnames.js'
+import { ips } from './zones/ips.js'
 import { lists } from './lists/index.js'
 import { logpush } from './logpush/index.js'
 import type { LogpushDeps } from './logpush/services.js'
@@ -46,11 +48,13 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...accounts(deps),
   ...auditLogs(deps),
   ...logsAudit(deps),
+  ...ips(deps),
   ...zones(deps),
   ...settings(deps),
   ...settingsByTopic(deps),
   ...managedHeaders(deps),
   ...urlNormalization(deps),
+  ...cacheSettings(deps),
   ...purge(deps),
   ...hostnames(deps),
   ...fallbackOrigin(deps),

@@ -57,6 +57,7 @@ export const ACCESS = {
   routes: access(['Workers Routes Read'], ['Workers Routes Write']),
   zones: access(['Zone Read'], ['Zone Write']),
   zoneSettings: access(['Zone Settings Read'], ['Zone Settings Write']),
+  cacheSettings: access(['Zone Settings Read', 'Zone Read'], ['Zone Settings Write', 'Zone Write']),
   urlNormalization: access(
     ['Zone Settings Read', 'Transform Rules Read'],
     ['Zone Settings Write', 'Transform Rules Write'],

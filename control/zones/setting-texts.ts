@@ -108,6 +108,7 @@ export const SETTING_TEXTS: Readonly<Record<string, SettingText>> = {
     'Crawlers that train models are sent to the current page.',
   ),
   search_for_agents: text('General', 'Search for agents', 'Agents may search the site.'),
+  ssl_recommender: text('HTTPS', 'SSL recommender', 'Recommendations about the mode of HTTPS to the origin.'),
   sha1_support: text('HTTPS', 'SHA-1 certificates', 'Old clients get a certificate with SHA-1.'),
   tls_1_2_only: text('HTTPS', 'TLS 1.2 only', 'Clients may use only TLS 1.2.'),
   transformations: text('General', 'Transformations', 'Images are transformed by their address.'),

@@ -154,6 +154,7 @@ const INERT: readonly SettingType[] = [
   inert('server_side_exclude', ONOFF, 'off'),
   inert('sha1_support', ONOFF, 'off'),
   inert('speed_brain', ONOFF, 'off'),
+  inert('ssl_recommender', ONOFF, 'off'),
   inert('tls_1_2_only', ONOFF, 'off'),
   inert('tls_1_3', Type.Enum(['on', 'off', 'zrt']), 'on'),
   inert('tls_client_auth', ONOFF, 'off'),

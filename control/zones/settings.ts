@@ -19,6 +19,7 @@ import { SETTINGS, type SettingType } from './setting-types.js'
 const SettingResult = Type.Object({
   id: Type.String(),
   value: Type.Unknown({ description: 'Depends on the setting; on or off for most.' }),
+  enabled: Type.Optional(Type.Boolean({ description: 'Only of ssl_recommender: whether the value is on.' })),
   editable: Type.Boolean({ description: "Whether the zone's plan allows a change." }),
   modified_on: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'Null until the API has set a value.',
@@ -28,14 +29,39 @@ const SettingResult = Type.Object({
   ),
 })
 
-const SettingInput = Type.Object(
-  { value: Type.Unknown({ description: 'The new value; on or off for most settings.' }) },
-  strict,
-)
+const NewValue = {
+  value: Type.Optional(Type.Unknown({ description: 'The new value; on or off for most settings.' })),
+  enabled: Type.Optional(Type.Boolean({ description: 'Only of ssl_recommender, in place of the value.' })),
+}
+const SettingInput = Type.Object(NewValue, strict)
+
+/** The setting that has a boolean member in place of a value in the public API. */
+const RECOMMENDER = 'ssl_recommender'
+
+/** A change of one setting, as clients send it. */
+interface GivenSetting {
+  readonly id: string
+  readonly value?: unknown
+  readonly enabled?: boolean
+}
+
+/** One checked change of a setting. `at` is the pointer to the object with the value, and `member` has the value. */
+interface SettingChange {
+  readonly id: string
+  readonly value: unknown
+  readonly at: string
+  readonly member: 'value' | 'enabled'
+}
+
+function changeOf({ id, value, enabled }: GivenSetting, at: string): SettingChange {
+  if (enabled === undefined) return { id, value, at, member: 'value' }
+  if (id !== RECOMMENDER) throw new ApiError('badSetting', `${at}/enabled`, `is a member of ${RECOMMENDER} only`)
+  return { id, value: enabled ? 'on' : 'off', at, member: 'enabled' }
+}
 
 const SettingsInput = Type.Object(
   {
-    items: Type.Array(Type.Object({ id: Type.String(), value: Type.Unknown() }, strict), {
+    items: Type.Array(Type.Object({ id: Type.String(), ...NewValue }, strict), {
       minItems: 1,
       maxItems: 100,
     }),
@@ -63,10 +89,11 @@ const rows = area(
         editable: mayEdit(zone, type),
         modified_on: set?.modified_on ?? null,
       }
+      if (id === RECOMMENDER) return { ...stored, enabled: stored.value === 'on' }
       return id === 'development_mode' ? { ...stored, ...developmentMode(set, clock.now()) } : stored
     }
-    /** Sets either all values or none. `at` is the pointer to a value in the body. */
-    const set = async (call: Call, changes: readonly { id: string; value: unknown; at: string }[]) => {
+    /** Sets either all values or none. */
+    const set = async (call: Call, changes: readonly SettingChange[]) => {
       const { scope } = call
       const zone = zoneOf(scope)
       const [first, ...others] = changes.flatMap((change, index) => [
@@ -96,7 +123,9 @@ const rows = area(
           ),
         )
       })
-      const inert = changes.filter(({ id, value }) => !known(id).hasEffect(value)).map(({ at }) => `${at}/value`)
+      const inert = changes
+        .filter(({ id, value }) => !known(id).hasEffect(value))
+        .map(({ at, member }) => `${at}/${member}`)
       return {
         results: changes.map(({ id }) => shown(zone, scope, id)),
         messages: withoutEffect(inert),
@@ -119,7 +148,7 @@ export const settings = rows.endpoints([
     result: Type.Array(SettingResult),
     further: (_, _call, { items }) => (Array.isArray(items) ? items.flatMap(valueIssues) : []),
     async handle({ set }, call) {
-      const items = call.body.items.map((item, index) => ({ ...item, at: `/items/${index}` }))
+      const items = call.body.items.map((item, index) => changeOf(item, `/items/${index}`))
       const { results, messages } = await set(call, items)
       return new ApiResponse(results, { messages })
     },
@@ -137,7 +166,7 @@ export const settings = rows.endpoints([
     async handle({ zoneOf, shown, set }, call) {
       const id = call.params.setting_id
       known(id)
-      const { messages } = await set(call, [{ id, value: call.body.value, at: '' }])
+      const { messages } = await set(call, [changeOf({ id, ...call.body }, '')])
       return new ApiResponse(shown(zoneOf(call.scope), call.scope, id), { messages })
     },
   }),

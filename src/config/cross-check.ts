@@ -65,6 +65,7 @@ export function sectionIssues(config: Config): Issue[] {
     ),
     ...proxyIssues(config.proxy),
     ...cidrIssues(config.control.trusted_proxies, '/control/trusted_proxies'),
+    ...cidrIssues(config.control.networks ?? [], '/control/networks'),
     ...egressIssues(config.egress),
     ...spoolIssues(config.logpush.spool),
     ...machineIssues(config.machines),

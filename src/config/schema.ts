@@ -143,6 +143,14 @@ export const ConfigFile = Type.Object(
             'CIDRs whose X-Forwarded-For is believed. Wrong credentials, conditions of tokens and the audit log use the ' +
             'address in it.',
         }),
+        networks: Type.Optional(
+          Type.Array(Type.String(), {
+            maxItems: 1000,
+            examples: [['203.0.113.0/24', '2001:db8::/32']],
+            description:
+              'CIDRs from which requests to origins come, as GET /ips lists them. Default: the addresses of this machine.',
+          }),
+        ),
         rate_limit: Type.Object(
           {
             requests: Count(1200, 'Requests of one token per period. 0: no limit.'),
