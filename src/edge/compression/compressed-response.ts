@@ -15,7 +15,11 @@ interface Coder {
   /** Its name in Accept-Encoding and Content-Encoding. */
   readonly coding: string
   readonly make: () => Transform
+  /** Compresses a whole body at once. */
+  readonly whole: (bytes: Buffer) => Buffer
 }
+
+const BROTLI_QUALITY = 4
 
 // Each chunk is flushed, so that a page that arrives in pieces is shown in pieces.
 const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
@@ -25,16 +29,30 @@ const CODERS: Readonly<Record<Algorithm, Coder | undefined>> = {
     make: () =>
       zlib.createBrotliCompress({
         flush: zlib.constants.BROTLI_OPERATION_FLUSH,
-        params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 },
+        params: { [zlib.constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY },
+      }),
+    whole: (bytes) =>
+      zlib.brotliCompressSync(bytes, {
+        params: {
+          [zlib.constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+          [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        },
       }),
   },
-  gzip: { coding: 'gzip', make: () => zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH }) },
+  gzip: {
+    coding: 'gzip',
+    make: () => zlib.createGzip({ flush: zlib.constants.Z_SYNC_FLUSH }),
+    whole: (bytes) => zlib.gzipSync(bytes),
+  },
 }
 
 /** Only in Node 22.15 and newer. */
 function zstd(): Coder | undefined {
-  const make = (zlib as { createZstdCompress?: () => Transform }).createZstdCompress
-  return make && { coding: 'zstd', make }
+  const { createZstdCompress: make, zstdCompressSync: whole } = zlib as {
+    createZstdCompress?: () => Transform
+    zstdCompressSync?: (bytes: Buffer) => Buffer
+  }
+  return make && whole && { coding: 'zstd', make, whole }
 }
 
 /** The algorithms of `auto` and `default`, the best first. */
@@ -42,6 +60,8 @@ const PREFERRED: readonly Algorithm[] = ['zstd', 'brotli', 'gzip']
 
 /** Shorter bodies would grow or gain nothing. */
 const MIN_BYTES = 50
+/** Whole Markdown up to this size is compressed at once, because a stream for each response takes longer than the compression. */
+const MAX_WHOLE_BYTES = 32_768
 /** As above, for zones that compress without a rule. */
 const MIN_ZONE_BYTES = 256
 const AUTO: CompressionParams = ['auto']
@@ -52,6 +72,12 @@ const COMPRESSIBLE =
 const DENSE =
   /^(?:image\/(?:jpeg|png|gif|webp|avif|heic|jxl)|video\/|audio\/|font\/woff2?|text\/event-stream|application\/(?:zip|gzip|x-gzip|zstd|x-7z-compressed|x-bzip2?|x-xz|x-rar-compressed|vnd\.rar|pdf$))/
 
+/** A whole body that is compressed at its end, with its coder. */
+interface WholeBody {
+  readonly coder: Coder
+  readonly chunks: Buffer[]
+}
+
 /** Compresses a response according to its rule. */
 export class CompressedResponse implements ResponseSink {
   /** A response that is not compressed passes without a copy of its bytes. The coder keeps bytes, so it gets copies. */
@@ -59,6 +85,7 @@ export class CompressedResponse implements ResponseSink {
   readonly #next: ResponseSink
   readonly #exchange: Exchange
   #coder: Transform | undefined
+  #whole: WholeBody | undefined
   #drained: (() => void) | undefined
   #blocked = false
   #trailers: RawHeaders | undefined
@@ -106,8 +133,15 @@ export class CompressedResponse implements ResponseSink {
       return
     }
     if (name !== undefined) this.#recorder = cached?.record(name)
-    this.#coder = this.#open(chosen)
+    if (this.#isShortMarkdown(headers)) this.#whole = { coder: chosen, chunks: [] }
+    else this.#coder = this.#open(chosen)
     this.#next.head(status, fields)
+  }
+
+  /** Whether the body is whole Markdown of edged. The time to compress it counts as a part of the conversion. */
+  #isShortMarkdown(headers: RawHeaders): boolean {
+    const { conversion } = this.#exchange
+    return conversion?.isWhole === true && conversion.bytes <= MAX_WHOLE_BYTES && mediaType(headers) === 'text/markdown'
   }
 
   /** Returns the algorithms of a zone that compresses text. Markdown has an option of its own. */
@@ -121,6 +155,10 @@ export class CompressedResponse implements ResponseSink {
 
   data(chunk: Buffer): boolean {
     if (this.#known) return true
+    if (this.#whole) {
+      this.#whole.chunks.push(this.copies ? Buffer.from(chunk) : chunk)
+      return true
+    }
     if (!this.#coder) return this.#next.data(chunk)
     this.#blocked = !this.#coder.write(this.copies ? Buffer.from(chunk) : chunk)
     return !this.#blocked
@@ -129,11 +167,22 @@ export class CompressedResponse implements ResponseSink {
   end(trailers?: RawHeaders): void {
     this.#trailers = trailers
     if (this.#known) this.#source = new BytesSource(this.#next, this.#known.bytes)
+    else if (this.#whole) this.#compress(this.#whole)
     else if (this.#coder) this.#coder.end()
     else this.#next.end(trailers)
   }
 
+  #compress({ coder, chunks }: WholeBody): void {
+    this.#whole = undefined
+    const bytes = coder.whole(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    this.#recorder?.append(bytes)
+    this.#recorder?.commit()
+    this.#next.data(bytes)
+    this.#next.end(this.#trailers)
+  }
+
   fail(error: unknown): void {
+    this.#whole = undefined
     this.#coder?.destroy()
     this.#recorder?.drop()
     this.#source?.stop()

@@ -6,9 +6,11 @@ export interface Conversion {
   bytes: number
   /** Bytes of the HTML so far, without coding. */
   htmlBytes: number
+  /** All of the Markdown is known, so no more bytes are added. */
+  isWhole: boolean
 }
 
-export const newConversion = (): Conversion => ({ outcome: undefined, bytes: 0, htmlBytes: 0 })
+export const newConversion = (): Conversion => ({ outcome: undefined, bytes: 0, htmlBytes: 0, isWhole: false })
 
 /** The usual estimate. Tokenizers of language models have 3.3 to 3.8 (`npm run bench -- tokens`). */
 const BYTES_PER_TOKEN = 4

@@ -113,6 +113,7 @@ export class HeldPage implements PageSink {
     this.#held = this.#markdown
     const bytes = this.#markdown.length
     conversion.bytes = bytes
+    conversion.isWhole = true
     conversion.htmlBytes = this.#htmlBytes
     this.#begin('converted', markdownHeaders(headers, { signal, bytes }), bytes)
   }

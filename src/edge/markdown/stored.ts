@@ -157,6 +157,7 @@ export class StoredMarkdown implements ResponseSink {
     }
     const { conversion, reportOutcome } = this.#options
     conversion.bytes = variant.bytes.length
+    conversion.isWhole = true
     conversion.htmlBytes = Number(variant.facts)
     reportOutcome('cached', variant.bytes.length)
     cached.form = name

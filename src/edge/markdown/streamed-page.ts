@@ -46,6 +46,7 @@ export class StreamedPage implements PageSink {
     const bytes = Buffer.from(markdown)
     this.#bytes += bytes.length
     this.#context.conversion.bytes = this.#bytes
+    this.#context.conversion.isWhole = whole
     if (!this.#headSent) {
       this.#headSent = true
       reportOutcome('streamed', whole ? bytes.length : undefined)
