@@ -70,6 +70,7 @@ export class ResponseCache {
       disk: disk && new DiskTier(disk.start, { owner: disk.owner, store, number, clock }),
       fetches: new Fetches(),
       marks: new Marks(clock),
+      large: new Marks(clock),
       varying: new Map(),
       clock,
       metrics: this.metrics,
@@ -121,6 +122,7 @@ export class ResponseCache {
     this.#shared.purges.add(zone, purge)
     this.#shared.disk?.purge(zone, purge, version)
     this.#shared.marks.clear()
+    this.#shared.large.clear()
     void this.#sweep()
   }
 

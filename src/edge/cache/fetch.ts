@@ -5,6 +5,7 @@ import { Body } from './entries/body.js'
 import { Entry } from './entries/entry.js'
 import { FetchRequest } from './fetch-request.js'
 import { storedFields, updatedFields } from './fields.js'
+import { hasParts } from './parts/content-range.js'
 import { judge, type OriginResponse, type Refusal, type Verdict } from './entries/policy.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
 import { tagsOf } from './tags.js'
@@ -297,9 +298,11 @@ export class Fetch implements ResponseSink, SharedFetch {
 
   /** Sends a response that is not stored to the client that began the fetch. The other clients send separate requests. */
   #pass(response: OriginResponse, reason: Refusal): void {
-    const { metrics, marks, store, disk } = this.#shared
+    const { metrics, marks, large, store, disk } = this.#shared
     metrics.refused(reason)
     marks.add(this.key)
+    const isParted = reason === 'too_large' && hasParts(response.status, response.headers)
+    if (isParted) large.add(this.key)
     if (this.#stale && response.status < 500) {
       store.remove(this.#stale, 'replaced')
       disk?.remove(this.#stale)
@@ -315,7 +318,8 @@ export class Fetch implements ResponseSink, SharedFetch {
       this.#leader.passHead(this, response, status)
     } else {
       this.#cancel()
-      if (leads) this.#leader.pass(status)
+      if (leads && isParted) this.#leader.restart()
+      else if (leads) this.#leader.pass(status)
     }
     for (const lookup of others) lookup.pass(status)
   }

@@ -11,11 +11,21 @@ import { Fetch } from './fetch.js'
 import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
 import { multipart, rangeText } from './delivery/multipart-ranges.js'
 import type { OriginResponse } from './entries/policy.js'
+import { RangedLookup } from './ranged-lookup.js'
+import { partsRange } from './parts-range.js'
 import type { CacheRequest } from './delivery/request.js'
 import type { CacheCall, CacheShared, SharedFetch, Waiter } from './shared.js'
 import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './entries/types.js'
 import { derive, MemoryRecorder } from './delivery/variants.js'
 import { varyKey } from './vary.js'
+
+interface LookupParts {
+  readonly call: CacheCall
+  readonly request: CacheRequest
+  readonly key: string
+  readonly url: string
+  readonly sink: ResponseSink
+}
 
 /** One request for a response that can be in the cache. */
 export class Lookup implements CachedResponse, Waiter {
@@ -41,16 +51,7 @@ export class Lookup implements CachedResponse, Waiter {
   #varied: { headers: RawHeaders; names: readonly string[]; key: string } | undefined
   #restarts = 0
 
-  constructor(
-    shared: CacheShared,
-    parts: {
-      call: CacheCall
-      request: CacheRequest
-      key: string
-      url: string
-      sink: ResponseSink
-    },
-  ) {
+  constructor(shared: CacheShared, parts: LookupParts) {
     this.#shared = shared
     this.#call = parts.call
     this.exchange = parts.call.exchange
@@ -261,6 +262,14 @@ export class Lookup implements CachedResponse, Waiter {
     derive({ store: this.#shared.store, entry, name, progressed: () => fetch?.progressed() }, open, done)
   }
 
+  /** Removes the response from the cache. */
+  discard(): void {
+    const entry = this.#entry
+    if (!entry) return
+    this.#shared.store.remove(entry, 'invalid')
+    this.#shared.disk?.remove(entry)
+  }
+
   sendBody(): void {
     this.body = 'send'
     this.#deliver(this.#entry!, undefined)
@@ -301,6 +310,16 @@ export class Lookup implements CachedResponse, Waiter {
 
   #miss(stale: Entry | undefined): void {
     const { fetches, marks } = this.#shared
+    const range = stale === undefined ? partsRange(this.#shared, this) : undefined
+    if (range) {
+      const { request, key, url } = this
+      const open = (parts: LookupParts) => new Lookup(this.#shared, parts)
+      const call = this.#call
+      const ranged = new RangedLookup(this.#shared, { call, request, key, url, sink: this.#sink, range, open })
+      this.#cancelPass = () => ranged.cancel()
+      ranged.run()
+      return
+    }
     if (this.request.range !== undefined && this.exchange.decisions.cache?.origin_range_requests?.mode === 'on') {
       this.pass('MISS')
       return

@@ -85,6 +85,8 @@ export interface CacheShared {
   readonly disk: DiskTier | undefined
   readonly fetches: Fetches
   readonly marks: Marks
+  /** Keys of responses that are too large to be stored as a whole, and whose origin sends parts. */
+  readonly large: Marks
   /** Names of the selecting fields of responses that are being received, by key. */
   readonly varying: Map<string, readonly string[]>
   readonly clock: Clock
@@ -149,7 +151,7 @@ const MAX_MARKED_KEY = 128
 const markOf = (key: string): string =>
   key.length <= MAX_MARKED_KEY ? key : createHash('sha256').update(key, 'latin1').digest('base64')
 
-/** Keys whose last response was not stored. Requests for these keys do not wait for each other. */
+/** Keys for a limited time, such as those whose last response was not stored. Requests for these do not wait for each other. */
 export class Marks {
   readonly #until = new Map<string, number>()
   readonly #clock: Clock

@@ -73,7 +73,7 @@ function isNewer({ lastModified }: Validators, since: string): boolean | undefin
 }
 
 /** Strong comparison (RFC 9110, 13.1.5). */
-function isCurrent(ifRange: string, { etag, lastModified }: Validators): boolean {
+export function isCurrent(ifRange: string, { etag, lastModified }: Validators): boolean {
   if (ifRange.startsWith('"')) return ifRange === etag
   return !isWeak(ifRange) && lastModified !== undefined && ifRange === lastModified
 }

@@ -22,8 +22,12 @@ export class CacheRequest {
 
   /** Whether the response can be another than the whole one. */
   get conditional(): boolean {
+    return this.range !== undefined || this.hasConditions
+  }
+
+  /** Whether the response depends on what the client has already. */
+  get hasConditions(): boolean {
     return (
-      this.range !== undefined ||
       this.ifNoneMatch !== undefined ||
       this.ifModifiedSince !== undefined ||
       this.ifMatch !== undefined ||
