@@ -424,6 +424,16 @@ export const MUTANTS: readonly Mutant[] = [
     '',
   ]),
   ...of(
+    'src/edge/cache/ranged-lookup.ts',
+    'test/edge/cache/parts.test.ts',
+    [`extent?.etag === this.#extent.etag && `, ''],
+    [`if (extent) this.#leading?.discard()`, ''],
+  ),
+  ...of('src/edge/cache/parts/part-response.ts', 'test/edge/cache/parts.test.ts', [
+    `else if (status === 200 || status === 206) this`,
+    'else if (status === 206) this',
+  ]),
+  ...of(
     'src/edge/cache/entries/policy.ts',
     'test/edge/cache/hostile.test.ts',
     [`if (terms.authorization && !forAuthorized) return`, 'if (false) return'],
