@@ -34,6 +34,7 @@ export const file: SinkType = {
     const { disk = fs } = deps
     const today = () => new Date(deps.clock.now())
     const end = format ?? (gzip ? 'log.gz' : 'log')
+    const keyOf = (name: string, from: Date) => inside.key(`${name}.${end}`, from)
 
     return {
       encoding: format ?? (gzip ? 'gzip' : 'identity'),
@@ -41,8 +42,10 @@ export const file: SinkType = {
       daily: inside.daily,
 
       async write({ name, from, body }, signal) {
-        await written(disk, root, inside.key(`${name}.${end}`, from), body.read(), signal)
+        await written(disk, root, keyOf(name, from), body.read(), signal)
       },
+
+      pathOf: (name, from) => join(root, keyOf(name, from)),
 
       async check(signal) {
         // Jobs of one folder can be checked concurrently.

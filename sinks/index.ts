@@ -15,7 +15,7 @@ import { newrelic } from './newrelic.js'
 import { reject } from './contract/params.js'
 import { pluginSink } from './contract/plugin.js'
 import { r2 } from './r2.js'
-import { redacted } from './redact.js'
+import { redacted, withoutSecrets } from './redact.js'
 import { redis, rediss } from './redis.js'
 import { s3 } from './s3.js'
 import type { SinkDeps, SinkType } from './contract/sink-type.js'
@@ -94,6 +94,10 @@ export function needsOwnership(text: string): boolean {
 
 /** Returns a destination in the form that is shown and logged, with secrets replaced by `***`. Accepts any string. */
 export const redact = (text: string): string => redacted(text, typeOf(text))
+
+/** Returns a text that a destination has sent, with the secrets of the destination replaced by `***`. */
+export const hideSecrets = (text: string, destination: string): string =>
+  withoutSecrets(text, destination, typeOf(destination))
 
 /**
  * Returns the key that destinations share if they share a limit on uploads in progress. It is scheme and host, or the

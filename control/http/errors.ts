@@ -225,6 +225,8 @@ export const ERRORS = {
     400,
     'records of this zone are not retained; set the flag with POST logs/control/retention/flag',
   ],
+  deadLetterNotFound: [20309, 404, 'the job has no dead letter with this id'],
+  deadLetterUnreadable: [20310, 409, 'the dead letter cannot be read on this machine'],
   logpushBusy: [20306, 429, 'too many concurrent requests; try again'],
 
   // Worker scripts

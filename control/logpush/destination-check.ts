@@ -1,6 +1,6 @@
 import PQueue from 'p-queue'
 import { issuesIn, messageOf, type Issue } from '../../src/core/errors.js'
-import { SinkError, type Sink } from '../../src/core/sink.js'
+import { SinkError, type Sink, type SinkResponse } from '../../src/core/sink.js'
 import { ApiError } from '../http/errors.js'
 import type { Destinations } from './services.js'
 import { only, pointed } from './json-pointers.js'
@@ -28,9 +28,15 @@ export class DestinationCheck {
     return destination === undefined ? [] : issuesIn(() => this.form(destination))
   }
 
-  /** Writes something harmless to it. Throws `badDestination` with the reason. */
-  async reach(destination: string): Promise<void> {
-    await this.with(destination, async (sink, signal) => await sink.check(signal))
+  /** Writes something harmless to it. Resolves with its response, if it speaks HTTP. Throws `badDestination` with the reason. */
+  async reach(destination: string): Promise<SinkResponse | undefined> {
+    const response = await this.with(destination, async (sink, signal) => await sink.check(signal))
+    return response ? this.shown(response, destination) : undefined
+  }
+
+  /** Returns a response of a destination without the secrets of the destination. */
+  shown({ status, body }: SinkResponse, destination: string): SinkResponse {
+    return { status, body: this.#destinations().hideSecrets(body, destination) }
   }
 
   /** Opens it for one operation. Throws `badDestination` if the operation rejects, and `logpushBusy`. */

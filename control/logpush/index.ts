@@ -1,8 +1,10 @@
 import type { Endpoint } from '../http/endpoint.js'
 import { datasetInfos } from './dataset-infos.js'
 import { datasets } from './datasets.js'
+import { deadLetters } from './dead-letters.js'
 import { DestinationCheck } from './destination-check.js'
 import { edgeJobs } from './edge-jobs.js'
+import { lags } from './lag.js'
 import type { LogpushDeps } from './services.js'
 import { JobRepository } from './job-repository.js'
 import { jobs, type Parts } from './jobs.js'
@@ -23,6 +25,8 @@ export function logpush(deps: LogpushDeps): Endpoint[] {
   }
   return [
     ...jobs(deps, parts),
+    ...deadLetters(deps, parts.repository),
+    ...lags(deps, parts.repository),
     ...shownDestinations(deps, parts.repository),
     ...datasets(parts.repository),
     ...datasetInfos(),

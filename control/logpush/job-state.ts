@@ -26,7 +26,7 @@ export const JobState = Type.Object({
     }),
     { description: 'The last 50 attempts since the start of the daemon, newest first.' },
   ),
-  dead_letters: count('Records that the dead letter destination got since the start of the daemon.'),
+  dead_letters: count('Records in the dead letter destination that were not sent again.'),
 })
 type JobState = Static<typeof JobState>
 
@@ -40,9 +40,13 @@ const OFF: JobState = {
 }
 
 /** Returns how a job fares. */
-export function jobState({ running }: Pick<LogpushServices, 'running'>, { id }: Pick<LogpushJob, 'id'>): JobState {
+export function jobState(
+  { running, deadLetters }: Pick<LogpushServices, 'running' | 'deadLetters'>,
+  { id }: Pick<LogpushJob, 'id'>,
+): JobState {
+  const dead_letters = deadLetters?.waiting(String(id)) ?? 0
   const found = running?.().find(({ kind, name }) => kind === 'job' && name === String(id))
-  if (!found) return OFF
+  if (!found) return { ...OFF, dead_letters }
   const { lagRecords, lagSeconds } = found.progress()
   const state = found.state()
   return {
@@ -51,6 +55,6 @@ export function jobState({ running }: Pick<LogpushServices, 'running'>, { id }: 
     lag_records: lagRecords,
     lag_seconds: lagSeconds,
     batches: [...(found.attempts?.latest ?? [])],
-    dead_letters: found.attempts?.deadLetters ?? 0,
+    dead_letters,
   }
 }

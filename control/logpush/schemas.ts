@@ -107,3 +107,11 @@ export const JobResult = Type.Object({
 export type JobResult = Static<typeof JobResult>
 
 export const Verdict = Type.Object({ valid: Type.Boolean(), message: Type.String() })
+
+export const DestinationVerdict = Type.Object({
+  ...Verdict.properties,
+  edged: Type.Object({
+    status: orNull(Type.Integer({ description: 'Status of the response. Null without one, or without HTTP.' })),
+    body: orNull(Type.String({ description: 'Its first 1,000 characters, with *** in place of secrets.' })),
+  }),
+})

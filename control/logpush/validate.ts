@@ -1,13 +1,14 @@
 import { Type } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
 import { orNull, strict } from '../../src/core/schema.js'
+import { SinkError, type SinkResponse } from '../../src/core/sink.js'
 import { DATASETS, parseLogpullOptions } from '../../pipelines/records/index.js'
 import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { ACCESS } from '../http/permissions.js'
 import { known } from './datasets.js'
 import type { Parts } from './jobs.js'
-import { Challenge, Destination, LogpullOptions, Verdict } from './schemas.js'
+import { Challenge, Destination, DestinationVerdict, LogpullOptions, Verdict } from './schemas.js'
 
 const OWNERSHIP_FILE = 'ownership-challenge.txt'
 const OnlyDestination = Type.Object({ destination_conf: Destination }, strict)
@@ -42,12 +43,18 @@ export const validation = rows.endpoints([
   rows.post('/logpush/validate/destination', {
     summary: 'Try a destination out',
     body: OnlyDestination,
-    result: Verdict,
-    handle: async ({ destinations }, { body: { destination_conf: destination } }) =>
-      await verdict(async () => {
-        destinations.form(destination)
-        await destinations.reach(destination)
-      }),
+    result: DestinationVerdict,
+    async handle({ destinations }, { body: { destination_conf: destination } }) {
+      let response: SinkResponse | undefined
+      const judged = await verdict(
+        async () => {
+          destinations.form(destination)
+          response = await destinations.reach(destination)
+        },
+        (failed) => (response = failed && destinations.shown(failed, destination)),
+      )
+      return { ...judged, edged: { status: response?.status ?? null, body: response?.body ?? null } }
+    },
   }),
   rows.post('/logpush/validate/destination/exists', {
     permissions: ACCESS.logpush.read,
@@ -75,14 +82,18 @@ export const validation = rows.endpoints([
 ])
 
 /** Returns the issues of the input as a response instead of an error. Throws errors that do not concern the input. */
-async function verdict(check: () => void | Promise<void>): Promise<{ valid: boolean; message: string }> {
+async function verdict(
+  check: () => void | Promise<void>,
+  failed: (response: SinkResponse | undefined) => void = () => {},
+): Promise<{ valid: boolean; message: string }> {
   try {
     await check()
     return { valid: true, message: '' }
   } catch (error) {
     if (error instanceof InvalidInput)
       return { valid: false, message: error.issues.map(({ message }) => message).join('; ') }
-    if (error instanceof ApiError && error.kind === 'badDestination') return { valid: false, message: error.message }
-    throw error
+    if (!(error instanceof ApiError) || error.kind !== 'badDestination') throw error
+    if (error.cause instanceof SinkError) failed(error.cause.response)
+    return { valid: false, message: error.message }
   }
 }

@@ -7,7 +7,7 @@ import { area } from '../http/area.js'
 import { ApiResponse } from '../http/endpoint.js'
 import { ACCESS } from '../http/permissions.js'
 import { InvalidQuery } from '../http/query.js'
-import { AuditTime, auditTime } from '../resources/audit-entries.js'
+import { AuditTime, queryTime } from '../resources/audit-entries.js'
 import { coverageOf, ITEM, requestItem, RequestItem, type RequestsDeps } from '../resources/request-item.js'
 
 const MAX_LIMIT = 1000
@@ -84,9 +84,10 @@ export const requests = rows.endpoints([
     async handle(deps, { scope, query }) {
       const { ray, limit } = query
       const range = {
-        since: query.since === undefined ? 0 : timeOf(query.since, 'since'),
-        until: query.until === undefined ? Infinity : timeOf(query.until, 'until'),
+        since: query.since === undefined ? 0 : queryTime(query.since, 'since'),
+        until: query.until === undefined ? Infinity : queryTime(query.until, 'until'),
       }
+      if (range.since >= range.until) throw new InvalidQuery([{ pointer: '/since', message: 'must be before until' }])
       if (ray !== undefined) {
         const found = await deps.requests().find(scope.id, ray)
         const isWanted = found && found.at >= range.since && found.at < range.until
@@ -140,15 +141,6 @@ function placeOf(cursor: string): RecordPlace {
   if (at === undefined || ray === undefined)
     throw new InvalidQuery([{ pointer: '/cursor', message: 'is not the cursor of a page' }])
   return { at: Number(at), ray }
-}
-
-/** Returns the milliseconds since 1970 of a query parameter. */
-const timeOf = (text: string, name: string): number => {
-  try {
-    return auditTime(text, name)
-  } catch (error) {
-    throw error instanceof InvalidInput ? new InvalidQuery(error.issues) : error
-  }
 }
 
 /** Reports the issues of a value as those of a query parameter. */

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { mayUse } from '../http/auth/access.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ACCESS } from '../http/permissions.js'
 import type { Scope } from '../../src/core/scope.js'
 import { EventLoopYield, inSlices, type Pause } from '../../src/core/schedule/event-loop-yield.js'
 import type { OriginState, OverviewDeps, TrafficPoint, ZoneTraffic } from './services.js'
@@ -71,7 +72,7 @@ export function traffic({ config, overview }: OverviewDeps): Endpoint[] {
       method: 'get',
       path: '/edged/overview',
       scopes: ['account', 'zone'],
-      permissions: ['Zone Read'],
+      permissions: ACCESS.zones.read,
       summary: 'Read the traffic of the zones since the start of the daemon and of the last hour, and their origins',
       result: Overview,
       async handle({ scope, caller }): Promise<Static<typeof Overview>> {

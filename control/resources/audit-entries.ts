@@ -5,6 +5,7 @@ import type { AuditEntry, AuditOrder, FoundEntry, Store } from '../../src/core/s
 import { mayUse } from '../http/auth/access.js'
 import type { Call } from '../http/endpoint.js'
 import type { ControlConfig } from '../http/context.js'
+import { InvalidQuery } from '../http/query.js'
 
 /** Entries of the audit record that one request examines, at about 5 us each. The cursor leads to the others. */
 export const MAX_EXAMINED = 50_000
@@ -58,6 +59,15 @@ export function visibleTo(config: ControlConfig, { scope, caller }: Pick<Call, '
   )
   return ({ resource: { scope: of } }: { readonly resource: { readonly scope: Scope } }): boolean =>
     of.type === 'zone' ? zones.has(of.id) : of.type === 'account' && of.id === scope.id
+}
+
+/** Returns the milliseconds since 1970 of a query parameter. Throws InvalidQuery at its name. */
+export function queryTime(text: string, name: string): number {
+  try {
+    return auditTime(text, name)
+  } catch (error) {
+    throw error instanceof InvalidInput ? new InvalidQuery(error.issues) : error
+  }
 }
 
 /** A time in a query: a date, which begins at midnight UTC, or a time by RFC 3339. */

@@ -101,6 +101,12 @@ export const EvaluationResult = Type.Object({
   success: Type.Boolean({ description: 'Whether the destination responded with a 2xx status.' }),
   status_code: Type.Integer({ description: '0: no response.' }),
   message: Type.String(),
+  edged_response: orNull(
+    Type.String({
+      description:
+        'Beginning of the body of the response, at most 1 KiB, with *** in place of secrets. Null without one.',
+    }),
+  ),
 })
 
 const Ids = (maxItems: number, description: string) =>

@@ -80,8 +80,11 @@ export const webhooks = rows.endpoints([
     further: ({ repository }, { scope, body }, given) => repository.issues(scope, withCredentials(body, given)),
     async handle({ posture, repository }, { scope, body }) {
       const destination = await repository.candidate(scope, body)
-      const { sent: _sent, ...result } = await notPublicHere(async () => await posture().tester.evaluate(destination))
-      return new ApiResponse(result, { messages: secretMessages(body) })
+      const { sent, ...result } = await notPublicHere(async () => await posture().tester.evaluate(destination))
+      return new ApiResponse(
+        { ...result, edged_response: sent?.attempt.response ?? null },
+        { messages: secretMessages(body) },
+      )
     },
   }),
   rows.post(`${PATH}/:webhook_id/evaluate`, {
@@ -96,7 +99,7 @@ export const webhooks = rows.endpoints([
           testDelivery(clock.now(), senderOf(caller), id, sent.payload),
           sent.attempt,
         )
-      return result
+      return { ...result, edged_response: sent?.attempt.response ?? null }
     },
   }),
   rows.post(`${PATH}/:webhook_id/edged/try`, {

@@ -15,12 +15,9 @@ export interface BatchAttempt {
   readonly error: string | null
 }
 
-/** The last attempts of a job, and what it has set aside since the start of the daemon. */
+/** The last attempts of a job. */
 export class AttemptLog {
   #attempts: BatchAttempt[] = []
-  /** Records that the dead letter destination has. */
-  deadLetters = 0
-
   /** Newest first. */
   get latest(): readonly BatchAttempt[] {
     return this.#attempts.toReversed()

@@ -15,6 +15,8 @@ export interface DeadLetter {
    * SinkError if the destination cannot accept them now.
    */
   keep(batch: Batch, signal: AbortSignal): Promise<number>
+  /** Returns the path of the file that has a batch. Null if the destination is not a local folder. */
+  pathOf(batch: Batch): string | null
   close(): Promise<void>
 }
 
@@ -32,6 +34,7 @@ export const deadLetter = (sink: Sink | undefined, uploads: Uploads): DeadLetter
     }
     return batch.records
   },
+  pathOf: ({ name, from }) => sink?.pathOf?.(name, from) ?? null,
   async close() {
     await sink?.close()
   },

@@ -17,7 +17,7 @@ export type DeliveryOf = Pick<SessionOf, 'id' | 'sink' | 'destination' | 'contro
   readonly status: Pick<SessionOf['status'], 'failing' | 'failed'>
   readonly metrics: Pick<SessionOf['metrics'], 'attempt' | 'delivered' | 'dropped'>
 }
-type DeliveryDeps = Pick<SessionDeps, 'uploads' | 'deadLetter' | 'clock' | 'log' | 'random'>
+type DeliveryDeps = Pick<SessionDeps, 'uploads' | 'deadLetter' | 'deadLetters' | 'clock' | 'log' | 'random'>
 
 /** Delivers batches of one job concurrently. */
 export class Delivery {
@@ -97,12 +97,12 @@ export class Delivery {
       const isSetAside = error.failure === 'too_large' ? batch.records === 1 : error instanceof RecordsRefused
       made(isSetAside ? 'set_aside' : 'failed', error.message)
       log.warn({ ...facts, failure: error.failure, error: error.message })
-      if (error.failure === 'too_large') return batch.isOne ? await this.#setAside(batch, 'too_large') : 'split'
+      if (error.failure === 'too_large') return batch.isOne ? await this.#setAside(batch, 'too_large', error) : 'split'
       // If nothing at all was accepted, the settings may be wrong. Records without a dead letter destination are not
       // dropped for that.
       if (!(error instanceof RecordsRefused) || (error.taken === 0 && !deadLetter.keeps)) return error
       const refused = refusedOf(batch, error)
-      const outcome = await this.#setAside(refused, 'refused')
+      const outcome = await this.#setAside(refused, 'refused', error)
       if (outcome !== 'done' || error.taken === 0) return outcome
       arrived = { records: error.taken, size: Math.max(0, batch.size - refused.size) }
     }
@@ -113,13 +113,15 @@ export class Delivery {
     return 'done'
   }
 
-  async #setAside(batch: Batch, reason: 'too_large' | 'refused'): Promise<SinkError | Outcome> {
+  async #setAside(batch: Batch, reason: 'too_large' | 'refused', { message }: SinkError): Promise<SinkError | Outcome> {
     const { id, control, metrics } = this.#of
-    const { deadLetter, log } = this.#deps
+    const { deadLetter, deadLetters, clock, log } = this.#deps
     const { name, records, size } = batch
     try {
       const kept = await deadLetter.keep(batch, control.abort)
-      if (this.#of.attempts) this.#of.attempts.deadLetters += kept
+      const at = new Date(clock.now()).toISOString()
+      const entry = { id: name, at, records: kept, bytes: size, reason, error: message, replayed_at: null }
+      if (kept > 0) await deadLetters?.put(id, { ...entry, path: deadLetter.pathOf(batch) })
       const event = kept === records ? 'logpush_set_aside' : 'logpush_dropped'
       log.warn({ event, job: id, batch: name, records, kept, bytes: size }, SET_ASIDE[reason])
       if (kept < records) metrics.dropped(records - kept, reason)

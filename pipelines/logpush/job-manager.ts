@@ -14,6 +14,7 @@ import { secretOf, type Vault } from '../../src/core/vault.js'
 import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
 import { AttemptLog } from './attempt-log.js'
 import { compileJob, type CompiledJob, type JobSettings } from './settings/compiled-job.js'
+import type { DeadLetterIndex } from './dead-letter-index.js'
 import { deadLetter, type DeadLetter } from './dead-letter.js'
 import { destinationOf } from './destination.js'
 import { LIVE, liveLines } from './live.js'
@@ -49,6 +50,8 @@ export interface LogpushDeps {
   readonly redact?: (destination: string) => string
   /** Called with the targets that jobs and live streams read from now on. Their cursors exist already. */
   readonly want?: (wanted: readonly JobTarget[]) => Promise<void>
+  /** Lists the dead letters of each job. */
+  readonly deadLetters?: DeadLetterIndex
   /** Records attempts to deliver as spans. */
   readonly traces?: OutgoingTraces
   /** Folder for batches in progress, for the runner alone. */
@@ -322,7 +325,9 @@ class JobManager implements Logpush {
       entry.hide?.()
     }
     if (job === undefined || !this.#keeps(job)) await this.#forget(id)
-    if (job === undefined) await this.#removeStatus(scope, id)
+    if (job !== undefined) return
+    await this.#removeStatus(scope, id)
+    await this.#deps.deadLetters?.remove(id)
   }
 
   /** Returns whether the position of a job is retained, independent of its state. */

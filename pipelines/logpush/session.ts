@@ -5,6 +5,7 @@ import type { CompressionLevel, Sink } from '../../src/core/sink.js'
 import type { AttemptLog } from './attempt-log.js'
 import type { BatchBuffer } from './batches/batch-buffer.js'
 import type { CompiledJob } from './settings/compiled-job.js'
+import type { DeadLetterIndex } from './dead-letter-index.js'
 import type { DeadLetter } from './dead-letter.js'
 import type { JobSignal } from './job-signal.js'
 import type { JobMetrics } from './metrics.js'
@@ -26,6 +27,8 @@ export interface SessionDeps {
   readonly uploads: Uploads
   readonly loop: EventLoopYield
   readonly deadLetter: DeadLetter
+  /** Lists the dead letters of each job. */
+  readonly deadLetters?: Pick<DeadLetterIndex, 'put'> | undefined
   /** Starts modules of jobs. Undefined if no job can have one. */
   readonly openTransform?: OpenTransform | undefined
   /** Returns the gzip level for jobs without their own. */

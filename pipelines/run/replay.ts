@@ -152,6 +152,7 @@ class Batches {
         this.#rejected += records
         return records
       },
+      pathOf: () => failedFile(path),
       close: async () => {},
     }
     const metrics = { attempt() {}, delivered() {}, dropped() {} }
@@ -261,7 +262,7 @@ const plain = (bytes: Uint8Array, encoding: Batch['body']['encoding']): Uint8Arr
  * Yields the lines of a file, gzip or not, with their line feeds, or the whole file. Calls `damaged` if the lines end
  * at damage. Throws if a file that is read as a whole is damaged.
  */
-async function* linesOf(
+export async function* linesOf(
   path: string,
   isLines: boolean,
   damaged: (message: string) => void,

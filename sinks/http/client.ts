@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import got, { RequestError } from 'got'
 import type { BatchBody } from '../../src/core/sink.js'
-import { MAX_IN_FLIGHT, SinkError } from '../../src/core/sink.js'
+import { MAX_IN_FLIGHT, SinkError, type SinkResponse } from '../../src/core/sink.js'
 import type { GuardedAgents } from '../../src/egress/egress.js'
 import { VERSION } from '../../src/release/package.js'
 import { failureOf, unreachable } from '../contract/failure.js'
@@ -94,17 +94,27 @@ export class HttpClient {
   }
 
   /** Returns the failure for a response that is not a success. */
-  failure({ host }: URL, { status, headers }: Pick<Response, 'status' | 'headers'>): SinkError {
+  failure({ host }: URL, { status, headers, text }: Omit<Response, 'complete'>): SinkError {
     const wait = retryAfterMs(headers['retry-after'], this.#deps.clock)
     const more = status >= 300 && status < 400 ? ', and redirects are not followed' : ''
     const message = `${host} responded with ${status}${more}`
-    return new SinkError(failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
+    const response = responseOf({ status, headers, text })
+    return new SinkError(failureOf(status), message, { response, ...(wait !== undefined && { retryAfterMs: wait }) })
   }
 
   close(): void {
     this.#agents.destroy()
   }
 }
+
+/** Characters of a body that are shown to the owner of a job. */
+const MAX_SHOWN = 1000
+
+/** Returns a response with the beginning of its body, if the body is not compressed. */
+export const responseOf = ({ status, headers, text }: Omit<Response, 'complete'>): SinkResponse => ({
+  status,
+  body: (headers['content-encoding'] ?? 'identity') === 'identity' ? text.slice(0, MAX_SHOWN) : '',
+})
 
 async function beginning(stream: AsyncIterable<unknown>, max: number): Promise<Pick<Response, 'text' | 'complete'>> {
   const pieces: Buffer[] = []

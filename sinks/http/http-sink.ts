@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Sink, SinkLimits } from '../../src/core/sink.js'
 import type { ParamSchema } from '../contract/params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from '../contract/sink-type.js'
-import { HttpClient } from './client.js'
+import { HttpClient, responseOf } from './client.js'
 import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
 
 /** How a destination differs that takes the gzipped text of a batch in one POST. */
@@ -51,7 +51,7 @@ export function httpSinkType({
       const { url, headers, verify } = targetOf(destination, deps)
       const client = new HttpClient(deps, { verify })
       const send = async (text: string, more: Readonly<Record<string, string>>, signal: AbortSignal) =>
-        void (await client.post({ url, headers: { ...GZIP, ...headers, ...more }, body: gzipSync(text) }, signal))
+        await client.post({ url, headers: { ...GZIP, ...headers, ...more }, body: gzipSync(text) }, signal)
       return {
         encoding: 'gzip',
         limits,
@@ -60,7 +60,7 @@ export function httpSinkType({
           // A receiver that stores the keys it has seen can recognize a batch that is sent again.
           await client.post({ url, headers: { 'idempotency-key': name, ...GZIP, ...headers }, body }, signal)
         },
-        check: async (signal) => await send(TEST_TEXT, TEST_HEADERS, signal),
+        check: async (signal) => responseOf(await send(TEST_TEXT, TEST_HEADERS, signal)),
         ...(challenged && {
           async put(name: string, text: string, signal: AbortSignal) {
             await send(text, {}, signal)

@@ -3,7 +3,7 @@ import { gzip } from 'node:zlib'
 import { SinkError, type Sink, type SinkLimits } from '../../src/core/sink.js'
 import type { ParamSchema } from '../contract/params.js'
 import { TEST_TEXT, type SinkDeps, type SinkType } from '../contract/sink-type.js'
-import { HttpClient, isSuccess, type Response } from './client.js'
+import { HttpClient, isSuccess, responseOf, type Response } from './client.js'
 import { NONE, SHOWN } from './http-sink.js'
 import { linewise, type Lines, type Verdict } from './linewise.js'
 import { httpParams, targetReader, type OwnTarget, type Target } from './target.js'
@@ -76,12 +76,13 @@ export function linesSinkType<const S extends ParamSchema, P extends Target>({
         const headers = { 'content-type': type, ...place.headers, 'content-encoding': 'gzip' }
         return await client.request({ url, headers, body: await zip(text), maxResponse }, signal)
       }
-      const send = async (batch: Lines, signal: AbortSignal): Promise<Verdict | undefined> => {
+      const send = async (batch: Lines, signal: AbortSignal, seen?: (response: Response) => void) => {
         const refused: number[] = []
         let left = batch.lines.map((_line, at) => at)
         while (left.length > 0) {
           const rest = partOf(batch, left)
           const response = await post(rest, signal)
+          seen?.(response)
           if (isSuccess(response)) {
             const verdict = judge(response, place, left.length)
             if (verdict !== undefined) return verdict
@@ -101,9 +102,13 @@ export function linesSinkType<const S extends ParamSchema, P extends Target>({
         write: linewise(send),
         async check(signal) {
           const now = new Date(deps.clock.now())
-          const verdict = await send({ name: 'edged-test', from: now, lines: [test(now)], numbers: [0] }, signal)
-          if (verdict === undefined) return
-          throw new SinkError(verdict.again.length > 0 ? verdict.failure : 'refused', verdict.message)
+          let last: Response | undefined
+          const line = { name: 'edged-test', from: now, lines: [test(now)], numbers: [0] }
+          const verdict = await send(line, signal, (response) => (last = response))
+          const response = last && responseOf(last)
+          if (verdict === undefined) return response
+          const failure = verdict.again.length > 0 ? verdict.failure : 'refused'
+          throw new SinkError(failure, verdict.message, response && { response })
         },
         close: async () => client.close(),
       }

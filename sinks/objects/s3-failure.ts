@@ -40,7 +40,11 @@ export function s3Failure(place: string, error: unknown, clock: Pick<Clock, 'now
   const failure = Object.hasOwn(CODES, name) ? CODES[name] : undefined
   const wait = retryAfterMs($response?.headers?.['retry-after'], clock)
   const message = `${place} responded with ${status}${shown}`
-  return new SinkError(failure ?? failureOf(status), message, wait === undefined ? {} : { retryAfterMs: wait })
+  const response = { status, body: '' }
+  return new SinkError(failure ?? failureOf(status), message, {
+    response,
+    ...(wait !== undefined && { retryAfterMs: wait }),
+  })
 }
 
 /** Properties of SDK errors. */

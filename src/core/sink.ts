@@ -45,6 +45,13 @@ export type CompressionLevel = number | 'auto'
  */
 export const COMPRESSION_LEVELS = { csv: 2, ndjson: 3 } as const
 
+/** A response of a destination that speaks HTTP. */
+export interface SinkResponse {
+  readonly status: number
+  /** Beginning of the body as text. It may contain secrets that were sent. */
+  readonly body: string
+}
+
 /** One opened destination of one job. */
 export interface Sink {
   /** The required encoding of bodies. */
@@ -56,13 +63,18 @@ export interface Sink {
   readonly ordered?: boolean
   /** Delivers a batch. A retry overwrites by name if the destination has names. Rejects with a {@link SinkError}. */
   write(batch: Batch, signal: AbortSignal): Promise<void>
-  /** Writes a harmless test object. Rejects with a {@link SinkError} if the destination does not accept it. */
-  check(signal: AbortSignal): Promise<void>
+  /**
+   * Writes a harmless test object. Resolves with the response if the destination speaks HTTP. Rejects with a
+   * {@link SinkError} if the destination does not accept the object.
+   */
+  check(signal: AbortSignal): Promise<SinkResponse | void>
   /**
    * Writes a small file below the destination's path and resolves with its path, for the ownership challenge. Only if
    * the destination has files.
    */
   put?(name: string, text: string, signal: AbortSignal): Promise<string>
+  /** Returns the path of the file that `write` creates for a batch. Only if the destination is a local folder. */
+  pathOf?(name: string, from: Date): string
   close(): Promise<void>
 }
 
@@ -81,15 +93,18 @@ export class SinkError extends Error {
   readonly failure: SinkFailure
   /** The delay requested by the destination, as by Retry-After. */
   readonly retryAfterMs: number | undefined
+  /** The response, if there was one. It is not part of the message. */
+  readonly response: SinkResponse | undefined
 
   constructor(
     failure: SinkFailure,
     message: string,
-    { retryAfterMs, cause }: { retryAfterMs?: number; cause?: unknown } = {},
+    { retryAfterMs, response, cause }: { retryAfterMs?: number; response?: SinkResponse; cause?: unknown } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause })
     this.failure = failure
     this.retryAfterMs = retryAfterMs
+    this.response = response
   }
 }
 

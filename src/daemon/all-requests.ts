@@ -10,6 +10,7 @@ import type {
   RequestPage,
   RequestQuery,
   RequestReader,
+  TrialRule,
 } from '../core/model/request-reader.js'
 import { zone as zoneScope } from '../core/scope.js'
 import { MachineQuestions, type Answers, type MachineQuestionsDeps } from './machines/questions.js'
@@ -23,7 +24,7 @@ type Question =
   | { readonly ask: 'page'; readonly query: Omit<RequestQuery, 'until'> & { readonly until?: number } }
   | { readonly ask: 'find'; readonly ray: string }
   | { readonly ask: 'kept' }
-  | { readonly ask: 'dry_run'; readonly rule: { expression: string; phase: string; since: number } }
+  | { readonly ask: 'dry_run'; readonly rule: TrialRule }
 
 /** A dry run as JSON. */
 type SentRun = Omit<DryRun, 'statuses' | 'agents'> & {
@@ -68,7 +69,7 @@ class AllRequests implements RequestReader {
     }
   }
 
-  async dryRun(zone: string, rule: { expression: string; phase: string; since: number }): Promise<DryRun> {
+  async dryRun(zone: string, rule: TrialRule): Promise<DryRun> {
     const own = await this.#own.dryRun(zone, rule)
     const found = await this.#ask(zone, { ask: 'dry_run', rule })
     const runs = (found.answers as SentRun[]).map((run) => ({

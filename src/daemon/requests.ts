@@ -10,6 +10,7 @@ import type {
   RequestPage,
   RequestQuery,
   RequestReader,
+  TrialRule,
 } from '../core/model/request-reader.js'
 import { requestFolder } from '../edge/records/requests/request-log.js'
 import { followed } from '../edge/records/requests/following.js'
@@ -69,10 +70,7 @@ export class Requests implements RequestReader {
     return { ...(await this.#stored.kept(zone)), coverage: THIS_MACHINE }
   }
 
-  async dryRun(
-    zone: string,
-    { expression, phase, since }: { expression: string; phase: string; since: number },
-  ): Promise<DryRun> {
+  async dryRun(zone: string, { expression, phase, since, limit = MAX_DRY_RUN }: TrialRule): Promise<DryRun> {
     const filter = this.#filter(zone, expression, phase)
     const statuses = new Map<number, number>()
     const agents = new Map<string, number>()
@@ -81,7 +79,7 @@ export class Requests implements RequestReader {
     let examined = 0
     let oldest = since
     const isWhole = await this.#stored.each(zone, { since, until: Infinity }, filter, (record, matches) => {
-      if (examined >= MAX_DRY_RUN) return false
+      if (examined >= Math.min(limit, MAX_DRY_RUN)) return false
       examined++
       oldest = record.at
       if (!matches) return true

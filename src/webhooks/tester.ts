@@ -47,7 +47,7 @@ export class WebhookTester implements Tester {
         status_code: result.status,
         duration_ms: result.durationMs,
         error: errorOf(result),
-        response: result.response,
+        response: withoutSecrets(result.response, destination),
       }
       return {
         success,
@@ -59,6 +59,19 @@ export class WebhookTester implements Tester {
       agents.destroy()
     }
   }
+}
+
+/** Shorter values are not searched for in responses: they occur in them by chance. */
+const MIN_SECRET = 4
+
+/** Returns a response with the secrets of its destination replaced by `***`. */
+function withoutSecrets(text: string, { headers, signing_secrets: signing }: Destination): string {
+  // A header has a scheme before its token.
+  const secrets = [...headers.flatMap(({ value }) => [value, ...value.split(/\s+/)]), ...signing]
+  return secrets
+    .filter((secret) => secret.length >= MIN_SECRET)
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 }
 
 function messageOf({ status, error }: PostResult, success: boolean): string {

@@ -3,8 +3,11 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { testFolder, textsBelow } from '../helpers/folder.js'
-import { liveDaemon, until, ZONE, type LiveDaemon } from '../helpers/live-daemon.js'
+import { ACCOUNT, liveDaemon, until, ZONE, type LiveDaemon } from '../helpers/live-daemon.js'
 
+const ADMIN = 'admin-token-0123456789-abcdefghijklmnop'
+/** May read rules of the account and of no zone. */
+const NARROW = 'rules-token-0123456789-abcdefghijklmnop'
 const PATH = `/zones/${ZONE}/edged/requests`
 const RULES = {
   http_request_firewall_custom: [
@@ -110,6 +113,7 @@ t.test('lists are filtered and read page by page', async (t) => {
   for (const [query, pointer] of [
     ['filter=nothing', '/filter'],
     ['since=yesterday', '/since'],
+    ['since=2026-02-01&until=2026-01-01', '/since'],
     ['cursor=abc', '/cursor'],
     ['ray=1', '/ray'],
     ['limit=0', '/limit'],
@@ -122,7 +126,11 @@ t.test('lists are filtered and read page by page', async (t) => {
 })
 
 t.test('a dry run counts what a rule would have matched', async (t) => {
-  const live = await started(t, testFolder(t), await origin(t))
+  const tokens = [
+    { name: 'admin', token: ADMIN, permissions: ['*'], accounts: ['*'], zones: ['*'] },
+    { name: 'rules', token: NARROW, permissions: ['Account Rulesets Read'], accounts: ['*'], zones: [] },
+  ]
+  const live = await liveDaemon(t, testFolder(t), { tokens, zone: { origin: await origin(t) } })
   await live.visit('/a', { 'user-agent': 'GPTBot/1.0' })
   const { ray } = await live.visit('/status/404')
   await kept(live, 2)
@@ -140,6 +148,24 @@ t.test('a dry run counts what a rule would have matched', async (t) => {
     agents: { GPTBot: 1 },
   })
   t.match((await run({ phase, expression: 'true', since: '2999-01-01' })).body.result, { matched: 0, examined: 0 })
+  const ofAccount = async (body: object, token?: string) =>
+    await live.call('POST', `/accounts/${ACCOUNT}/edged/rules/dry-run`, body, token)
+  t.match((await ofAccount({ phase, expression: 'http.request.uri.path contains "status"' })).body.result, {
+    matched: 1,
+    examined: 2,
+    statuses: { 404: 1 },
+    samples: [ray],
+    zones: [{ id: ZONE, name: 'example.test', matched: 1, examined: 2, samples: [ray] }],
+    zones_left_out: 0,
+    coverage: { machines: 1, missing: [] },
+  })
+  const invalid = await ofAccount({ phase, expression: 'http.response.code eq 1' })
+  t.match(invalid, { status: 400, body: { errors: [{ source: { pointer: '/expression' } }] } })
+  t.match(
+    (await ofAccount({ phase, expression: 'true' }, NARROW)).body.result,
+    { examined: 0, zones: [] },
+    'no zone seen',
+  )
   for (const [body, pointer] of [
     [{ phase, expression: 'http.response.code eq 1' }, '/expression'],
     [{ phase, expression: 'true', since: 'now' }, '/since'],

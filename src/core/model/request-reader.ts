@@ -14,6 +14,16 @@ export interface RequestQuery {
   readonly limit: number
 }
 
+/** A rule that is tried on records. */
+export interface TrialRule {
+  readonly expression: string
+  readonly phase: string
+  /** Milliseconds since 1970. */
+  readonly since: number
+  /** Maximum records that each machine examines. Default and maximum: 10,000. */
+  readonly limit?: number
+}
+
 /** The machines whose records an answer has. */
 export interface RequestCoverage {
   /** How many machines answered, with this one. */
@@ -65,7 +75,7 @@ export interface RequestReader {
   find(zone: string, ray: string): Promise<RequestRecord | undefined>
   kept(zone: string): Promise<KeptRequests>
   /** Evaluates an expression on the newest records since a time, as a rule of the phase would. */
-  dryRun(zone: string, rule: { expression: string; phase: string; since: number }): Promise<DryRun>
+  dryRun(zone: string, rule: TrialRule): Promise<DryRun>
   /** Yields the records that this machine writes from now on, and that the filter matches, until the signal aborts. */
   follow(zone: string, filter: string | undefined, signal: AbortSignal): AsyncIterable<readonly RequestRecord[]>
 }

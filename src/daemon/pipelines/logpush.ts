@@ -4,11 +4,20 @@ import type { Destinations, LogpushServices } from '../../../control/logpush/ser
 import { liveRecords } from '../../../control/logpush/live-elsewhere.js'
 import { LiveSessions } from '../../../control/logpush/live-sessions.js'
 import { SpoolEmitter } from '../../../pipelines/logpush/emitter.js'
+import { DeadLetterIndex } from '../../../pipelines/logpush/dead-letter-index.js'
+import { LagHistory } from '../../../pipelines/logpush/lag-history.js'
 import { startLogpush, type JobTarget, type Logpush } from '../../../pipelines/logpush/job-manager.js'
 import { PipelineMonitor } from '../../../pipelines/logpush/monitor.js'
 import { RetainedRecords } from '../../../pipelines/logpush/retained.js'
 import type { Spools } from '../../../pipelines/logpush/spool/types.js'
-import { checkDestination, destinationKey, needsOwnership, openSink, redact } from '../../../sinks/index.js'
+import {
+  checkDestination,
+  destinationKey,
+  hideSecrets,
+  needsOwnership,
+  openSink,
+  redact,
+} from '../../../sinks/index.js'
 import type { SinkDeps } from '../../../sinks/contract/sink-type.js'
 import type { Config } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
@@ -20,6 +29,7 @@ import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import type { Store } from '../../core/store.js'
 import { configuredJobs } from './pipelines.js'
+import { StoredDeadLetters } from './dead-letters.js'
 import { transformOpener } from './transforms.js'
 import { openDaemonSpools } from './spools.js'
 import type { Egress } from '../../egress/egress.js'
@@ -71,11 +81,16 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     await retained.start()
     const destinations = destinationsOf(deps, inForce)
     const monitor = new PipelineMonitor([metrics])
-    const jobs = stack.use(await startJobs(whole, deps, { spools, targets, destinations, monitor, inForce }))
+    const index = await DeadLetterIndex.open(join(whole.data, 'dead-letters'), log)
+    const deadLetters = new StoredDeadLetters({ index, clock, log })
+    const jobs = stack.use(await startJobs(whole, deps, { index, spools, targets, destinations, monitor, inForce }))
     const lines = (...[scope, job, signal]: Parameters<typeof jobs.live>) => jobs.live(scope, job, signal)
     const live = stack.use(new LiveSessions({ lines, clock, log }))
     countLive(live, metrics)
     const running = () => monitor.list()
+    const lags = stack.use(
+      await LagHistory.open({ path: join(whole.data, 'lag.ndjson'), watched: running, clock, log }),
+    )
     return {
       emitter,
       machine,
@@ -86,7 +101,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
       follow: async (want) => await targets.follow(want),
       monitor,
       liveSource: liveRecords({ lines, running, isSpoolShared: whole.logpush.spool !== 'embedded', log }),
-      engine: servicesOf(deps, { spools, destinations, retained, jobs, live, running, inForce }),
+      engine: servicesOf(deps, { deadLetters, lags, spools, destinations, retained, jobs, live, running, inForce }),
       traced(traces) {
         inForce.spans = traces
       },
@@ -121,10 +136,12 @@ function destinationsOf({ egress, clock, log }: LogPushDeps, inForce: InForce): 
     open: (destination) => openSink(destination, sinkDeps()),
     needsOwnership,
     redact,
+    hideSecrets,
   }
 }
 
 interface JobParts {
+  readonly index: DeadLetterIndex
   readonly spools: Spools
   readonly targets: WantedRecords
   readonly destinations: Destinations
@@ -134,7 +151,7 @@ interface JobParts {
 
 async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Promise<Logpush> {
   const { store, keys, clock, log, metrics } = deps
-  const { spools, targets, destinations, monitor, inForce } = parts
+  const { index, spools, targets, destinations, monitor, inForce } = parts
   return await startLogpush({
     store,
     vault: keys,
@@ -143,6 +160,7 @@ async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Pro
     destinationKey,
     want: async (wanted) => await targets.replace(wanted),
     options: () => inForce.config,
+    deadLetters: index,
     standing: configuredJobs(whole, { clock, log }),
     openTransform: transformOpener(whole.data, clock),
     monitor,
@@ -156,6 +174,8 @@ async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Pro
 }
 
 interface ServiceParts {
+  readonly deadLetters: StoredDeadLetters
+  readonly lags: LagHistory
   readonly spools: Spools
   readonly destinations: Destinations
   readonly retained: RetainedRecords
@@ -167,8 +187,10 @@ interface ServiceParts {
 
 /** Returns the log push services that the API uses. */
 function servicesOf({ keys, metrics }: LogPushDeps, parts: ServiceParts): LogpushServices {
-  const { spools, destinations, retained, jobs, live, running, inForce } = parts
+  const { deadLetters, lags, spools, destinations, retained, jobs, live, running, inForce } = parts
   return {
+    deadLetters,
+    lags,
     running,
     vault: keys,
     challengeKeys: keys.derivedKeys('logpush ownership'),

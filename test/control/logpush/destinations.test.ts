@@ -107,13 +107,25 @@ t.test('a challenge cannot be asked for where there are no files, or nobody take
 })
 
 t.test('destinations and options can be tried out', async (t) => {
-  const { call } = await logpushClient(t)
+  const { call, destinations } = await logpushClient(t)
   const ask = async (what: string, body: object) => await call('POST', `/zones/${ZONE}/logpush/validate/${what}`, body)
-  t.strictSame((await ask('destination', { destination_conf: HTTPS })).body.result, { valid: true, message: '' })
-  t.match((await ask('destination', { destination_conf: 'down://a' })).body.result, {
+  destinations.body = 'got Bearer hunter2, and hunter2 alone'
+  t.strictSame((await ask('destination', { destination_conf: HTTPS })).body.result, {
+    valid: true,
+    message: '',
+    edged: { status: 200, body: 'got ***, and *** alone' },
+  })
+  destinations.down.add(HTTPS)
+  t.match((await ask('destination', { destination_conf: HTTPS })).body.result, {
     valid: false,
     message: /responded with 403/,
+    edged: { status: 403, body: 'got ***, and *** alone' },
   })
+  t.match((await ask('destination', { destination_conf: 'file:///a' })).body.result, {
+    valid: true,
+    edged: { status: null, body: null },
+  })
+  destinations.down.delete(HTTPS)
   t.match((await ask('destination', { destination_conf: 'nowhere' })).body.result, { valid: false, message: /scheme/ })
   t.match(await ask('destination', {}), { status: 400, body: { errors: [{ code: 1002 }] } })
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { redact } from '../../../sinks/index.js'
+import { hideSecrets, redact } from '../../../sinks/index.js'
 import type { Destinations, LogpushServices } from '../../../control/logpush/services.js'
 import type { LiveLines } from '../../../control/logpush/live-session.js'
 import { LiveSessions } from '../../../control/logpush/live-sessions.js'
@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/core/clock.js'
 import { InvalidInput } from '../../../src/core/errors.js'
 import { silentLog } from '../../../src/core/log.js'
 import type { Scope } from '../../../src/core/scope.js'
-import { SinkError, type Sink } from '../../../src/core/sink.js'
+import { SinkError, type Batch, type Sink } from '../../../src/core/sink.js'
 import { Keyring } from '../../../src/store/secrets/keyring.js'
 import { ACCOUNT, ADMIN, client, handClock, ZONE, type TestResponse, type Client } from '../client.js'
 import { testFolder } from '../../helpers/folder.js'
@@ -27,6 +27,10 @@ export class TestDestinations implements Destinations {
   readonly reached: string[] = []
   /** Files that were written, by their paths. */
   readonly files = new Map<string, string>()
+  /** Gets batches. */
+  write: ((batch: Batch) => Promise<void>) | undefined
+  /** The response of a destination that accepts the test, or the body of one that refuses it. */
+  body = ''
   /** Runs while a destination is being tried out. */
   whileChecking: (() => Promise<void>) | undefined
 
@@ -38,17 +42,20 @@ export class TestDestinations implements Destinations {
   open(destination: string): Sink {
     const refuse = () => {
       if (destination.startsWith('down:') || this.down.has(destination))
-        throw new SinkError('refused', 'logs.example.com responded with 403')
+        throw new SinkError('refused', 'logs.example.com responded with 403', {
+          response: { status: 403, body: this.body },
+        })
     }
     const sink: Sink = {
       encoding: 'gzip',
       limits: {},
       daily: false,
-      write: async () => {},
+      write: async (batch) => await this.write?.(batch),
       check: async () => {
         this.reached.push(destination)
         await this.whileChecking?.()
         refuse()
+        return destination.startsWith('https:') ? { status: 200, body: this.body } : undefined
       },
       close: async () => {},
     }
@@ -65,6 +72,7 @@ export class TestDestinations implements Destinations {
   }
 
   redact = redact
+  hideSecrets = hideSecrets
 
   needsOwnership(destination: string): boolean {
     return destination.startsWith('s3:') && !destination.includes('access-key-id')
@@ -88,7 +96,11 @@ export interface LogpushClient extends Client {
 /** The API with log push over real spools and destinations that are all in memory. */
 export async function logpushClient(
   t: Test,
-  { jobs = 4, spoolBytes = 1e9 }: { jobs?: number; spoolBytes?: number } = {},
+  {
+    jobs = 4,
+    spoolBytes = 1e9,
+    services = {},
+  }: { jobs?: number; spoolBytes?: number; services?: Partial<LogpushServices> } = {},
 ): Promise<LogpushClient> {
   const clock = handClock()
   const ring = new Keyring([Buffer.alloc(32, 7)])
@@ -114,6 +126,7 @@ export async function logpushClient(
     settled: async () => {},
     settledFor: async () => {},
     limits: () => ({ jobs_per_scope: jobs, filter: { comparisons: 30, bytes: 1000 } }),
+    ...services,
   }
   const made = await client(t, { logpush: engine, clock })
   t.teardown(async () => {

@@ -99,6 +99,7 @@ for (const scope of [{ account_id: ACCOUNT }, { zone_id: ZONE }])
     t.strictSame(await logpush.validate.destination({ ...scope, destination_conf: HTTPS }), {
       valid: true,
       message: '',
+      edged: { status: 200, body: '' },
     })
     t.strictSame(await logpush.validate.destinationExists({ ...scope, destination_conf: HTTPS }), { exists: true })
     const options = `fields=${field}&timestamps=rfc3339`

@@ -58,6 +58,13 @@ t.test('records whose content is rejected are set aside, and the job goes on', a
   const metrics = await bench.metrics.metrics()
   t.match(metrics, /edged_logpush_records_delivered_total\{job="1"\} 5\n/)
   t.notMatch(metrics, /records_dropped_total\{.*"refused"/)
+  const [second, first] = await bench.deadLetters.list('1')
+  const facts = { reason: 'refused', error: 'sink.test did not take them', path: null, replayed_at: null }
+  t.match(first, { ...facts, id: dead.names[0], records: 2, bytes: 10 })
+  t.match(second, { ...facts, id: dead.names[1], records: 1 })
+  t.equal(bench.deadLetters.waiting('1'), 3)
+  await bench.restart()
+  t.equal(bench.deadLetters.waiting('1'), 3, 'over a restart')
 })
 
 t.test(

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
+import { DeadLetterIndex } from '../../../pipelines/logpush/dead-letter-index.js'
 import { openSpools } from '../../../pipelines/logpush/spool/index.js'
 import {
   startLogpush,
@@ -128,6 +129,7 @@ export class Bench {
   readonly config: LogpushConfig
   spools!: Spools
   logpush!: Logpush
+  deadLetters!: DeadLetterIndex
   metrics = openMetrics({ process: false })
   /** Names of jobs of the configuration, from the next start on; each goes to `test://NAME`. */
   standing: readonly string[] = []
@@ -163,6 +165,7 @@ export class Bench {
       metrics,
       log: silentLog,
       spools: this.spools,
+      deadLetters: (this.deadLetters = await DeadLetterIndex.open(join(this.folder, 'dead-letters'), silentLog)),
       open: (text) => this.sink(text).sink(),
       destinationKey: (text) => text,
       options: () => config,
