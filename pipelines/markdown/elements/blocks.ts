@@ -1,6 +1,7 @@
 import type { Tag } from '../text/events.js'
 import { isCodeView, languageAround } from '../text/language.js'
 import { words, type ElementPage, type Family } from './element.js'
+import { endNoteInParagraph } from './footnotes.js'
 import { isForSharing } from './marks.js'
 import { openFormula } from './tex.js'
 
@@ -81,6 +82,7 @@ export const paragraphs: Family = {
     // A link in a separate paragraph is meant to be there, even if it has no name.
     if (loneLink !== '' && page.kind === 'paragraph' && page.table === undefined)
       page.writer.leaf('paragraph', loneLink)
+    if (page.footnotes !== undefined) endNoteInParagraph(page)
     if (page.kind === 'paragraph') page.kind = 'text'
   },
 }

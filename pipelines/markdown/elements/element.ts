@@ -83,6 +83,8 @@ export interface ElementPage {
   endCell(table: Table): void
   beginPreformatted(tag: Tag): void
   endAside(): void
+  /** Begins to collect a note in the margin, which is written at the end of the page. */
+  beginSideNote(tag: Tag): void
   /** Begins to collect the contents of a `noscript`. Returns `skip` if it cannot be content. */
   beginNoscript(): Skip | void
   /** Marks that the element opened last has a declarative shadow root, so the element and the root are blocks. */

@@ -15,6 +15,9 @@ const MARK_CLASS =
 const NOTE_TARGET =
   /^#(?:[\w.-]*?[-_.])?(?:fn|ftnt|fnote|note|footnote|footnotedef|endnote|cite_note|easy-footnote(?:-bottom)?)(?:[-_:.]+|(?=\d))[\w:.%-]+$/i
 
+/** Fragments of the items of a bibliography that LaTeX generated. */
+const BIBLIOGRAPHY = /^#bib\.bib\d+$/
+
 /** Text of a link back, which is dropped: arrows, carets and letters. */
 export const BACK_TEXT =
   /^[\s()[\],;.]*(?:[↩↑⤴⏎↵⇧^]\ufe0e?\ufe0f?[\s\d]*|back|return|jump up|[a-z]|\d{1,3}(?:\.\d+)?)[\s()[\],;.]*$/iu
@@ -42,7 +45,7 @@ const notesOf = (page: ElementPage): Footnotes => (page.footnotes ??= new Footno
  */
 export function beginMark(page: ElementPage, tag: Tag, href: string, link: Link): boolean {
   if (href.length < 3) return false
-  const isSure = isMark(tag) || NOTE_TARGET.test(href)
+  const isSure = isMark(tag) || NOTE_TARGET.test(href) || BIBLIOGRAPHY.test(href)
   if (!isSure && (page.heading > 0 || !(endsInDigit(href) || page.line.isSuperscript))) return false
   if (MARK_TARGET.test(href) || (page.inNote && page.footnotes?.isBack(tag) === true)) return false
   page.endAside()
@@ -59,14 +62,50 @@ const endsInDigit = (href: string): boolean => {
 export function fragmentOf(tag: Tag, url: string): string | undefined {
   if ((tag.attributeBits & MARK_BITS) === 0) return undefined
   const at = url.indexOf('#')
-  return at > 0 && NOTE_TARGET.test(url.slice(at)) && isMark(tag) ? url.slice(at) : undefined
+  if (at <= 0) return undefined
+  const fragment = url.slice(at)
+  return BIBLIOGRAPHY.test(fragment) || (NOTE_TARGET.test(fragment) && isMark(tag)) ? fragment : undefined
 }
 
-/** Begins a mark at a `sup` with the class of a mark. Returns whether it did. */
+/** Begins a mark at a `sup` that begins a link to the page, or has the class of a mark. Returns whether it did. */
 export function beginSuperscript(page: ElementPage, tag: Tag): boolean {
+  if (page.line.inLink) return beginRaised(page)
   if ((tag.attributeBits & MARK_BITS) === 0 || page.aside !== undefined) return false
   if (tag.attribute('data-fn') === undefined && !MARK_CLASS.test(tag.attribute('class') ?? '')) return false
   page.aside = new Mark(page, 'sup', tag.attribute('id'), true)
+  return true
+}
+
+/** Begins a mark in place of the open link if the link has no contents and leads to the page. */
+function beginRaised(page: ElementPage): boolean {
+  if (page.heading > 0 || page.aside !== undefined) return false
+  const link = page.line.takeEmptyLink()
+  if (link === undefined) return false
+  const { fragment } = link
+  if (fragment === undefined || MARK_TARGET.test(fragment)) {
+    page.line.openLink('a', link)
+    return false
+  }
+  const mark = new Mark(page, 'a', undefined, true, fragment, link)
+  mark.isRaised = true
+  page.aside = mark
+  return true
+}
+
+/** Text of a mark that nothing but its place above the line shows. */
+const IS_NUMBER = /^[\s[(]*(?:\d{1,4}|[*†‡§¶]{1,3})[\s\])]*$/u
+
+/** Attributes of marks that name the element with the note. */
+const NAMED = ['data-definition', 'data-footnote', 'data-footnote-id', 'data-note', 'data-note-id', 'data-fn']
+export const NAMED_BITS = attributeBits(...NAMED)
+const IS_ID = /^#?[\w:.-]{1,64}$/
+
+/** Begins a mark at an inline element with an attribute that names the note. Returns whether it did. */
+export function beginNamedMark(page: ElementPage, tag: Tag): boolean {
+  if ((tag.attributeBits & NAMED_BITS) === 0 || !page.readsNotes || page.aside !== undefined) return false
+  const id = NAMED.map((name) => tag.attribute(name)).find((value) => value !== undefined && IS_ID.test(value))
+  if (id === undefined || page.line.inLink) return false
+  page.aside = new Mark(page, tag.name, tag.attribute('id'), true, `#${id.replace('#', '')}`)
   return true
 }
 
@@ -106,11 +145,17 @@ function beginNote(page: ElementPage, label: string): void {
 }
 
 function endNote(page: ElementPage): void {
+  if (page.footnotes !== undefined) page.footnotes.isInParagraph = false
   page.endAside()
   page.endHeading()
   page.endBlock()
   page.kind = 'text'
   page.writer.closeItem()
+}
+
+/** Ends a note that began inside of a paragraph. */
+export function endNoteInParagraph(page: ElementPage): void {
+  if (page.footnotes?.isInParagraph === true) endNote(page)
 }
 
 /** Inline elements that may have the id of the note that they begin. */
@@ -123,8 +168,11 @@ export function beginNoteAt(page: ElementPage, tag: Tag): boolean {
   if (page.table !== undefined || !line.isEmpty) return false
   const label = footnotes.labelOf(tag)
   if (label === undefined) return false
-  if (!writer.labelItem(label)) beginNote(page, label)
-  else page.aside = new NoteStart(page, label)
+  const isInParagraph = page.kind === 'paragraph'
+  if (!writer.labelItem(label)) {
+    beginNote(page, label)
+    footnotes.isInParagraph ||= isInParagraph
+  } else page.aside = new NoteStart(page, label)
   return true
 }
 
@@ -140,11 +188,16 @@ class Mark implements Aside {
   #href: string | undefined
   readonly #link: Link | undefined
   #text = ''
+  /** Whether it begins with text above the line in a link. */
+  isRaised = false
+  /** Whether an attribute of an element that is not a link names the note. */
+  readonly #isNamed: boolean
   /** Whether attributes or the target name a mark. Otherwise the form of the link has to be the form of a mark. */
   #isSure: boolean
 
   constructor(page: ElementPage, name: string, id: string | undefined, isSure: boolean, href?: string, link?: Link) {
     this.#page = page
+    this.#isNamed = name === 'span'
     this.#isSure = isSure || page.line.isSuperscript
     this.#name = name
     this.#id = id
@@ -160,9 +213,10 @@ class Mark implements Aside {
   enter(tag: Tag): Skip | void {
     if (!PARTS.has(tag.name)) this.#page.endAside()
     if (tag.name === 'sup' && this.#text.trim() === '') this.#isSure = true
-    if (this.#page.aside !== this || this.#name !== 'sup' || tag.name !== 'a' || this.#href !== undefined)
-      return undefined
+    if (this.#page.aside !== this || tag.name !== 'a') return undefined
     const href = tag.attribute('href')
+    if (this.#isNamed && href?.charCodeAt(0) !== NUMBER_SIGN) this.#page.endAside()
+    if (this.#name !== 'sup' || this.#href !== undefined) return undefined
     // A link to another page, or a second link, is not the mark of a note.
     if (href === undefined || href.charCodeAt(0) !== NUMBER_SIGN || href.length < 2) {
       this.#page.endAside()
@@ -177,15 +231,17 @@ class Mark implements Aside {
   readonly isClosed = true
 
   endsAt(name: string): boolean {
-    return name === this.#name || CONTAINERS.has(name)
+    return name === this.#name || (this.isRaised && name === 'sup') || CONTAINERS.has(name)
   }
 
   end(page: ElementPage): void {
     const { line } = page
     const href = this.#href
     const text = this.#text
-    const isNote = href !== undefined && MARK_TEXT.test(text) && (this.#isSure || isNumberOf(text, href))
-    const label = isNote ? notesOf(page).labelFor(decoded(href.slice(1)), text, `[${text.trim()}](${href})`) : undefined
+    const isSure = this.isRaised ? IS_NUMBER.test(text) : this.#isSure || (href !== undefined && isNumberOf(text, href))
+    const isNote = href !== undefined && isSure && MARK_TEXT.test(text)
+    const rest = this.#isNamed ? text.trim() : `[${text.trim()}](${this.#link?.url ?? href})`
+    const label = isNote ? notesOf(page).labelFor(decoded(href.slice(1)), text, rest) : undefined
     if (label !== undefined) {
       page.footnotes?.addMark(this.#id)
       page.footnotes?.addMark(this.#linkId)
@@ -194,16 +250,24 @@ class Mark implements Aside {
       return
     }
     if (this.#name === 'sup') line.open('markup', 'sup', 'sup')
-    if (href === undefined) {
+    if (href === undefined || this.#isNamed) {
       line.text(text)
       return
     }
     line.openLink('a', this.#link ?? linkTo(page.addresses.resolve(href)))
+    if (this.isRaised) line.open('markup', 'sup', 'sup')
     if (text !== '') line.text(text)
   }
 }
 
-const linkTo = (url: string): Link => ({ url, plain: false, title: undefined, plainTitle: true, name: undefined })
+const linkTo = (url: string): Link => ({
+  url,
+  plain: false,
+  title: undefined,
+  plainTitle: true,
+  name: undefined,
+  fragment: undefined,
+})
 
 /** Returns whether a text is a number in brackets that ends a fragment too. */
 function isNumberOf(text: string, href: string): boolean {

@@ -3,9 +3,10 @@ import { isReachable } from '../text/address.js'
 import { codeAt, lengthOf } from '../text/characters.js'
 import type { Tag } from '../text/events.js'
 import type { ElementPage, Family } from './element.js'
-import { BACK_TEXT, beginMark, fragmentOf } from './footnotes.js'
+import { BACK_TEXT, beginMark, beginNamedMark, fragmentOf, NAMED_BITS } from './footnotes.js'
 import { markOf, sharesPage } from './marks.js'
 import { images } from './media.js'
+import { isSideNote } from './side-notes.js'
 import { openFormula, TEX_BITS } from './tex.js'
 
 /** The `attributeBit` of each attribute that few links have. */
@@ -49,6 +50,7 @@ export const links: Family = {
       plainTitle,
       name: name === undefined || sharesPage(url) ? undefined : name,
       noise,
+      fragment: isOnPage && href.length > 2 ? href : undefined,
     }
     if (page.readsNotes) {
       const fragment = isOnPage ? local : fragmentOf(tag, url)
@@ -70,9 +72,10 @@ export const links: Family = {
 
 const LETTER_L = 0x6c
 const LETTER_M = 0x6d
+const LETTER_S = 0x73
 
 /** The `attributeBit` of each attribute that gives a `span` a meaning. */
-const SPAN_BITS = attributeBits('class', 'style', 'data-cfemail') | TEX_BITS
+const SPAN_BITS = attributeBits('class', 'style', 'data-cfemail') | TEX_BITS | NAMED_BITS
 
 /** Elements without meaning except for their class or style. */
 export const spans: Family = {
@@ -88,7 +91,9 @@ export const spans: Family = {
     if (first === LETTER_M && tag.attributeStarts('class', 'mw-editsection')) return 'skip'
     if (first === LETTER_L && isLeftOut(page, tag)) return 'skip'
     if (openFormula(page, tag, first) === 'skip') return 'skip'
-    if (drawsBox(tag)) page.line.space()
+    if (beginNamedMark(page, tag)) return undefined
+    if (((first | 0x20) === LETTER_S || (first | 0x20) === LETTER_M) && isSideNote(page, tag)) page.beginSideNote(tag)
+    else if (drawsBox(tag)) page.line.space()
     return undefined
   },
 }

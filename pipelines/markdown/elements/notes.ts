@@ -7,6 +7,9 @@ const MAX_NOTES = 1000
 /** Maximum number of marks whose elements are remembered, to recognize links back to them. */
 const MAX_MARK_IDS = 4000
 
+/** Maximum characters of all notes that are written at the end of a page. Further ones are text at their place. */
+const MAX_SIDE_NOTES = 256 * 1024
+
 const NUMBER_SIGN = 0x23
 
 /** Fragments of the marks of generators, which links back have. */
@@ -39,8 +42,13 @@ export class Footnotes {
   readonly #marks = new Set<string>()
   /** Notes that have not been found in the page, with the link that their mark was. */
   readonly #missing = new Map<string, string>()
+  /** Notes that the page has at the place of their mark, with their labels. They are written at the end. */
+  readonly #side: { readonly label: string; readonly markdown: string }[] = []
+  #sideLength = 0
   /** The label of a term whose definition is its note. */
   label = ''
+  /** Whether the open note began inside of a paragraph, and ends with the paragraph. */
+  isInParagraph = false
 
   /** Returns the label of a note for a mark with this text. Undefined if there are too many notes. */
   labelFor(target: string, text: string, link: string): string | undefined {
@@ -54,6 +62,23 @@ export class Footnotes {
     this.#labels.set(target, label)
     this.#missing.set(target, link)
     return label
+  }
+
+  /** Adds a note that is at the place of its mark. Returns its label. Undefined if there are too many notes. */
+  addSide(markdown: string): string | undefined {
+    if (this.#sideLength + markdown.length > MAX_SIDE_NOTES) return undefined
+    const target = `\n${this.#side.length}`
+    const label = this.labelFor(target, '', '')
+    if (label === undefined) return undefined
+    this.#missing.delete(target)
+    this.#sideLength += markdown.length
+    this.#side.push({ label, markdown })
+    return label
+  }
+
+  /** Returns whether a tag begins a note that a mark names and that was not found yet. */
+  isAwaited(tag: Tag): boolean {
+    return (tag.attributeBits & ID_BIT) !== 0 && this.#missing.has(tag.attribute('id') ?? '')
   }
 
   /** Remembers the id of a mark. */
@@ -95,9 +120,11 @@ export class Footnotes {
     return this.#marks.has(href.slice(1)) || MARK_TARGET.test(href)
   }
 
-  /** Returns the notes that the page does not have, so that no mark dangles. */
+  /** Returns the notes that are written at the end, and the notes that the page does not have, so that no mark dangles. */
   rest(isUsed: (label: string) => boolean): string {
     const lines: string[] = []
+    for (const { label, markdown } of this.#side)
+      if (isUsed(label)) lines.push(`[^${label}]: ${markdown.replaceAll(/\n(?!\n)/g, '\n    ')}`)
     for (const [target, link] of this.#missing) {
       const label = this.#labels.get(target) as string
       if (isUsed(label)) lines.push(`[^${label}]: ${link}`)

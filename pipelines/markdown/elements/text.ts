@@ -1,5 +1,6 @@
 import { beginSuperscript } from './footnotes.js'
 import { words, type Family } from './element.js'
+import { beginToggle } from './side-notes.js'
 
 export const emphasis: Family = {
   names: words('em i var dfn cite'),
@@ -77,6 +78,8 @@ export const lineBreaks: Family = {
 
 export const labels: Family = {
   names: ['label'],
-  open: (page) => page.line.space(),
+  open(page, tag) {
+    if (!beginToggle(page, tag)) page.line.space()
+  },
   close: (page) => page.line.space(),
 }

@@ -6,6 +6,7 @@ import { IS_ARTICLE, IS_HIDDEN, IS_MAIN, isFollowed } from './traits.js'
 
 const ARIA_HIDDEN = attributeBits('aria-hidden')
 const DIVISION = elementNamed('div').id
+const SUPERSCRIPT = elementNamed('sup').id
 const BODY = elementNamed('body').id
 /** Classes of the body by which shop software names the page of one product. */
 const PRODUCT_PAGE = /(?:^|\s)(?:single-product|template-product|product-template|catalog-product-view)(?:\s|$)/
@@ -34,6 +35,7 @@ export class MainPage extends Page {
 
   override open(tag: Tag): Skip | void {
     if (tag.id === BODY && PRODUCT_PAGE.test(tag.attribute('class') ?? '')) this.#writer.shop.isPageOfProduct = true
+    if (tag.id === SUPERSCRIPT) this.#writer.hasSuperscripts = true
     const isSkipped = super.open(tag)
     if (isSkipped === 'skip' && (tag.attributeBits & ARIA_HIDDEN) !== 0 && this.#mayBeContent(tag)) {
       this.boundary()

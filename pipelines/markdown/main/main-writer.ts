@@ -3,6 +3,7 @@ import { Writer, type Frame, type Leaf } from '../output/writer.js'
 import { Blocks, IS_FINAL, isLong, KEPT } from './blocks.js'
 import { MainContent } from './choose.js'
 import { Containers } from './containers.js'
+import { joinLooseNotes } from './loose-notes.js'
 import { BlockMeasure } from './measure.js'
 import { WIDTH } from './rows.js'
 
@@ -19,8 +20,9 @@ export class MainWriter extends Writer {
   readonly containers = new Containers()
   /** What the page says that it is. Only a page about one product is cut as a page of a shop. */
   readonly shop = { isPageOfProduct: false, hasProduct: false, hasList: false }
-  /** Whether the page has marks of notes. */
+  /** Whether the page has marks of notes, and whether it has text above the line. */
   hasMarks = false
+  hasSuperscripts = false
   /** Labels of the notes whose marks are in the content. */
   readonly #notes = new Set<string>()
   /** Whether a block of some length was written. */
@@ -119,11 +121,14 @@ export class MainWriter extends Writer {
     const blocks = this.#blocks
     this.#buffered = 0
     containers.addUp()
+    const titles = this.hasSuperscripts && !this.hasMarks ? joinLooseNotes(blocks, containers) : undefined
+    if (titles !== undefined) this.hasMarks = this.hasNotes = true
     const { isPageOfProduct, hasProduct, hasList } = this.shop
     this.#content.choose(blocks, containers, isPageOfProduct || (hasProduct && !hasList))
     containers.dropEnded()
     const { frames } = this
     const { values, end } = blocks.rows
+    for (const row of titles ?? []) values[row + KEPT] = 0
     for (let at = 0, row = 0; row < end; at++, row += WIDTH) {
       const around = blocks.frames[at] as Frame[]
       const label = this.hasNotes ? labelIn(around) : undefined

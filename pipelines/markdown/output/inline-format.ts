@@ -22,6 +22,8 @@ export interface Link {
   name: string | undefined
   /** Pattern for the text of a link that is dropped, because it serves the mouse or the keyboard, not the reader. */
   noise?: RegExp | undefined
+  /** The fragment of a link to a place on the page. */
+  fragment?: string | undefined
 }
 
 /** Returns the end of a link, from its `](` on. */

@@ -299,6 +299,16 @@ export class Line extends Pieces {
     this.#link = undefined
   }
 
+  /** Removes the open link if it has no contents, and returns it. */
+  takeEmptyLink(): Link | undefined {
+    this.#flush()
+    const link = this.#link
+    if (link === undefined || this.#formats.length === this.#written || this.#formats.at(-1) !== link) return undefined
+    this.#formats.pop()
+    this.#link = undefined
+    return link.link
+  }
+
   /** Ends the link permanently. Contents after it, up to its end tag, are not part of the link. */
   unlink(): void {
     this.#link = undefined

@@ -47,7 +47,8 @@ export interface Frame {
 /** Indentation of the further blocks of a footnote. */
 const NOTE_INDENT = '    '
 
-const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
+/** Returns a frame that has no contents. */
+export const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
   type,
   written: false,
   pending: false,

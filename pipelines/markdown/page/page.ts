@@ -3,8 +3,9 @@ import { holds } from '../text/characters.js'
 import type { Aside, ElementPage, Role } from '../elements/element.js'
 import { CLOSE, IS_FORMAT, OPEN } from '../elements/index.js'
 import { beginTitle, calloutOf, IS_FRAME, mayBeCallout, withoutKind } from '../elements/callouts.js'
-import { beginNoteAt, concernsNotes, NOTES_TITLE, noteRoleOf } from '../elements/footnotes.js'
-import type { Footnotes } from '../elements/notes.js'
+import { beginNoteAt, concernsNotes, NOTES_TITLE, noteRoleOf, NoteStart } from '../elements/footnotes.js'
+import { Footnotes } from '../elements/notes.js'
+import { SideNote } from '../elements/side-notes.js'
 import { isTwin } from '../elements/late-images.js'
 import { isHidden } from '../elements/left-out.js'
 import { OpenRoles, ROLE_BIT, roleOf } from '../elements/roles.js'
@@ -86,8 +87,9 @@ export class Page implements ElementPage, Events {
   #loadsMath = false
   protected head: 'before' | 'open' | 'ended' = 'before'
 
-  /** The contents of the open `noscript`. */
+  /** The contents of the open `noscript`, or of the open note in the margin. */
   protected noscript: Page | undefined
+  #sideNote: SideNote | undefined
   /** The page around this one, if this one is the contents of its `noscript`. */
   readonly #outer: Page | undefined
   /** Number of listed addresses before the open `noscript`. */
@@ -155,11 +157,12 @@ export class Page implements ElementPage, Events {
   #openIndirect(tag: Tag): Skip | void {
     if (this.head !== 'ended') this.readHead(tag)
     if (tag.id === SCRIPT) return this.#openScript(tag)
-    if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endNoscript(true)
+    if (this.noscript !== undefined && this.noscript.writer.length > MAX_HELD) this.#endInner(true)
+    if (this.#sideNote?.opened(tag.name) === false) this.#dropSideNote()
     if (this.noscript !== undefined) return this.noscript.open(tag)
     this.opened++
     if (this.callout !== undefined && beginTitle(this, tag)) return this.#roles?.opened(tag.name)
-    if (isHidden(tag)) return 'skip'
+    if (isHidden(tag) && this.footnotes?.isAwaited(tag) !== true) return 'skip'
     if (this.preformatted !== undefined) return this.preformatted.open(tag)
     if (this.#aside?.enter?.(tag) === 'skip') return 'skip'
     if (this.#aside?.isClosed === true) return this.#roles?.opened(tag.name)
@@ -229,8 +232,10 @@ export class Page implements ElementPage, Events {
     }
     if (isStray && id !== PARAGRAPH && id !== BREAK) return true
     if (this.noscript !== undefined) {
-      if (name === 'noscript') this.#endNoscript(false)
-      else this.noscript.close(name, id, isStray)
+      const ends = this.#sideNote === undefined ? name === 'noscript' : this.#sideNote.closes(name)
+      if (!ends) this.noscript.close(name, id, isStray)
+      else if (this.#sideNote === undefined) this.#endNoscript(false)
+      else return this.#endSideNote(this.#sideNote, name)
       return true
     }
     if (this.head !== 'ended' && name === 'head') this.endHead()
@@ -315,7 +320,7 @@ export class Page implements ElementPage, Events {
   /** Ends the page. Returns the rest of its Markdown. */
   end(): string {
     if (this.script !== undefined) this.#endScript(this.script)
-    if (this.noscript !== undefined) this.#endNoscript(false)
+    if (this.noscript !== undefined) this.#endInner(false)
     if (this.preformatted !== undefined) this.#endPreformatted()
     this.endAside()
     this.endHeading()
@@ -488,6 +493,36 @@ export class Page implements ElementPage, Events {
       const fence = preformatted.fence()
       if (fence !== '') this.writer.leaf('fence', fence)
     } else this.table?.add(preformatted.span())
+  }
+
+  beginSideNote(tag: Tag): void {
+    const inner = this.newPage()
+    inner.aside = new NoteStart(inner, '')
+    this.noscript = inner
+    this.#sideNote = new SideNote(tag.name)
+    this.#direct()
+  }
+
+  #dropSideNote(): void {
+    this.#sideNote = this.noscript = undefined
+    this.#direct()
+  }
+
+  /** Writes the mark of a note in the margin. Returns whether the end tag is the end tag of the note. */
+  #endSideNote({ name }: SideNote, endTag: string): boolean {
+    const markdown = (this.noscript as Page).end()
+    this.#dropSideNote()
+    if (markdown !== '') {
+      const label = (this.footnotes ??= new Footnotes()).addSide(markdown)
+      if (label === undefined) this.line.markdown(` ${markdown.replaceAll(/\s*\n\s*/g, ' ')}`)
+      else this.line.mark(`[^${label}]`)
+    }
+    return name === endTag
+  }
+
+  #endInner(isContent: boolean): void {
+    if (this.#sideNote === undefined) this.#endNoscript(isContent)
+    else this.#endSideNote(this.#sideNote, '')
   }
 
   beginNoscript(): Skip | void {
