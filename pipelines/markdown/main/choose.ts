@@ -1,9 +1,10 @@
 import { BLOCK_LINKS, BLOCK_TEXT, isLong, KEPT, LEVEL, PLACE, type Blocks } from './blocks.js'
 import { BLOCKS, LINKS, LONG, PARENT, PROSE, TEXT, TRAITS, VERDICT, WITHIN, type Containers } from './containers.js'
 import { IS_BODY, IS_BOX, IS_FURNITURE, IS_REPLIES, IS_REVIEWS } from './part-names.js'
-import { dropAppeals, dropDates } from './small-text.js'
+import { dropAppeals, dropDates, dropTitles } from './small-text.js'
 import { WIDTH, type Rows } from './rows.js'
-import { dropRepeated, markCards, markProfiles } from './repeated.js'
+import { dropOffers } from './shop.js'
+import { dropRepeated, keepNames, markCards, markProfiles } from './repeated.js'
 import {
   IS_ARTICLE,
   IS_ASIDE,
@@ -42,6 +43,14 @@ const MAX_LINK_SHARE = 0.8
 const ASIDE_TITLE =
   /^(?:related|you (?:may|might|could) (?:also|be)|you['’]ll also|more (?:from|on|in|like|stories|articles|posts|news|about|information|to)|recommended|recommendations|comments?\b|\d+ (?:comments|responses|replies)|leave a (?:reply|comment)|post a comment|join the (?:conversation|discussion)|newsletter|subscribe|sign up|get (?:our|the) (?:newsletter|latest)|share\b|latest\b|recent\b|popular\b|trending|most (?:read|popular|viewed)|in this (?:article|section|series)|table of contents|contents$|on this page|read (?:more|next|also)|keep reading|further reading|follow us|about the author|about author|tags?:?$|categories|archives?$|advertisement|sponsored|see also|what to read next|top stories|editor['’]?s['’]? picks|don['’]t miss|up next|explore more|customers (?:also|who)|people also|similar (?:products|posts|articles|items|threads|topics)|recommended posts|frequently bought|recently viewed|discover more|other (?:articles|posts|stories)|next (?:article|post)|previous (?:article|post)|stay (?:connected|informed|up)|contact us|quick links|navigation|search$|menu$|filter|share this|print|featured (?:posts|articles)|also (?:on|in)|was this)/i
 
+/** Returns Markdown without a last section whose heading is such as "Related". */
+export function withoutAside(markdown: string): string {
+  const at = markdown.lastIndexOf('\n#')
+  if (at < 0) return markdown
+  const title = /^\n#{2,6} (.{1,64})/.exec(markdown.slice(at, at + 80))?.[1]
+  return title !== undefined && ASIDE_TITLE.test(title) ? markdown.slice(0, at).trimEnd() : markdown
+}
+
 /** Titles of sections of a page that sells one product, which are not about the product. */
 const OFFER_TITLE =
   /^(?:(?:customer|verified|google|user|product|critic|all|top|most helpful|our)?\s*(?:reviews?|ratings?|testimonials?)\b|what (?:our )?(?:customers?|people|others)|customers? (?:say|questions|photos|images)|questions?\b|ask a question|q ?(?:&|and) ?a\b|faqs?\b|frequently asked|compare\b|(?:you )?(?:may|might) also|pairs? (?:well|with)|complete (?:the|your)|shop (?:the|more|by|our)|our best|best ?sellers?|more (?:to|ways)|financing|payment|why (?:buy|shop|choose)|accessories|trade.?in|good to know)/i
@@ -73,11 +82,13 @@ export class MainContent {
   choose(blocks: Blocks, containers: Containers, isShop: boolean): void {
     this.#findRegions(containers.rows)
     markCards(containers, isShop)
-    markProfiles(containers)
+    const hasProfiles = !isShop && markProfiles(containers)
     this.#apply(blocks, containers.rows, true, isShop)
+    if (hasProfiles) keepNames(blocks, containers)
     const minText = (this.#regions & (IS_STATED << CHOSEN)) === 0 ? MIN_TEXT : MIN_STATED
     if (this.#text + textIn(blocks) >= minText) {
       dropAppeals(blocks)
+      dropTitles(blocks)
       dropEmptyHeadings(blocks.rows.values, blocks.rows.end)
     } else this.#applyShort(blocks, containers.rows, isShop)
     this.#text += textIn(blocks)
@@ -125,7 +136,7 @@ export class MainContent {
           (dropsReplies && (traits & IS_REPLIES) !== 0) ||
           (isShop && (traits & IS_REVIEWS) !== 0))
       )
-        verdict |= FURNITURE
+        verdict = isSure(containers[row + WITHIN] as number) ? verdict : (verdict & ~SURE) | FURNITURE
       containers[row + VERDICT] = verdict
     }
     const { values, end } = blocks.rows
@@ -137,6 +148,7 @@ export class MainContent {
     if (strict) dropDates(blocks)
     dropEmptyHeadings(values, end)
     if (strict) dropRepeated(blocks)
+    if (strict && isShop) dropOffers(blocks)
   }
 }
 
@@ -254,6 +266,9 @@ function isFurniture(containers: Int32Array, row: number, strict: boolean): bool
   return long < 90 || share > MAX_SHARE
 }
 
+/** Returns whether everything in a container is content. A part that a script moves has parts that are not content. */
+const isSure = (within: number): boolean => (within & (IS_SURE | IS_SEGMENT)) === IS_SURE
+
 /** Minimum text of a section with a heading such as "Related" that is content nevertheless. */
 const MAX_SECTION = 750
 
@@ -276,7 +291,7 @@ function dropSections(blocks: Blocks, containers: Int32Array, isShop: boolean): 
     }
     if (long >= MAX_SECTION && !isOffer) continue
     for (let each = row; each < next; each += WIDTH)
-      if (((containers[(values[each + PLACE] as number) + WITHIN] as number) & IS_SURE) === 0) values[each + KEPT] = 0
+      if (!isSure(containers[(values[each + PLACE] as number) + WITHIN] as number)) values[each + KEPT] = 0
   }
 }
 

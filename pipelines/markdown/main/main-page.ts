@@ -1,6 +1,7 @@
 import type { Skip, Tag } from '../text/events.js'
 import { Page } from '../page/page.js'
 import { attributeBits, elementNamed } from '../text/names.js'
+import { withoutAside } from './choose.js'
 import { MainWriter } from './main-writer.js'
 import { IS_ARTICLE, IS_HIDDEN, IS_MAIN, isFollowed } from './traits.js'
 
@@ -13,6 +14,11 @@ const PRODUCT_PAGE = /(?:^|\s)(?:single-product|template-product|product-templat
 /** Open Graph: `og:type` of a product. */
 const OG_TYPE = /^og:type$/i
 const OG_PRODUCT = /^(?:og:)?product(?:\.(?:item|group))?$/i
+/** Open Graph: a property of a product, such as its price. */
+const OG_PROPERTY = /^product:(?:price|retailer|availability|brand)/i
+/** Microdata: the element is a product. A page of one product has one such element. */
+const ITEM_TYPE = attributeBits('itemtype')
+const PRODUCT_ITEM = /^\s*https?:\/\/(?:www\.)?schema\.org\/(?:Product|ProductGroup|IndividualProduct)\s*$/i
 /** Types of JSON-LD, as in schema.org. */
 const PRODUCT_TYPE = /"@type"\s*:\s*(?:\[\s*)?"Product(?:Group)?"/
 const LIST_TYPE = /"@type"\s*:\s*"(?:ItemList|CollectionPage)"/
@@ -35,6 +41,8 @@ export class MainPage extends Page {
 
   override open(tag: Tag): Skip | void {
     if (tag.id === BODY && PRODUCT_PAGE.test(tag.attribute('class') ?? '')) this.#writer.shop.isPageOfProduct = true
+    if ((tag.attributeBits & ITEM_TYPE) === ITEM_TYPE && PRODUCT_ITEM.test(tag.attribute('itemtype') ?? ''))
+      this.#writer.shop.items++
     if (tag.id === SUPERSCRIPT) this.#writer.hasSuperscripts = true
     const isSkipped = super.open(tag)
     if (isSkipped === 'skip' && (tag.attributeBits & ARIA_HIDDEN) !== 0 && this.#mayBeContent(tag)) {
@@ -67,8 +75,12 @@ export class MainPage extends Page {
 
   protected override readHead(tag: Tag): void {
     super.readHead(tag)
-    if (tag.name !== 'meta' || !OG_TYPE.test(tag.attribute('property') ?? '')) return
-    if (OG_PRODUCT.test(tag.attribute('content') ?? '')) this.#writer.shop.hasProduct = true
+    const property = tag.name === 'meta' ? tag.attribute('property') : undefined
+    if (property === undefined) return
+    const isProduct = OG_TYPE.test(property)
+      ? OG_PRODUCT.test(tag.attribute('content') ?? '')
+      : OG_PROPERTY.test(property)
+    if (isProduct) this.#writer.shop.hasProduct = true
   }
 
   protected override readJsonLd(script: string): void {
@@ -106,7 +118,7 @@ export class MainPage extends Page {
   /** Writes a `noscript` whose content replaces the output of scripts. */
   protected override writeNoscript(markdown: string): void {
     this.#containers.beginSure()
-    super.writeNoscript(markdown)
+    super.writeNoscript(withoutAside(markdown))
     this.#containers.endSure()
   }
 }

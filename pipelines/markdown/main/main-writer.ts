@@ -6,6 +6,7 @@ import { Containers } from './containers.js'
 import { joinLooseNotes } from './loose-notes.js'
 import { BlockMeasure } from './measure.js'
 import { WIDTH } from './rows.js'
+import { Shop } from './shop.js'
 
 /** Maximum Markdown of a page that is buffered before its content is chosen, in characters. */
 export const MAX_BUFFERED = 64 * 1024
@@ -18,8 +19,7 @@ const measure = new BlockMeasure()
 /** Buffers blocks and writes the blocks of the main content. */
 export class MainWriter extends Writer {
   readonly containers = new Containers()
-  /** What the page says that it is. Only a page about one product is cut as a page of a shop. */
-  readonly shop = { isPageOfProduct: false, hasProduct: false, hasList: false }
+  readonly shop = new Shop()
   /** Whether the page has marks of notes, and whether it has text above the line. */
   hasMarks = false
   hasSuperscripts = false
@@ -123,8 +123,7 @@ export class MainWriter extends Writer {
     containers.addUp()
     const titles = this.hasSuperscripts && !this.hasMarks ? joinLooseNotes(blocks, containers) : undefined
     if (titles !== undefined) this.hasMarks = this.hasNotes = true
-    const { isPageOfProduct, hasProduct, hasList } = this.shop
-    this.#content.choose(blocks, containers, isPageOfProduct || (hasProduct && !hasList))
+    this.#content.choose(blocks, containers, this.shop.sellsOne(blocks))
     containers.dropEnded()
     const { frames } = this
     const { values, end } = blocks.rows

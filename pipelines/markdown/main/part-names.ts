@@ -46,7 +46,7 @@ const NAMES: readonly [part: number, patterns: readonly string[]][] = [
       'related|recommend(ed|ations?)?|recirc|more-?(from|stories|posts|news)|read-?(more|next)|also-?(like|read)',
       'popular|trending|latest|recent|most-?(read|viewed|popular)|upsells?|cross-?sells?|similar|carousel',
       'tags?|tag-?list|categor(y|ies)-?(list|links)|post-?(meta|nav|navigation|tags|footer)|entry-?(meta|footer)',
-      'byline-?links',
+      'byline-?links|signature',
     ],
   ],
   [

@@ -1,5 +1,5 @@
 import { BLOCKS, LEADS, LONG, PARENT, PROSE, SIGN, TEXT, TRAITS, type Containers } from './containers.js'
-import { BLOCK_LINKS, BLOCK_TEXT, KEPT, PLACE, type Blocks } from './blocks.js'
+import { BLOCK_LINKS, BLOCK_TEXT, KEPT, LEVEL, PLACE, type Blocks } from './blocks.js'
 import { WIDTH } from './rows.js'
 import { IS_CARDS, IS_LIST, IS_PROFILE, SIGN_BITS } from './traits.js'
 
@@ -17,7 +17,16 @@ const MIN_DIRECT_SHARE = 0.4
 /** Minimum number of posts of a discussion, and minimum blocks and maximum text of the part that describes an author. */
 const MIN_POSTS = 3
 const MIN_PROFILE = 3
+/** Minimum share of profiles in posts with long text. */
+const MIN_IN_POSTS = 0.6
 const MAX_PROFILE = 200
+/** Maximum text of the name of an author. */
+const MAX_NAME = 40
+const NAME = /^[^:]{0,40}\p{L}[^:\n]{0,400}$|\]\(/u
+/** A date with the time of the day. */
+const TIME = /(?:19|20)\d\d\b.*\d:\d\d|\d:\d\d.*\b(?:19|20)\d\d\b/
+/** Maximum number of blocks between the name and the text of a post. */
+const MAX_LOOK = 24
 /** Signs of elements without classes are below. */
 const MIN_NAMED = 0x10000
 
@@ -90,8 +99,12 @@ function longestDirect(values: Int32Array, end: number): number {
   return longest
 }
 
-/** Marks the part of each post of a discussion that describes its author, such as the number of posts. */
-export function markProfiles({ rows: { values, end } }: Containers): void {
+/**
+ * Marks the part of each post of a discussion that describes its author, such as the number of posts. Returns whether there
+ * are such parts.
+ */
+export function markProfiles({ rows: { values, end } }: Containers): boolean {
+  let isFound = false
   groupBy(values, end, (row) => {
     const sign = values[row + SIGN] as number
     return sign >= MIN_NAMED && values[row + LONG] === 0 ? sign : -1
@@ -99,24 +112,74 @@ export function markProfiles({ rows: { values, end } }: Containers): void {
   for (const alike of groups.values()) {
     if (alike.length < MIN_POSTS || !areProfiles(values, alike) || !areInPosts(values, alike)) continue
     for (const row of alike) values[row + TRAITS]! |= IS_PROFILE
+    isFound = true
   }
+  return isFound
+}
+
+/** Keeps the name of the author, which is the first line of each profile, and the time of the post. */
+export function keepNames(blocks: Blocks, { rows: { values: containers } }: Containers): void {
+  const { values, end } = blocks.rows
+  let last = -1
+  for (let row = 0; row < end; row += WIDTH) {
+    const text = values[row + BLOCK_TEXT] as number
+    // The picture of an author may be the first letter of the name.
+    if (text < 2 || text > MAX_NAME) continue
+    const profile = profileAround(containers, values[row + PLACE] as number)
+    if (profile < 0) continue
+    const isKept = profile === last ? TIME.test(blocks.markdownOf(row)) : isName(blocks, row)
+    last = profile
+    if (isKept && isPostKept(blocks, row, containers, profile)) values[row + KEPT] = 1
+  }
+}
+
+function isName(blocks: Blocks, row: number): boolean {
+  const kind = blocks.kindOf(row)
+  return (kind === 'heading' || kind === 'text' || kind === 'paragraph') && NAME.test(blocks.markdownOf(row))
+}
+
+/** Returns whether the text of the post with a profile is content. `row` is a block of the profile. */
+function isPostKept(blocks: Blocks, row: number, containers: Int32Array, profile: number): boolean {
+  const { values, end } = blocks.rows
+  let post = profile
+  while (post !== 0 && containers[post + LONG] === 0) post = containers[post + PARENT] as number
+  const last = Math.min(end, row + MAX_LOOK * WIDTH)
+  for (let each = row + WIDTH; each < last; each += WIDTH) {
+    if (values[each + KEPT] === 0) continue
+    let place = values[each + PLACE] as number
+    while (place > post) place = containers[place + PARENT] as number
+    return place === post
+  }
+  return false
+}
+
+/** Returns the row of the profile around a container, or -1. */
+function profileAround(containers: Int32Array, place: number): number {
+  for (let row = place; row !== 0; row = containers[row + PARENT] as number)
+    if (((containers[row + TRAITS] as number) & IS_PROFILE) !== 0) return row
+  return -1
 }
 
 const areProfiles = (values: Int32Array, alike: readonly number[]): boolean =>
   alike.every((row) => (values[row + TEXT] as number) <= MAX_PROFILE && (values[row + BLOCKS] as number) >= MIN_PROFILE)
 
-/** Returns whether each is in another element of one kind, which has long text. */
+/**
+ * Returns whether most are in other elements of one kind, which have long text. The text of a few posts is short, so no
+ * element with long text is around them alone.
+ */
 function areInPosts(values: Int32Array, alike: readonly number[]): boolean {
-  let sign = 0
+  const posts = new Map<number, number>()
   let last = 0
   for (const row of alike) {
     let post = values[row + PARENT] as number
     while (post !== 0 && values[post + LONG] === 0) post = values[post + PARENT] as number
-    if (post === 0 || post === last || (sign !== 0 && sign !== values[post + SIGN])) return false
-    sign = values[post + SIGN] as number
+    if (post === 0 || post === last) continue
     last = post
+    const sign = values[post + SIGN] as number
+    posts.set(sign, (posts.get(sign) ?? 0) + 1)
   }
-  return true
+  const most = Math.max(0, ...posts.values())
+  return most >= MIN_POSTS && most >= MIN_IN_POSTS * alike.length
 }
 
 /** Minimum text of a block that is written once only. */

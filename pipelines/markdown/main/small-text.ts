@@ -44,6 +44,17 @@ const APPEALS: readonly [letters: string, pattern: string][] = [
     'cr si lo re yo',
     '(?:create an account|sign in|log ?in|register|you (?:need|must|have)) [^\\n]{0,40}(?:to|and) (?:comment|reply|post|leave)\\b',
   ],
+  ['yo', 'you[\\W_]+(?:may|can)[\\W_]*not[\\W_]+(?:post|reply|edit|attach|vote|upload)'],
+  [
+    'bb sm im ht tr vi',
+    '\\[*(?:bb code|smilies|img|html|trackbacks|video)\\b[^\\n]{0,200}\\b(?:is|are)[\\W_]+(?:on|off)[\\W_]*$',
+  ],
+  [
+    'al ti yo fo po',
+    '(?:all times are|times? (?:now is|zone)|your time zone|forum (?:jump|rules)|posting (?:rules|permissions))\\b',
+  ],
+  ['we be', 'welcome to [^\\n]{3,120}\\bforums?\\b|before you (?:start |begin )?post'],
+  ['sh', 'share(?: (?:this|on|via)[^\\n]{0,40})?[\\W_]*$'],
   ['to un if', '(?:to read the rest|unlock this)\\b|if you (?:enjoyed|liked) this (?:article|post|story)'],
 ]
 const APPEAL = new RegExp(
@@ -114,3 +125,26 @@ export function dropDates(blocks: Blocks): void {
     if (!SENTENCE_END.test(markdown.slice(-MAX_END))) values[row + KEPT] = 0
   }
 }
+
+/** Drops blocks that only repeat the title of the page. */
+export function dropTitles(blocks: Blocks): void {
+  const { values, end } = blocks.rows
+  let first = 0
+  while (first < end && (values[first + LEVEL] !== 1 || values[first + KEPT] === 0)) first += WIDTH
+  if (first >= end || values[first + BLOCK_TEXT] === 0) return
+  const length = values[first + BLOCK_TEXT]
+  const title = textOf(blocks, first)
+  for (let row = 0; row < end; row += WIDTH) {
+    if (values[row + BLOCK_TEXT] !== length || row === first || values[row + KEPT] === 0) continue
+    if (isText(blocks, row) && !blocks.isInside(row) && textOf(blocks, row) === title) values[row + KEPT] = 0
+  }
+}
+
+/** Returns the text of a short block without its marks and the address of its link. */
+const textOf = (blocks: Blocks, row: number): string =>
+  blocks
+    .markdownOf(row)
+    .slice(0, MAX_MARKDOWN)
+    .replace(/^#{1,6} /, '')
+    .replaceAll(/\]\([^()\n]*\)|[[\]*_\\]/g, '')
+    .trim()
