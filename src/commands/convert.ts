@@ -31,6 +31,9 @@ export const convert: DefineCommand = (command) => {
         .default(false)
         .conflicts(['keepHtml', 'links']),
     )
+    .option('--no-footnotes', 'leave marks of footnotes as links and the notes as lists')
+    .option('--no-callouts', 'leave callouts as plain text')
+    .option('--no-math', 'write the TeX of formulas as code, without dollar signs')
     .option(
       '-o, --output <path>',
       'write to this file, or with several pages, to NAME.md in this folder, which is created',
@@ -54,6 +57,9 @@ interface Options {
   main: boolean
   links: boolean
   citations: boolean
+  footnotes: boolean
+  callouts: boolean
+  math: boolean
   output?: string
 }
 
@@ -208,7 +214,8 @@ async function markdownOf({ contentType, bytes }: OpenPage, options: Options): P
       `Content-Type ${JSON.stringify(contentType)} is not converted; use text/html or application/xhtml+xml`,
     )
   const links = options.citations ? 'numbered' : options.links
-  const converter = new Converter({ contentType, keepHtml: options.keepHtml, content, links })
+  const { keepHtml, footnotes, callouts, math } = options
+  const converter = new Converter({ contentType, keepHtml, content, links, footnotes, callouts, math })
   const parts: string[] = []
   try {
     for await (const chunk of bytes) {

@@ -210,6 +210,19 @@ t.test('convert leaves out links or numbers them', options, async (t) => {
   t.match(edged(['convert', '--citations', '--no-links'], page), { status: 1, stderr: /cannot be used with/ })
 })
 
+t.test('convert leaves footnotes, callouts and formulas in their plain form', options, async (t) => {
+  const note = '<p>a<sup><a href="#fn1">1</a></sup></p><ol><li id="fn1">b</ol>'
+  t.equal(edged(['convert'], note).stdout, 'a[^1]\n\n[^1]: b\n')
+  t.equal(edged(['convert', '--no-footnotes'], note).stdout, 'a<sup>[1](#fn1)</sup>\n\n1. b\n')
+  const callout = '<div class="admonition note"><p>Take care</p></div>'
+  t.equal(edged(['convert'], callout).stdout, '> [!NOTE]\n> Take care\n')
+  t.equal(edged(['convert', '--no-callouts'], callout).stdout, 'Take care\n')
+  const formula = '<span data-latex="x^2"></span>'
+  t.equal(edged(['convert'], formula).stdout, '$`x^2`$\n')
+  t.equal(edged(['convert', '--no-math'], formula).stdout, '`x^2`\n')
+  t.equal(edged(['convert', '--no-footnotes', '--no-callouts', '--no-math'], 'a').stdout, 'a\n')
+})
+
 t.test('convert reads pages from URLs', options, async (t) => {
   const site = await originServer(t, ({ url, headers }, response) => {
     const type = url === '/data' ? 'application/json' : 'text/html; charset=windows-1252'

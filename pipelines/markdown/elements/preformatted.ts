@@ -116,7 +116,9 @@ export class Preformatted {
 
   /** Returns a fenced block, or '' for white space that is not code. */
   fence(): string {
-    const code = this.#hasLines ? this.#withoutNumbers() : this.#text
+    const written = this.#hasLines ? this.#withoutNumbers() : this.#text
+    const code = this.#name === 'code' ? withoutIndentation(written) : written
+    if (code === '' && this.#name === 'code') return ''
     const text = holds(code, '\u00a0') ? code.replaceAll('\u00a0', ' ') : code
     if ((!this.#isCode || this.#hasNumbers) && text.trim() === '') return ''
     const fence = fenceFor(text)
@@ -129,4 +131,10 @@ export class Preformatted {
     const line = joinLines(this.#text.trim())
     return line === '' ? '' : codeSpan(line)
   }
+}
+
+/** Returns code without the white space by which the source of a page indents it. */
+function withoutIndentation(code: string): string {
+  const indentation = /^[ \t]*/.exec(code)?.[0] ?? ''
+  return (indentation === '' ? code : code.replaceAll(`\n${indentation}`, '\n')).trim()
 }

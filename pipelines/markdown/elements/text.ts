@@ -1,5 +1,8 @@
 import { beginSuperscript } from './footnotes.js'
-import { words, type Family } from './element.js'
+import type { Tag } from '../text/events.js'
+import { attributeBits } from '../text/names.js'
+import { beginCode } from './blocks.js'
+import { words, type ElementPage, type Family } from './element.js'
 import { beginToggle } from './side-notes.js'
 
 export const emphasis: Family = {
@@ -30,9 +33,25 @@ export const scripts: Family = {
   isFormat: true,
 }
 
+const FORM_BITS = attributeBits('class', 'style')
+const BLOCK_CLASS = /(?:^|\s)(?:code-?)?block(?=\s|$)/
+const BLOCK_STYLE = /(?<![\w-])(?:display\s*:\s*block|white-space\s*:\s*pre(?!-line))/i
+
+/** Returns whether a page displays code without a `pre` as a block. */
+const isBlock = ({ line, heading }: ElementPage, tag: Tag): boolean =>
+  (tag.attributeBits & FORM_BITS) !== 0 &&
+  tag.name === 'code' &&
+  heading === 0 &&
+  line.isEmpty &&
+  !line.inLink &&
+  (BLOCK_CLASS.test(tag.attribute('class') ?? '') || BLOCK_STYLE.test(tag.attribute('style') ?? ''))
+
 export const code: Family = {
   names: words('code kbd samp tt'),
-  open: (page, tag) => page.line.openCode(tag.name),
+  open(page, tag) {
+    if (isBlock(page, tag)) beginCode(page, tag)
+    else page.line.openCode(tag.name)
+  },
   isFormat: true,
 }
 

@@ -1,5 +1,5 @@
 import { BLOCKS, LEADS, LONG, PARENT, PROSE, SIGN, TEXT, TRAITS, type Containers } from './containers.js'
-import { BLOCK_LINKS, BLOCK_TEXT, KEPT, LEVEL, PLACE, type Blocks } from './blocks.js'
+import { BLOCK_LINKS, BLOCK_TEXT, KEPT, PLACE, type Blocks } from './blocks.js'
 import { WIDTH } from './rows.js'
 import { IS_CARDS, IS_LIST, IS_PROFILE, SIGN_BITS } from './traits.js'
 
