@@ -53,6 +53,12 @@ export function useNamedPlace(): { place: Place | null | undefined; read: Read<u
   return { place: accounts.value || isRefused(accounts.status) ? null : undefined, read }
 }
 
+/** Returns a zone as a place, with what the token may do there. Undefined until the permissions are read. */
+export function usePlaceOf(account: Account, zone: Zone | undefined): Place | undefined {
+  const permissions = usePermissions().value
+  return permissions && zone && placeOf(permissions, account, zone)
+}
+
 const isRefused = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500
 
 const pathOfZone = (name: string): string =>

@@ -35,7 +35,7 @@ export const PAGES: readonly PageRow[] = [
   row('z', 'requests', 'Requests', '', 'search', either('Logs'), 'history.html', async () => await import('./requests/requests.tsx'), 'r'),
   row('z', 'agents', 'Agents', '', 'bot', either('Zone'), 'agents.html', async () => await import('./agents/agents.tsx'), 'a'),
   row('z', 'rules', 'Rules', 'Delivery', 'shield', RULES, 'rules.html', async () => await import('./rules/rules.tsx'), 'u'),
-  row('a', 'rules', 'Rules', 'Account', 'shield', RULES, 'rules.html', async () => await import('./rules/rules.tsx')),
+  row('a', 'rules', 'Account rules', 'Account', 'shield', RULES, 'rules.html', async () => await import('./rules/rules.tsx')),
   row('z', 'markdown', 'Markdown', 'Delivery', 'file-text', either('Zone Settings'), 'markdown.html', async () => await import('./markdown/markdown.tsx'), 'm'),
   row('z', 'cache', 'Cache', 'Delivery', 'database', [], 'cache.html', async () => await import('./cache/cache.tsx'), 'c'),
   row('z', 'certificates', 'Certificates', 'Delivery', 'shield-check', either('SSL and Certificates'), 'front.html', async () => await import('./certificates/certificates.tsx')),
@@ -56,11 +56,8 @@ export const PAGES: readonly PageRow[] = [
 /** Pages that the token may open here. Pages of the account are also in the menu of its zones. */
 export function pagesOf(place: Place): readonly PageRow[] {
   const scope = place.zone ? 'z' : 'a'
-  const own = PAGES.filter((page) => page.scope === scope)
-  const ofAccount = PAGES.filter(
-    (page) => page.scope === 'a' && place.zone && !own.some(({ path }) => path === page.path),
-  )
-  return [...own, ...ofAccount].filter((page) => mayOpen(page, place))
+  const isShown = (page: PageRow): boolean => page.scope === scope || (page.scope === 'a' && page.path !== 'overview')
+  return PAGES.filter((page) => isShown(page) && mayOpen(page, place))
 }
 
 /** Returns the page that an address names. Undefined if there is none, or if the token may not open it. */

@@ -87,3 +87,6 @@ export const daysUntil = (at: Instant, now = Date.now()): number => Math.floor((
 /** `1 record`, `312 records`. */
 export const count = (value: number, one: string, many = `${one}s`): string =>
   `${number(value)} ${value === 1 ? one : many}`
+
+/** Returns the name of a category as people write it: `AI crawler` for `ai_crawler`. */
+export const categoryName = (category: string): string => category.replaceAll('_', ' ').replace(/^ai\b/, 'AI')

@@ -1,4 +1,5 @@
 const STORED = 'edged.place'
+const ZONE = 'edged.zone'
 const PATH = /^\/[za]\/[^/]+\/[\w-]+$/
 
 /** Returns the path of the page that was open last in this tab, without `/ui`. */
@@ -9,3 +10,8 @@ export function lastPlace(): string | undefined {
 
 export const rememberPlace = (path: string | undefined): void =>
   path === undefined ? sessionStorage.removeItem(STORED) : sessionStorage.setItem(STORED, path)
+
+/** Returns the name of the zone that was open last in this tab. */
+export const lastZone = (): string | null => sessionStorage.getItem(ZONE)
+
+export const rememberZone = (name: string): void => sessionStorage.setItem(ZONE, name)

@@ -1,18 +1,17 @@
 import { Navigate } from '@tanstack/react-router'
-import { Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
 import { pathOf, To, useAddress } from '../address.tsx'
 import type { PageRow } from '../page-row.ts'
-import { pageFor, pagesOf } from '../pages/index.ts'
+import { pageFor } from '../pages/index.ts'
 import { PlaceProvider, useAccounts, useNamedPlace, type Place } from '../place.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { PageContext } from '../parts/page.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { Head } from './head.tsx'
 import { useShortcuts } from './shortcuts.tsx'
 import { Keys } from './keys.tsx'
-import { rememberPlace } from './last-place.ts'
-
+import { rememberPlace, rememberZone } from './last-place.ts'
+import { Menu } from './menu.tsx'
 import styles from './shell.module.css'
 
 /** Head, menu and the page that the address names. */
@@ -24,6 +23,7 @@ export function Shell() {
   useEffect(() => {
     setMenuOpen(false)
     if (page) rememberPlace(`/${address.scope}/${address.place}/${page.path}`)
+    if (place?.zone) rememberZone(place.zone.name)
     document.title = page ? `${page.title} · ${place!.zone?.name ?? place!.account.name} · edged` : 'edged'
   }, [address.scope, address.place, page])
   return (
@@ -100,71 +100,6 @@ function Unknown({ scope }: { scope: 'z' | 'a' }) {
           <To to={{ scope: 'a', place: account.id, page: 'zones' }}>Zones of this token</To>
         </p>
       )}
-    </>
-  )
-}
-
-const GROUPS = ['', 'Delivery', 'Developer', 'Account'] as const
-
-function Menu({
-  place,
-  page,
-  isOpen,
-  onClose,
-}: {
-  place: Place
-  page: PageRow | undefined
-  isOpen: boolean
-  onClose: () => void
-}) {
-  const pages = pagesOf(place)
-  const address = useAddress()
-  const nav = useRef<HTMLElement>(null)
-  useEffect(() => {
-    if (isOpen) nav.current?.querySelector('a')?.focus()
-  }, [isOpen])
-  const toOf = ({ scope, path }: PageRow) => ({
-    scope,
-    place: scope === address.scope ? address.place : place.account.id,
-    page: path,
-  })
-  return (
-    <>
-      {isOpen && <div className={styles['cover']} onClick={onClose} />}
-      <nav
-        ref={nav}
-        id="menu"
-        aria-label="Pages"
-        className={styles['menu']}
-        data-open={isOpen || undefined}
-        onKeyDown={(event) => event.key === 'Escape' && onClose()}
-      >
-        {GROUPS.map((group) => {
-          const rows = pages.filter((one) => one.group === group)
-          if (rows.length === 0) return undefined
-          return (
-            <div key={group}>
-              {group !== '' && <p className={styles['group']}>{group}</p>}
-              <ul>
-                {rows.map((one) => (
-                  <li key={one.scope + one.path}>
-                    <To
-                      to={toOf(one)}
-                      aria-current={one === page ? 'page' : undefined}
-                      title={one.title}
-                      className={styles['item']}
-                      onClick={onClose}
-                    >
-                      <Icon name={one.icon} />
-                      <span>{one.title}</span>
-                    </To>
-                  </li>
-                ))}
-              </ul>
-            </div>
-          )
-        })}
-      </nav>
     </>
   )
 }

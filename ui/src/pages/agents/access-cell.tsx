@@ -64,14 +64,14 @@ export function AccessCell({ agent, access }: { agent: Agent; access: Access }) 
       <AccessState agent={agent} access={access} />
       {access.mayChange && (
         <span className={styles['accessButtons']}>
-          {!isBlocked && (
+          {(!isBlocked || action !== undefined) && (
             <Button
               size="small"
               disabled={!access.isReady}
-              aria-label={`Block ${agent.name}`}
-              onClick={() => change(agent.name, 'block')}
+              aria-label={`${isBlocked ? 'Allow' : 'Block'} ${agent.name}`}
+              onClick={() => change(agent.name, isBlocked ? 'allow' : 'block')}
             >
-              Block
+              {isBlocked ? 'Allow' : 'Block'}
             </Button>
           )}
           <ActionMenu

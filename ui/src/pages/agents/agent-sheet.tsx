@@ -4,7 +4,7 @@ import { useAnalytics, useTimeline, type Analytics, type Group } from '../../ana
 import { useRead } from '../../api/queries.ts'
 import { Chart, type Series } from '../../parts/chart.tsx'
 import { Segments } from '../../parts/fields.tsx'
-import { bytes, clock, digits, number, percent, short } from '../../parts/format.ts'
+import { bytes, categoryName, clock, digits, number, percent, short } from '../../parts/format.ts'
 import { Code, Facts } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Loading, Notice, Shown } from '../../parts/states.tsx'
@@ -55,7 +55,7 @@ function About({ agent }: { agent: Agent }) {
     <Facts
       rows={[
         ['Operator', agent.operator],
-        ['Category', agent.category.replaceAll('_', ' ')],
+        ['Category', categoryName(agent.category)],
         [
           'Verified',
           <>

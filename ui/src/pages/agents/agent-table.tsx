@@ -1,5 +1,5 @@
 import { useAddress, useGo } from '../../address.tsx'
-import { number, percent, short } from '../../parts/format.ts'
+import { categoryName, number, percent, short } from '../../parts/format.ts'
 import { State } from '../../parts/panel.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import type { Access } from './access.ts'
@@ -31,7 +31,7 @@ const columnsFor = (access: Access): readonly Column<AgentRow>[] => [
     fill: true,
     cell: ({ operator, category }) => (
       <>
-        {operator} <span className="soft">{category.replaceAll('_', ' ')}</span>
+        {operator} <span className="soft">{categoryName(category)}</span>
       </>
     ),
     sort: ({ operator }) => operator.toLowerCase(),

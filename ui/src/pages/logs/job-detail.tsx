@@ -12,6 +12,7 @@ import { ActionMenu, Facts, Panel, Time } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Notice } from '../../parts/states.tsx'
 import { BatchTable } from './batch-table.tsx'
+import { parseDestination, writeDestination } from './destination.ts'
 import { JobState, lagText, useJobActions } from './job-state.tsx'
 import { lagOf, nameOf, reasonOf, type LagPoint, type OwnedJob } from './jobs.ts'
 import styles from './logs.module.css'
@@ -125,12 +126,7 @@ function JobFacts({ job }: { job: OwnedJob }) {
         ['State', <JobState key="state" job={job} />],
         ['Not sent yet', lagText(job)],
         ['Records', `${job.dataset} of ${job.owner.type === 'account' ? 'the account' : job.owner.name}`],
-        [
-          'Destination',
-          <code key="to" className={styles['wrap']}>
-            {to ?? '–'}
-          </code>,
-        ],
+        ['Destination', to === undefined ? '–' : <DestinationFact key="to" conf={to} />],
         job.filter
           ? [
               'Filter',
@@ -150,7 +146,7 @@ function JobFacts({ job }: { job: OwnedJob }) {
             .filter((text) => text !== '')
             .join(' '),
         ],
-        ['Last delivery', <Time key="last" at={job.last_complete} />],
+        ['Delivered up to', <Time key="last" at={job.last_complete} />],
         counts && [
           'Since the start of the daemon',
           `${count(counts.records_delivered, 'record')} delivered (${bytes(counts.delivered_bytes)}), ${number(counts.records_dropped)} dropped, ${number(counts.records_sampled_out)} sampled out`,
@@ -158,6 +154,22 @@ function JobFacts({ job }: { job: OwnedJob }) {
         edged.dead_letters > 0 ? ['Dead letters', count(edged.dead_letters, 'record')] : undefined,
       ]}
     />
+  )
+}
+
+/** The address, and below it the header fields that the address carries. */
+function DestinationFact({ conf }: { conf: string }) {
+  const { headers, ...rest } = parseDestination(conf)
+  return (
+    <>
+      <code className={styles['wrap']}>{writeDestination({ ...rest, headers: '' })}</code>
+      {headers.trim() !== '' && (
+        <>
+          <br />
+          <code className={styles['wrap']}>{headers.trim()}</code>
+        </>
+      )}
+    </>
   )
 }
 

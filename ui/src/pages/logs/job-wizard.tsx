@@ -126,14 +126,14 @@ function Wizard({
         onCancel={onClose}
         extra={at > 0 && !job ? <Button onClick={() => setStep(STEPS[at - 1]![0])}>Back</Button> : undefined}
       >
-        {job && isMoved && waiting > 0 && (
-          <Notice>{count(waiting, 'waiting record goes', 'waiting records go')} to the new destination.</Notice>
-        )}
         {at === 0 && (
           <DestinationStep draft={draft} stored={stored} isNew={!job} onChange={change} error={reasonAt(errorAt)} />
         )}
         {at === 1 && <RecordsStep draft={draft} job={job} onChange={change} errorAt={errorAt} />}
         {at === 2 && <DeliveryStep draft={draft} onChange={change} errorAt={errorAt} />}
+        {job && isMoved && waiting > 0 && (
+          <Notice>{count(waiting, 'waiting record goes', 'waiting records go')} to the new destination.</Notice>
+        )}
       </SheetForm>
     </Sheet>
   )

@@ -62,17 +62,15 @@ const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
     fill: true,
     card: 'title',
     cell: ({ method, host, path, query }) => (
-      <span title={`${method} ${host}${path}${query}`}>
+      <span className={styles['request']} title={`${method} ${host}${path}${query}`}>
         <Value label={method} onClick={() => set('method', method)}>
           {method}
-        </Value>{' '}
-        <Value label={host} onClick={() => set('host', host)}>
-          <span className="soft">{host}</span>
         </Value>
-        <Value label={path} onClick={() => set('path', path)}>
+        <span className={styles['host']}>{host}</span>
+        <span className={styles['path']}>
           {path}
           <span className="soft">{query}</span>
-        </Value>
+        </span>
       </span>
     ),
   },
@@ -147,7 +145,7 @@ export const Verified = ({ by }: { by: string }) => (
   </span>
 )
 
-/** Requests, newest first. A click on a value filters by it. */
+/** Requests, newest first. A click on an underlined value filters by it, a click elsewhere opens the request. */
 export const RequestList = ({
   rows,
   set,

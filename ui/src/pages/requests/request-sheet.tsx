@@ -1,6 +1,6 @@
 import { To, useAddress, useGo } from '../../address.tsx'
 import { useRead, type Read } from '../../api/queries.ts'
-import { bytes, ms, when } from '../../parts/format.ts'
+import { bytes, categoryName, ms, when } from '../../parts/format.ts'
 import { Badge, CopyButton, Facts, type Tone } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
@@ -109,7 +109,17 @@ function factsOf(request: RequestDetail) {
   const { origin, worker, agent, agent_verified: verified, country, markdown, sample_interval: every } = request
   const tries = origin && origin.tries > 1 ? `, try ${origin.tries}` : ''
   return [
-    ['URL', `${request.scheme}://${request.host}${request.path}${request.query}`],
+    [
+      'URL',
+      <>
+        {request.scheme}://{request.host}
+        {request.path}
+        {request.query}
+        <br />
+        <To to={{ search: { path: request.path } }}>Only this path</To> ·{' '}
+        <To to={{ search: { host: request.host } }}>Only this host</To>
+      </>,
+    ],
     [
       'Client',
       <>
@@ -123,7 +133,7 @@ function factsOf(request: RequestDetail) {
           <>
             {agent} {verified !== 'none' && <Verified by={verified!} />}{' '}
             <span className="soft">
-              {request.agent_operator}, {request.agent_category?.replaceAll('_', ' ')}
+              {request.agent_operator}, {request.agent_category !== null && categoryName(request.agent_category)}
               {verified === 'none' && ', not verified'}
             </span>
           </>,

@@ -230,7 +230,17 @@ function ValueInput({
         hint={hint ?? 'One per line'}
       />
     )
-  const suggestions = input === 'list' ? lists : field.suggestions
+  if (input === 'list' && lists.length > 0)
+    return (
+      <SelectField
+        label="List"
+        hideLabel
+        value={text}
+        options={[...(text === '' ? [['', 'Choose a list…'] as const] : []), ...listOptions(lists, text)]}
+        onChange={(next) => set({ value: next })}
+      />
+    )
+  const { suggestions } = field
   return (
     <TextField
       label="Value"
@@ -244,3 +254,7 @@ function ValueInput({
     />
   )
 }
+
+/** The lists, and the one of the condition if it is gone. */
+const listOptions = (lists: readonly string[], chosen: string): readonly Option[] =>
+  [...new Set([...lists, ...(chosen === '' ? [] : [chosen])])].map((name) => [name, name])

@@ -80,3 +80,7 @@ export const withItem = (groups: Groups, group: number, at: number, item: Item |
 /** Returns groups with one more item at the end of a group. */
 export const withMore = (groups: Groups, group: number, item: Item): Groups =>
   replaced(groups, group, [...(groups[group] ?? []), item])
+
+/** Whether a condition still has no value, as right after it was added. */
+export const isUnfinished = (groups: Groups): boolean =>
+  groups.some((items) => items.some((item) => item.kind === 'condition' && item.value?.length === 0))

@@ -100,6 +100,9 @@ const SUGGESTIONS: Readonly<Record<string, readonly string[]>> = {
   'http.request.method': ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
 }
 
+/** They are compared with nothing. */
+const CONSTANTS = new Set(['true', 'false'])
+
 const INNER = /^(?:Map<)?(?:Array<)?(Bytes|Int|Ip|Bool)>*$/
 
 /** Type of a field: `Map<Array<Bytes>>` is a map whose values are many texts. */
@@ -124,7 +127,7 @@ function operatorsOf({ scalar, isMany }: Shape, name: string): readonly BuilderO
 export function fieldsFor(names: readonly Named[]): readonly BuilderField[] {
   const fields = names.flatMap(({ name, type, kind, description }): BuilderField[] => {
     const shape = kind === 'field' ? shapeOf(type) : undefined
-    if (!shape) return []
+    if (!shape || CONSTANTS.has(name)) return []
     const common = COMMON[name]
     const group = common === undefined ? `All: ${name.split('.').slice(0, 2).join('.')}` : 'Common'
     return [

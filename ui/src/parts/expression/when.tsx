@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react'
 import { Builder } from '../builder/builder.tsx'
-import type { Groups } from '../builder/model.ts'
+import { isUnfinished, type Groups } from '../builder/model.ts'
 import { Button } from '../button.tsx'
 import { Segments } from '../fields.tsx'
 import { Loading } from '../states.tsx'
@@ -10,6 +10,12 @@ import { TRANSFORMS } from './fields.ts'
 import { expressionOf, groupsOf } from './text.ts'
 import { useCheck, useLanguage, useTree, type Language } from './use-language.ts'
 import styles from './when.module.css'
+
+/** The form with the text that it stands for. */
+interface Own {
+  readonly text: string
+  readonly groups: Groups
+}
 
 const EMPTY: Groups = []
 const NO_ERRORS: readonly Found[] = []
@@ -28,9 +34,12 @@ export function When({
   error?: string | undefined
 }) {
   const [mode, setMode] = useState<'builder' | 'text'>('builder')
+  // A form in work may have conditions without a value yet, so its own text is not read back.
+  const [own, setOwn] = useState<Own>()
   const language = useLanguage()
   const check = useCheck(expression, phase)
-  const found = useMemo(() => (check ? foundIn(check.text, check.checked) : NO_ERRORS), [check])
+  const isInWork = mode === 'builder' && own?.text === expression && isUnfinished(own.groups)
+  const found = useMemo(() => (check && !isInWork ? foundIn(check.text, check.checked) : NO_ERRORS), [check, isInWork])
   return (
     <fieldset className={styles['when']}>
       <div className={styles['head']}>
@@ -53,7 +62,11 @@ export function When({
           phase={phase}
           isValid={check?.checked.valid}
           language={language}
-          onChange={onChange}
+          own={own}
+          onOwn={(next) => {
+            setOwn(next)
+            onChange(next.text)
+          }}
           toText={() => setMode('text')}
         />
       ) : (
@@ -74,7 +87,8 @@ function AsForm({
   phase,
   isValid,
   language,
-  onChange,
+  own,
+  onOwn,
   toText,
 }: {
   expression: string
@@ -82,11 +96,10 @@ function AsForm({
   /** Not checked yet if it is undefined. */
   isValid: boolean | undefined
   language: Language
-  onChange: (expression: string) => void
+  own: Own | undefined
+  onOwn: (own: Own) => void
   toText: () => void
 }) {
-  // A form in work may have conditions without a value yet, so its own text is not read back.
-  const [own, setOwn] = useState<{ text: string; groups: Groups }>()
   const isOwn = own?.text === expression
   const tree = useTree(isOwn || isValid !== true ? undefined : expression, phase)
   const read = useMemo(
@@ -112,11 +125,7 @@ function AsForm({
         fields={language.fields}
         lists={language.lists}
         transforms={TRANSFORMS}
-        onChange={(next) => {
-          const text = expressionOf(next, language.types)
-          setOwn({ text, groups: next })
-          onChange(text)
-        }}
+        onChange={(next) => onOwn({ text: expressionOf(next, language.types), groups: next })}
       />
       {expression !== '' && (
         <code className={styles['text']} aria-label="The expression of these conditions">

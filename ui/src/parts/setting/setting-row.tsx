@@ -38,7 +38,7 @@ export function SettingRow({ setting, mayWrite }: { setting: Setting; mayWrite: 
         )}
       </div>
       <p className={styles['default']}>
-        {setting.source === 'file' ? 'from the file ' : 'default '}
+        {setting.source === 'file' ? 'In the configuration file: ' : 'Default: '}
         {shownValue(setting, setting.default)} {!isDefault && <Badge tone="info">changed</Badge>}
       </p>
       <div className={styles['control']}>
