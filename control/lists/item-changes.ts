@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { InvalidInput, type Issue } from '../../src/core/errors.js'
 import { EventLoopYield } from '../../src/core/schedule/event-loop-yield.js'
 import { frozenJson } from '../../src/core/json/frozen-json.js'
@@ -23,10 +22,10 @@ import { itemId } from './item-id.js'
 
 /** Maximum number of issues that a response reports. */
 const MAX_ISSUES = 100
-/** Items processed in one turn of the event loop; other requests run in between. */
-const ITEMS_PER_TURN = 1000
 /** Operations that are stored per account. */
 const MAX_OPERATIONS = 100
+
+const slices = new EventLoopYield()
 
 type Items = ReadonlyMap<string, ListItem>
 /** The items of one bucket, before and after. */
@@ -94,7 +93,7 @@ async function prepare(
   const buckets = new Map<string, Map<string, ListItem>>()
   const issues: Issue[] = []
   for (const [index, given] of body.entries()) {
-    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await setImmediate()
+    await slices.yieldToEventLoop()
     if (issues.length >= MAX_ISSUES) break
     const wrong = itemIssues(kind, given)
     if (wrong.length > 0) {
@@ -117,8 +116,6 @@ const itemOf = (listId: string, kind: ListKind, given: object, now: string): Lis
   created_on: now,
   modified_on: now,
 })
-
-const slices = new EventLoopYield()
 
 /** Writes the changed buckets, the list's number of items and the operation in one batch. */
 async function store(

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
+import type { Issue } from '../../src/core/errors.js'
 import { EventLoopYield, type Pause } from '../../src/core/schedule/event-loop-yield.js'
 import { parseScanned, scanJson } from '../../src/core/json/json-slices.js'
 import { strict } from '../../src/core/schema.js'
-import type { KeyValues } from '../../src/workers/storage/key-values.js'
+import type { KeyValues, NewValue } from '../../src/workers/storage/key-values.js'
 import { area } from '../http/area.js'
 import { ApiError } from '../http/errors.js'
 import { JsonText, LongText } from '../http/json-text.js'
@@ -37,6 +38,9 @@ const Wanted = Type.Object(
 )
 const Done = Type.Object({ successful_key_count: Type.Integer(), unsuccessful_keys: Type.Array(Type.String()) })
 
+const slices = new EventLoopYield()
+const pause: Pause = () => slices.yieldToEventLoop()
+
 /** More bytes in one request would fill the memory. */
 const MAX_READ_BYTES = 25 * 1024 * 1024
 
@@ -59,20 +63,16 @@ export const kvBulk = rows.endpoints([
     async handle({ clock, namespaces, values }, { scope, params: { namespace_id }, body }) {
       namespaces.get(scope, namespace_id)
       const now = clock.now()
-      reject(
-        body.flatMap((value, at) => [
-          ...keyIssues(value.key, `/${at}/key`),
-          ...termIssues(value, now, `/${at}`),
-          ...(value.base64 === true && !BASE64.test(value.value)
-            ? [{ pointer: `/${at}/value`, message: 'must be base64' }]
-            : []),
-        ]),
-      )
-      const all = body.map((value) => ({
-        key: value.key,
-        bytes: Buffer.from(value.value, value.base64 === true ? 'base64' : 'utf8'),
-        ...stay(value, now),
-      }))
+      const all: NewValue[] = []
+      const issues: Issue[] = []
+      for (const [at, value] of body.entries()) {
+        await pause()
+        issues.push(...valueIssues(value, now, at))
+        if (issues.length > 0) continue
+        const bytes = Buffer.from(value.value, value.base64 === true ? 'base64' : 'utf8')
+        all.push({ key: value.key, bytes, ...stay(value, now) })
+      }
+      reject(issues)
       await put(values, scope, namespace_id, all)
       return { successful_key_count: body.length, unsuccessful_keys: [] }
     },
@@ -127,6 +127,15 @@ export const kvBulk = rows.endpoints([
   }),
 ])
 
+/** Returns the issues of the value at a position of the body. */
+const valueIssues = (value: Static<typeof NewValues>[number], now: number, at: number): Issue[] => [
+  ...keyIssues(value.key, `/${at}/key`),
+  ...termIssues(value, now, `/${at}`),
+  ...(value.base64 === true && !BASE64.test(value.value)
+    ? [{ pointer: `/${at}/value`, message: 'must be base64' }]
+    : []),
+]
+
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 const LONG_BYTES = 64 * 1024
@@ -135,9 +144,6 @@ const textOf = (bytes: Buffer): string | LongText =>
 
 /** Limits of a value that is read as JSON. */
 const LIMITS = { depth: 1000, members: Infinity, values: Infinity }
-const slices = new EventLoopYield()
-const pause: Pause = () => slices.yieldToEventLoop()
-
 /** Returns a value as the JSON that it is: parsed to check it, and not kept. */
 async function jsonOf(value: Buffer, at: number): Promise<JsonText> {
   const bytes = isUtf8(value) ? value : Buffer.from(value.toString())

@@ -1,6 +1,6 @@
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
-import { EventLoopYield } from '../../core/schedule/event-loop-yield.js'
+import { EventLoopYield, inSlices, type Pause } from '../../core/schedule/event-loop-yield.js'
 import { frozenJson } from '../../core/json/frozen-json.js'
 import { KeyedMutex } from '../../core/keyed-mutex.js'
 import { KV_NAMESPACES, KV_VALUES, kvId, type StoredValue } from '../../core/model/storage.js'
@@ -59,6 +59,7 @@ export class KeyValues {
   readonly #coming = new Map<string, number>()
   readonly #sweeps = new KeyedMutex()
   readonly #slices = new EventLoopYield()
+  readonly #pause: Pause = () => this.#slices.yieldToEventLoop()
 
   constructor({ store, blobs, clock }: { store: Store; blobs: () => Blobs; clock: Clock }, maxKeys: number) {
     this.#store = store
@@ -87,7 +88,7 @@ export class KeyValues {
     await this.#roomFor(scope, namespaceId, [...last.keys()], async () => {
       const writes: Write[] = []
       for (const [key, { bytes, expiration, metadata }] of last) {
-        await this.#slices.yieldToEventLoop()
+        await this.#pause()
         const value: StoredValue = {
           ...(bytes.length <= MAX_INLINE_BYTES
             ? { inline: bytes.toString('base64') }
@@ -110,7 +111,9 @@ export class KeyValues {
 
   /** Resolves with how many of the keys were there. */
   async remove(scope: Scope, namespaceId: string, keys: readonly string[]): Promise<number> {
-    const there = [...new Set(keys)].filter((key) => this.find(scope, namespaceId, key) !== undefined)
+    const there: string[] = []
+    for await (const slice of inSlices(new Set(keys), this.#pause))
+      there.push(...slice.filter((key) => this.find(scope, namespaceId, key)))
     await this.#store.batch(
       there.map((key) => ({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: undefined })),
     )
@@ -161,7 +164,9 @@ export class KeyValues {
   /** Expired values are deleted if the quota is exceeded. */
   async #roomFor(scope: Scope, namespaceId: string, keys: string[], work: () => Promise<void>): Promise<void> {
     // An expired key counts as new, because it may be deleted before it is stored again.
-    const added = keys.filter((key) => !this.find(scope, namespaceId, key)).length
+    let added = 0
+    for await (const slice of inSlices(keys, this.#pause))
+      added += slice.filter((key) => !this.find(scope, namespaceId, key)).length
     const coming = () => this.#coming.get(scope.id) ?? 0
     const full = () => added > 0 && this.#store.count(KV_VALUES, scope) + coming() + added > this.#maxKeys
     if (full()) await this.#sweep(scope)
