@@ -12,6 +12,7 @@ const orNull = (description: string) => Type.Union([Type.String(), Type.Null()],
 const READ: Readonly<Record<AttentionItem['kind'], readonly Permission[]>> = {
   job_failing: ACCESS.logpush.read,
   breaker_open: ACCESS.webhooks.read,
+  webhook_failing: ACCESS.webhooks.read,
   origin_down: ACCESS.zones.read,
   origin_missing: ACCESS.zones.read,
   certificate_missing: ACCESS.certificates.read,

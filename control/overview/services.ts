@@ -46,6 +46,7 @@ export interface AttentionItem {
   readonly kind:
     | 'job_failing'
     | 'breaker_open'
+    | 'webhook_failing'
     | 'origin_down'
     | 'origin_missing'
     | 'certificate_missing'

@@ -217,6 +217,7 @@ async function start(
       zones: () => serving.zoneStatus(),
       running: () => logpush.monitor.list(),
       breakers: () => webhooks.openBreakers(),
+      failing: () => webhooks.failing(),
       health: (scope, id) => webhooks.health(scope, id),
       certificates: () => certificates.list(),
       missing: () => certificates.missing(),

@@ -32,6 +32,8 @@ export interface Webhooks {
   readonly tester: Tester
   /** Yields the webhooks whose circuit breaker is open. */
   openBreakers(): Iterable<{ readonly scope: Scope; readonly webhookId: string }>
+  /** Yields the webhooks whose last attempt failed. */
+  failing(): Iterable<{ readonly scope: Scope; readonly webhookId: string }>
   /** Returns how a webhook fares. */
   health(scope: Scope, webhookId: string): WebhookHealthState
   /** Attempts one waiting delivery now, also if the circuit breaker is open. Returns false if none waits on this machine. */
@@ -64,6 +66,9 @@ export function startWebhooks(deps: Omit<SenderDeps, 'options'> & { readonly con
     deliveries,
     tester: new WebhookTester({ ...deps, timeoutMs: () => config().timeout }),
     openBreakers: () => sender.openBreakers(),
+    *failing() {
+      for (const { scope, id } of store.list(WEBHOOK_HEALTH)) yield { scope, webhookId: id }
+    },
     tryNow: (scope, id) => sender.tryNow(scope, id),
     health(scope, id) {
       const since = store.get(WEBHOOK_HEALTH, scope, id)?.value.failing_since ?? null

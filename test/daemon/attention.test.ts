@@ -78,8 +78,9 @@ t.test('each kind of trouble is one item, errors first', async (t) => {
       },
     ],
     breakers: () => [{ scope: account(ACCOUNT), webhookId: 'w' }],
-    health: () => ({
-      state: 'paused',
+    failing: () => ['w', 'x'].map((webhookId) => ({ scope: account(ACCOUNT), webhookId })),
+    health: (_scope, id) => ({
+      state: id === 'w' ? 'paused' : 'failing',
       failing_since: '2026-11-21T11:50:00.000Z',
       failures: 10,
       next_try_at: '2026-11-21T12:04:00.000Z',
@@ -118,6 +119,7 @@ t.test('each kind of trouble is one item, errors first', async (t) => {
       'error',
       'Webhook Ticket system is paused after 10 failures, next try at 2026-11-21T12:04:00.000Z · 1 delivery waiting',
     ],
+    ['webhook_failing', 'error', 'Webhook x fails: the last attempt failed · 1 delivery waiting'],
     ['origin_down', 'error', 'Origin http://10.0.0.1 of example.test is down: refused'],
     ['certificate_expires', 'error', 'The certificate of soon.example.test ends in 3 days'],
     ['origin_missing', 'warning', 'example.test has no origin'],

@@ -30,7 +30,9 @@ export interface AttentionDeps {
   readonly store: StoreReader
   readonly zones: () => Iterable<ZoneStatus>
   readonly running: () => readonly Watched[]
+  /** Webhooks whose circuit breaker is open, then the others whose last attempt failed. */
   readonly breakers: () => Iterable<{ readonly scope: Scope; readonly webhookId: string }>
+  readonly failing: () => Iterable<{ readonly scope: Scope; readonly webhookId: string }>
   readonly health: (scope: Scope, webhookId: string) => WebhookHealthState
   readonly certificates: () => readonly CertificateStatus[]
   readonly missing: () => readonly MissingCertificate[]
@@ -59,7 +61,7 @@ export class Attention {
     const accounts = new Map(this.#deps.config().zones.map(({ id, account }) => [id, account]))
     const items = [
       ...this.#jobs(accounts),
-      ...this.#breakers(),
+      ...this.#webhooks(),
       ...(await this.#origins(accounts)),
       ...this.#missing(accounts),
       ...this.#expiring(),
@@ -93,22 +95,29 @@ export class Attention {
     }
   }
 
-  *#breakers(): Generator<AttentionItem> {
-    const { breakers, health, store } = this.#deps
-    for (const { scope, webhookId: id } of breakers()) {
-      const { failing_since: since, failures, next_try_at: next, waiting } = health(scope, id)
+  *#webhooks(): Generator<AttentionItem> {
+    const { breakers, failing, health, store } = this.#deps
+    const itemOf = (scope: Scope, id: string, kind: AttentionItem['kind'], what: string) => {
       const name = store.get(WEBHOOKS, scope, id)?.value.label ?? id
+      const { failing_since: since, waiting } = health(scope, id)
       const rest = waiting > 0 ? ` · ${count(waiting, 'delivery', 'deliveries')} waiting` : ''
-      yield {
-        kind: 'breaker_open',
-        severity: 'error',
+      return {
+        kind,
+        severity: 'error' as const,
         since,
-        text: `Webhook ${name} is paused after ${count(failures, 'failure')}, next try at ${next}${rest}`,
+        text: `Webhook ${name} ${what}${rest}`,
         zone_id: null,
         account_id: scope.id,
         object: { type: 'webhook', id, name },
       }
     }
+    for (const { scope, webhookId: id } of breakers()) {
+      const { failures, next_try_at: next } = health(scope, id)
+      yield itemOf(scope, id, 'breaker_open', `is paused after ${count(failures, 'failure')}, next try at ${next}`)
+    }
+    for (const { scope, webhookId: id } of failing())
+      if (health(scope, id).state === 'failing')
+        yield itemOf(scope, id, 'webhook_failing', 'fails: the last attempt failed')
   }
 
   async #origins(accounts: ReadonlyMap<string, string>): Promise<AttentionItem[]> {
