@@ -72,7 +72,7 @@ t.test('a person creates a webhook, sends a finding, and sends failed deliveries
   await page.getByRole('button', { name: 'Test', exact: true }).waitFor()
   await page.getByRole('tab', { name: 'Failed' }).click()
   await page
-    .getByRole('button', { name: /^By hand · file/ })
+    .getByRole('button', { name: /^Sent by hand · file/ })
     .first()
     .click()
   await sheet.getByRole('region', { name: 'Body' }).getByText('posture.finding_instance').waitFor()

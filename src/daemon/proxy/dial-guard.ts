@@ -28,10 +28,14 @@ export const originIssue =
     const port = portOf(origin)
     const addresses = isIP(host) === 0 ? await egress.resolve(host).catch(() => []) : [host]
     if (addresses.some((address) => isOwnListener(address, port, ports)))
-      return { message: 'is a listener of this server', isLasting: true }
+      return { message: 'the address is a listener of this server', isLasting: true }
     if (addresses.length === 0)
       return { message: `the name ${host} does not resolve; requests get 502 until it does`, isLasting: false }
     return addresses.every((address) => egress.allows(address, port))
       ? undefined
-      : { message: 'the address is not allowed; the operator can allow it with egress.allow_cidrs', isLasting: true }
+      : {
+          message:
+            'the address is not allowed; the operator can allow it with egress.allow_cidrs in the configuration file',
+          isLasting: true,
+        }
   }

@@ -25,11 +25,34 @@ const VERBS: Readonly<Record<string, string>> = {
   test: 'tested',
 }
 
+/** Kinds of objects whose own words are not those of people. */
+const KINDS: Readonly<Record<string, string>> = {
+  logpush_job: 'log job',
+  worker_script: 'Worker',
+  worker_domain: 'Worker domain',
+  worker_route: 'Worker route',
+  hostname: 'host name',
+  custom_hostname: 'host name',
+}
+
+/** Ids that say nothing to people. */
+const ID = /^[0-9a-f]{32}$|^[0-9a-f]{8}-[0-9a-f-]{27}$/
+
+/** Members that name an object, the best one first. */
+const NAMES = ['name', 'label', 'hostname', 'pattern', 'description', 'phase']
+
+/** Returns the name that the values of an object have. */
+function nameIn(value: unknown): string | undefined {
+  const members = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+  const name = NAMES.map((key) => members[key]).find((one) => typeof one === 'string' && one !== '')
+  return name as string | undefined
+}
+
 /** `changed rule "No entry" in example.test`. */
-export function sentenceOf({ action, object }: Entry): string {
+export function sentenceOf({ action, object, before, after }: Entry): string {
   const verb = VERBS[action] ?? action.replaceAll('_', ' ')
-  const kind = object.type.replaceAll('_', ' ')
-  const name = object.name ?? object.id
+  const kind = KINDS[object.type] ?? object.type.replaceAll('_', ' ')
+  const name = object.name ?? nameIn(after) ?? nameIn(before) ?? (ID.test(object.id) ? '' : object.id)
   return `${verb} ${kind} ${name === '' ? '' : `“${name}”`}${object.zone ? ` in ${object.zone}` : ''}`
 }
 

@@ -59,8 +59,8 @@ function Ratio({ found }: { found: Analytics }) {
       <Facts
         rows={[
           ['Hit ratio', `${percent(hits, totals.requests)} of all requests`],
-          ['Of cacheable', percent(hits, hits! + misses!)],
-          ['From the cache', bytes(totals.cached_bytes)],
+          ['', `${percent(hits, hits! + misses!)} of those that can be cached`],
+          ['From cache', bytes(totals.cached_bytes)],
           ['From origins', bytes(totals.origin_bytes)],
         ]}
       />

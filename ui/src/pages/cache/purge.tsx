@@ -11,8 +11,8 @@ import styles from './cache.module.css'
 
 /** What can be purged: name in the API, title, one of them, how they are written. */
 const KINDS = [
-  ['files', 'URLs', 'URL', 'Whole URLs, one per line: https://example.com/style.css'],
-  ['prefixes', 'Prefixes', 'prefix', 'Host and beginning of the path, one per line: example.com/images'],
+  ['files', 'URLs', 'URL', 'Whole URLs or paths, one per line: https://ZONE/style.css or /style.css'],
+  ['prefixes', 'Prefixes', 'prefix', 'Beginnings of paths, with or without host, one per line: ZONE/images or /images'],
   ['tags', 'Tags', 'tag', 'Tags of the Cache-Tag field, one per line'],
   ['hosts', 'Hosts', 'host', 'Host names, one per line'],
   ['everything', 'Everything', '', ''],
@@ -28,7 +28,10 @@ export function Purge() {
   const [kind, setKind] = useState<Kind>('files')
   const [text, setText] = useState('')
   const [, , one, hint] = KINDS.find(([name]) => name === kind)!
-  const names = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+  const lines = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+  // A path alone is one of the zone itself.
+  const before = kind === 'files' ? `https://${zone!.name}` : kind === 'prefixes' ? zone!.name : ''
+  const names = before === '' ? lines : lines.map((line) => (line.startsWith('/') ? before + line : line))
   const work = useWork(async () => {
     await post(`${ofZone}/purge_cache`, kind === 'everything' ? { purge_everything: true } : { [kind]: names })
     toast(
@@ -70,7 +73,7 @@ export function Purge() {
       ) : (
         <TextArea
           label={KINDS.find(([name]) => name === kind)![1]}
-          hint={hint}
+          hint={hint.replaceAll('ZONE', zone!.name)}
           rows={4}
           value={text}
           onChange={setText}

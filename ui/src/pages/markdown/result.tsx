@@ -71,7 +71,8 @@ export function Result({ found }: { found: Found }) {
           onChange={setContent}
         />
         <p aria-live="polite">
-          About {number(before)} tokens as HTML → {number(after)} as Markdown ({percent(after, before)})
+          About {number(before)} tokens as HTML → {number(after)} as Markdown (
+          {percent(Math.max(0, before - after), before)} saved)
         </p>
       </div>
       {view === 'diff' ? (

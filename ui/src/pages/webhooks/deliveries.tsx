@@ -92,13 +92,15 @@ export function Deliveries({ webhook, mayWrite }: { webhook: Webhook; mayWrite: 
 
 const EMPTY: Readonly<Record<string, string>> = {
   all: 'Nothing was sent yet. Policies send findings by themselves; on the page Findings you send them by hand.',
-  failed: 'No failed deliveries.',
+  failed: 'No delivery has failed for good. Deliveries that will be tried again are under Waiting.',
   waiting: 'Nothing waits.',
   delivered: 'Nothing was delivered yet.',
   tests: 'No tests. “Send test” makes one.',
 }
 
-const WHAT: Readonly<Record<Delivery['kind'], string>> = { finding: 'Finding', manual: 'By hand', test: 'Test' }
+const NONE_FAILED = 'No delivery has failed for good. “Try now” sends what waits.'
+
+const WHAT: Readonly<Record<Delivery['kind'], string>> = { finding: 'Finding', manual: 'Sent by hand', test: 'Test' }
 
 /** `Finding · bucket logs`. */
 export const nameOf = ({ kind, asset_data: { name, external_id: id } }: Delivery): string =>
@@ -110,7 +112,7 @@ export function DeliveryState({ delivery: { status, attempts, next_try_at: next 
   if (status === 'processing') return <State tone="info">Sending…</State>
   return (
     <State tone={attempts > 0 ? 'warn' : 'info'}>
-      Waiting{next ? `, next try ${new Date(next) > new Date() ? ago(next) : 'soon'}` : ''}
+      Waiting{next ? (new Date(next) > new Date() ? `, next try ${ago(next)}` : ' for its turn') : ''}
     </State>
   )
 }
@@ -137,7 +139,7 @@ function SendFailed({ webhook }: { webhook: Webhook }) {
     await start(async () => {
       const { retried, disabled, over_limit: over } = await post<Retried>(path, { ...filter, count_only: true })
       if (retried === 0) {
-        toast(disabled > 0 ? `${webhook.label} is off. Switch it on first.` : 'No failed deliveries.')
+        toast(disabled > 0 ? `${webhook.label} is off. Switch it on first.` : NONE_FAILED)
         return
       }
       const isSure = await confirm({

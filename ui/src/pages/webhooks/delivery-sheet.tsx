@@ -55,13 +55,13 @@ export function DeliverySheet({ webhook, id, mayWrite }: { webhook: Webhook; id:
                   ['Id', <code key="id">{delivery.id}</code>],
                 ]}
               />
-              <Request webhook={webhook} delivery={delivery} />
               <Panel title="Tries">
                 {delivery.tries.length === 0 && <p className="soft">No try yet.</p>}
                 {delivery.tries.toReversed().map((attempt, at) => (
                   <Try key={attempt.at} attempt={attempt} number={delivery.tries.length - at} />
                 ))}
               </Panel>
+              <Request webhook={webhook} delivery={delivery} />
             </div>
           )}
         </Shown>
@@ -78,8 +78,8 @@ function Request({ webhook, delivery }: { webhook: Webhook; delivery: DeliveryDe
     ['webhook-id', delivery.id],
     ...(isSigned
       ? ([
-          ['webhook-timestamp', 'seconds since 1970'],
-          ['webhook-signature', 'v1,…'],
+          ['webhook-timestamp', '(set at each try)'],
+          ['webhook-signature', '(made at each try)'],
         ] as const)
       : []),
     ...(webhook.headers ?? []).map(({ key }) => [key, '•••'] as const),

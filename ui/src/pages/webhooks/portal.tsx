@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { post } from '../../api/client.ts'
+import { useRead } from '../../api/queries.ts'
 import { useAddress, useGo, To } from '../../address.tsx'
 import { Button } from '../../parts/button.tsx'
 import { useConfirm } from '../../parts/confirm.tsx'
@@ -8,12 +9,16 @@ import { count } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { ActionMenu, Facts, Panel, Time } from '../../parts/panel.tsx'
 import { Notice } from '../../parts/states.tsx'
-import { Deliveries } from './deliveries.tsx'
+import { answerText, Deliveries } from './deliveries.tsx'
 import { DeliverySheet } from './delivery-sheet.tsx'
 import { SecretSheet } from './secret-sheet.tsx'
 import { NextTry, Success, useWebhookActions, WebhookState } from './webhook-state.tsx'
-import { replaceWebhook, successOf, type Webhook } from './webhook.ts'
+import { replaceWebhook, successOf, type Delivery, type Webhook } from './webhook.ts'
 import styles from './webhooks.module.css'
+
+const EVERY_MS = 5000
+/** Waiting deliveries among which the last answer is searched. */
+const WAITING = 100
 
 /** One webhook: its state, its secret, and what was sent to it. */
 export function Portal({ webhook, mayWrite }: { webhook: Webhook; mayWrite: boolean }) {
@@ -67,12 +72,19 @@ export function Portal({ webhook, mayWrite }: { webhook: Webhook; mayWrite: bool
 function Paused({ webhook, mayWrite }: { webhook: Webhook; mayWrite: boolean }) {
   const actions = useWebhookActions()
   const { status, edged, disabled_reason: reason } = webhook
+  const isWell = status === 'disabled' || edged.state === 'healthy'
+  // The oldest ones have been tried most often.
+  const last = useRead<readonly Delivery[]>(
+    isWell ? undefined : `${actions.posture}/webhooks/jobs?webhook_id=${webhook.id}&status=pending&per_page=${WAITING}`,
+    { every: EVERY_MS },
+  )
   if (status === 'disabled') return reason ? <Notice kind="warn">Switched off by the daemon: {reason}</Notice> : null
   if (edged.state === 'healthy') return null
   const isPaused = edged.state === 'paused'
+  const answer = last.value?.find(({ last_status_code: code }) => code !== null)?.last_status_code
   return (
     <Notice
-      kind={isPaused ? 'bad' : 'warn'}
+      kind="bad"
       action={
         mayWrite && (
           <Button size="small" busy={actions.busy} onClick={() => void actions.tryNow(webhook)}>
@@ -86,9 +98,9 @@ function Paused({ webhook, mayWrite }: { webhook: Webhook; mayWrite: boolean }) 
           Paused after {count(edged.failures, 'failure')}, <NextTry at={edged.next_try_at} />
         </>
       ) : (
-        <>{count(edged.failures, 'failure')} in a row</>
+        <>{edged.failures > 0 ? `${count(edged.failures, 'failure')} in a row` : 'The last attempt failed'}</>
       )}
-      , {count(edged.waiting, 'waits', 'wait')}.
+      , {count(edged.waiting, 'waits', 'wait')}.{answer != null && ` The receiver answered: ${answerText(answer)}.`}
       {edged.failing_since !== null && (
         <>
           {' '}

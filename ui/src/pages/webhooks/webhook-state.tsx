@@ -39,7 +39,7 @@ export function WebhookState({ webhook: { status, disabled_reason: reason, edged
         Paused, <NextTry at={edged.next_try_at} />
       </State>
     )
-  if (edged.state === 'failing') return <State tone="warn">Failing</State>
+  if (edged.state === 'failing') return <State tone="bad">Failing</State>
   return <State tone="ok">Healthy</State>
 }
 

@@ -49,7 +49,7 @@ export function AddZone({ onClose }: { onClose: () => void }) {
         />
         <TextField
           label="Origin"
-          placeholder="http://203.0.113.7:8080"
+          placeholder="http://app.example.com:8080"
           hint={ORIGIN_HINT}
           required
           value={origin}
