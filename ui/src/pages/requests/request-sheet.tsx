@@ -84,11 +84,31 @@ function Detail({ request }: { request: RequestDetail }) {
   )
 }
 
-function Acted({ request: { rules } }: { request: RequestDetail }) {
+/** Statuses of an agent whose access is refused, or that has to pay. */
+const REFUSED = [402, 403]
+/** Actions of rules that do not respond. */
+const PASSING = ['log', 'skip', 'score', 'rewrite', 'route', 'set_config', 'set_cache_settings']
+
+/** Whether edged responded by itself because of the access of the agent: no rule, no Worker and no origin did. */
+const isByAccess = ({ agent, status, rules, origin, worker }: RequestDetail): boolean =>
+  agent !== null &&
+  REFUSED.includes(status) &&
+  origin === null &&
+  worker === null &&
+  rules.every(({ action }) => PASSING.includes(action))
+
+function Acted({ request }: { request: RequestDetail }) {
+  const { rules, agent } = request
+  const isOfAgent = isByAccess(request)
   return (
     <section>
-      <h3>Rules that acted</h3>
-      {rules.length === 0 ? (
+      <h3>{isOfAgent ? 'What acted' : 'Rules that acted'}</h3>
+      {isOfAgent && (
+        <p>
+          <To to={{ page: 'agents', rest: [agent!] }}>The access of {agent}</To> refused the request.
+        </p>
+      )}
+      {rules.length === 0 && !isOfAgent ? (
         <p className="soft">None.</p>
       ) : (
         <ul className={styles['acted']}>
