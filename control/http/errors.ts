@@ -120,6 +120,11 @@ export const ERRORS = {
   badPolicy: [10612, 400, 'the policy does not fit'],
   findingTypeNotFound: [10615, 404, 'no finding of the account has this type'],
   findingsBusy: [10616, 429, 'too many concurrent requests; try again'],
+  integrationNotFound: [10617, 404, 'the integration was not found'],
+  integrationOfFindings: [10618, 409, 'findings name the integration, which was not created here'],
+  badIntegration: [10619, 400, 'the integration does not fit'],
+  tooManyIntegrations: [10620, 403, 'the maximum number of integrations is reached'],
+  exportNotFound: [10621, 404, 'the export was not found'],
   policyNotFound: [10613, 404, 'the policy was not found'],
   tooManyPolicies: [10614, 403, 'the maximum number of policies is reached (webhooks.quotas.policies)'],
 

@@ -2,6 +2,7 @@ import { R2_CORS, R2_LIFECYCLES } from '../../src/core/model/bucket-settings.js'
 import { ERROR_ASSETS, ERROR_PAGES } from '../../src/core/model/error-page.js'
 import { FALLBACK_ORIGIN, HOSTNAME } from '../../src/core/model/hostname.js'
 import { HYPERDRIVES } from '../../src/core/model/hyperdrive.js'
+import { INTEGRATIONS } from '../../src/core/model/integration.js'
 import { LISTS } from '../../src/core/model/list.js'
 import { LOG_RETENTION, LOGPUSH_JOBS } from '../../src/core/model/logpush-job.js'
 import { POLICIES } from '../../src/core/model/policy.js'
@@ -41,7 +42,7 @@ export const SHOWN_KINDS: ReadonlyMap<string, ShownKind> = new Map<string, Shown
   ...rows(ACCESS.lists.read, LISTS),
   ...rows(ACCESS.customPages.read, ERROR_ASSETS, ERROR_PAGES),
   ...rows(ACCESS.logpush.read, LOGPUSH_JOBS, LOG_RETENTION),
-  ...rows(ACCESS.webhooks.read, WEBHOOKS, POLICIES),
+  ...rows(ACCESS.webhooks.read, WEBHOOKS, POLICIES, INTEGRATIONS),
   ...rows(
     ACCESS.workers.read,
     WORKER_SCRIPTS,

@@ -180,8 +180,9 @@ export class FindingBatches {
     const seen: [StoredFinding, StoredInstance][] = []
     for (const { finding: input, instances: inputs } of given) {
       const row = this.#row(FINDINGS, scope, input.id, [draft.findings, drafts.all.findings])
-      const { created_at = at, ignored } = row.value ?? {}
-      const finding = { ...input, ...(ignored !== undefined && { ignored }), created_at, updated_at: at }
+      const { created_at = at, ignored, severity_override } = row.value ?? {}
+      const kept = { ...(ignored !== undefined && { ignored }), ...(severity_override && { severity_override }) }
+      const finding = { ...input, ...kept, created_at, updated_at: at }
       if (row.value === undefined) draft.newFindings += 1
       put(draft.findings, input.id, row, finding)
       const targets = this.targets(scope, finding)

@@ -1,5 +1,11 @@
 import type { Static } from 'typebox'
-import { SEVERITIES, timeOf, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
+import {
+  SEVERITIES,
+  severityOf,
+  timeOf,
+  type StoredFinding,
+  type StoredInstance,
+} from '../../src/core/model/finding.js'
 import type { FindingStats } from '../../src/webhooks/finding-index.js'
 import type { FindingQuery, InstanceQuery } from './finding-schemas.js'
 
@@ -35,7 +41,7 @@ export function chosenFindings(all: readonly Summed[], query: Findings): Summed[
       among(finding.finding_type_id, query.finding_type_ids) &&
       is(finding.integration.id, query.integration_id) &&
       is(finding.ignored ?? false, query.ignored) &&
-      is(finding.severity, query.severity) &&
+      is(severityOf(finding), query.severity) &&
       is(finding.category.type, query.type) &&
       is(finding.category.observation, query.observation) &&
       is(finding.category.product, query.product === 'Saas' ? 'SaaS' : query.product) &&
@@ -53,7 +59,7 @@ const FINDING_KEYS: Record<Findings['order'], (one: Summed) => Key> = {
   instance_count: ({ stats }) => stats.active + stats.archived,
   'integration.name': ({ finding }) => finding.integration.name ?? '',
   latest_affliction_date: ({ stats }) => (stats.latest === undefined ? 0 : timeOf(stats.latest)),
-  severity: ({ finding }) => -SEVERITIES.indexOf(finding.severity),
+  severity: ({ finding }) => -SEVERITIES.indexOf(severityOf(finding)),
 }
 
 /** Returns the instances that match a query, in its order. */

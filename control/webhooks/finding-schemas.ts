@@ -22,7 +22,18 @@ export const FindingResult = Type.Object({
   archived_count: Type.Integer(),
   instance_count: Type.Integer(),
   latest_affliction_date: Type.String({ description: 'Of the active instances; empty if none is active.' }),
+  severity_override: Type.Optional(
+    Type.Object(
+      { severity: Type.Enum([...SEVERITIES]), created_by: Type.String() },
+      { description: 'The severity that a user chose. Lists are filtered and sorted by it.' },
+    ),
+  ),
 })
+
+export const NewSeverity = Type.Object(
+  { new_severity: Type.Integer({ minimum: 1, maximum: 4, description: '1: Critical, 2: High, 3: Medium, 4: Low.' }) },
+  { additionalProperties: false },
+)
 
 export const InstanceResult = Type.Object({
   id: Type.String(),

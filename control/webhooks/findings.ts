@@ -1,10 +1,17 @@
 import { Type, type Static } from 'typebox'
 import type { Job } from '../../src/core/model/delivery.js'
-import { FINDINGS, INSTANCES, timeOf, type StoredFinding, type StoredInstance } from '../../src/core/model/finding.js'
+import {
+  FINDINGS,
+  INSTANCES,
+  SEVERITIES,
+  timeOf,
+  type StoredFinding,
+  type StoredInstance,
+} from '../../src/core/model/finding.js'
 import type { Scope } from '../../src/core/scope.js'
 import type { Kind, Stored } from '../../src/core/store.js'
-import { FindingIndex } from '../../src/webhooks/finding-index.js'
-import { audit, type Actor } from '../resources/audit.js'
+import type { FindingIndex } from '../../src/webhooks/finding-index.js'
+import { audit, audited, type Actor } from '../resources/audit.js'
 import type { KeyedEdits } from '../resources/keyed-edits.js'
 import { area } from '../http/area.js'
 import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
@@ -21,15 +28,15 @@ import {
   FindingResult,
   InstanceQuery,
   InstanceResult,
+  NewSeverity,
 } from './finding-schemas.js'
 
 const PATH = `${POSTURE}/findings`
 
 const rows = area(
   { scopes, access: ACCESS.webhooks },
-  (deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits) => {
+  (deps: PostureDeps, repository: WebhookRepository, edits: KeyedEdits, index: FindingIndex) => {
     const { store, posture } = deps
-    const index = new FindingIndex(store)
     const summed = (scope: Scope, finding: StoredFinding): Summed => ({
       finding,
       stats: index.stats(scope, finding.id),
@@ -90,7 +97,27 @@ const rows = area(
       })
       return findingResponse(summed(scope, stored(scope, chosen[0] ?? '').value))
     }
-    return { store, summed, stored, index, instanceResponse, instance, archive, ignore }
+    /** Sets the severity that a user chose, or returns to the one from the ingest. */
+    const tune = async (call: Actor, id: string, severity_override: StoredFinding['severity_override']) => {
+      const { scope } = call
+      await edits.run(scope.id, async () => {
+        const found = stored(scope, id)
+        const { severity_override: _before, ...rest } = found.value
+        const after = severity_override ? { ...rest, severity_override } : rest
+        await store.batch(
+          ...audited(deps.clock, call, {
+            kind: FINDINGS,
+            scope,
+            id,
+            before: found.value,
+            after,
+            ifVersion: found.version,
+          }),
+        )
+      })
+      return findingResponse(summed(scope, stored(scope, id).value))
+    }
+    return { store, summed, stored, index, instanceResponse, instance, archive, ignore, tune }
   },
 )
 
@@ -148,6 +175,21 @@ export const findings = rows.endpoints([
       handle: async ({ ignore }, call) => await ignore(call, call.body.checks, mark),
     }),
   ),
+  rows.post(`${PATH}/:finding_id/tune_finding_severity`, {
+    summary: 'Choose the severity of a finding. The severity from the ingest stays beside it',
+    body: NewSeverity,
+    result: FindingResult,
+    handle: async ({ tune }, call) =>
+      await tune(call, call.params.finding_id, {
+        severity: SEVERITIES[call.body.new_severity - 1]!,
+        created_by: call.caller.id,
+      }),
+  }),
+  rows.post(`${PATH}/:finding_id/reset_finding_severity`, {
+    summary: 'Return to the severity of a finding from the ingest',
+    result: FindingResult,
+    handle: async ({ tune }, call) => await tune(call, call.params.finding_id, undefined),
+  }),
 ])
 
 /** Stores records with changed members. */
@@ -182,6 +224,7 @@ function findingResponse({ finding: stored, stats }: Summed): Static<typeof Find
     finding_type_id,
     integration,
     ignored = false,
+    severity_override,
     created_at: _made,
     updated_at: _changed,
     ...finding
@@ -196,5 +239,6 @@ function findingResponse({ finding: stored, stats }: Summed): Static<typeof Find
     archived_count: archived,
     instance_count: active + archived,
     latest_affliction_date: latest,
+    ...(severity_override && { severity_override }),
   }
 }

@@ -16,7 +16,14 @@ export function deliveryOf(
   now: number,
   sender: Sender,
   webhook: Pick<StoredWebhook, 'id' | 'label'>,
-  { integration, created_at: _created, updated_at: _updated, ignored: _ignored, ...finding }: StoredFinding,
+  {
+    integration,
+    created_at: _created,
+    updated_at: _updated,
+    ignored: _ignored,
+    severity_override: _override,
+    ...finding
+  }: StoredFinding,
   { id: instanceId, finding_id, affliction_date, dlp_contexts, asset }: StoredInstance,
 ): Delivery {
   const id = newOrderedUuid(now)

@@ -123,6 +123,7 @@ const FINDING_READ_ONLY = {
   archived_count: ReadOnly(),
   instance_count: ReadOnly(),
   latest_affliction_date: ReadOnly(),
+  severity_override: ReadOnly(),
 }
 
 /** A finding with its instances, as it is ingested. */
@@ -180,13 +181,21 @@ export function findingFrom(input: Static<typeof FindingInput> | Static<typeof F
   }
 }
 
+export type Severity = (typeof SEVERITIES)[number]
+
 /** A stored finding. The scope is the account. */
 export type StoredFinding = Omit<FindingInput, 'instances'> & {
   /** Ignored by a user. Absent means no. Policies still send its new instances. */
   readonly ignored?: boolean
+  /** The severity that a user chose. The severity from the ingest stays beside it. */
+  readonly severity_override?: { readonly severity: Severity; readonly created_by: string }
   readonly created_at: string
   readonly updated_at: string
 }
+
+/** Returns the severity that a user chose, or the one from the ingest. */
+export const severityOf = ({ severity, severity_override: override }: StoredFinding): Severity =>
+  override?.severity ?? severity
 
 /** A stored instance. The scope is the account. */
 export type StoredInstance = InstanceInput & {
