@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { newOrderedUuid } from '../../src/core/ids.js'
 import { FINDINGS, SEVERITIES, severityOf, type StoredInstance } from '../../src/core/model/finding.js'
 import { POSTURE_EXPORTS, type StoredExport } from '../../src/core/model/integration.js'
@@ -27,12 +27,8 @@ const PIECE = 16_384
 
 const { min_affliction_date, max_affliction_date, search } = FindingQuery.properties
 const Times = { min_affliction_date, max_affliction_date, search }
-const Orders = <const N extends string[]>(names: N) =>
-  Type.Optional(
-    Type.Array(Type.Object({ name: Type.Enum(names), direction: Type.Enum(['asc', 'desc']) }, strict), {
-      maxItems: 10,
-    }),
-  )
+const Orders = <S extends TSchema>(name: S) =>
+  Type.Optional(Type.Array(Type.Object({ name, direction: Type.Enum(['asc', 'desc']) }, strict), { maxItems: 10 }))
 const Ids = Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1000 }))
 
 const FindingFilters = Type.Object(
@@ -43,12 +39,12 @@ const FindingFilters = Type.Object(
     product: Type.Optional(Type.Union([Type.Enum(['SaaS', 'Cloud']), Type.Null()])),
     severities: Type.Optional(Type.Array(Type.Enum(['CRITICAL', 'HIGH', 'MEDIUM', 'LOW']), { maxItems: 4 })),
     vendors: Ids,
-    orders: Orders(['instance_count', 'finding.name', 'integration.name', 'latest_affliction_date', 'severity']),
+    orders: Orders(FindingQuery.properties.order),
   },
   strict,
 )
 const InstanceFilters = Type.Object(
-  { ...Times, archived: Type.Optional(Type.Boolean()), orders: Orders(['asset.name', 'affliction_date']) },
+  { ...Times, archived: Type.Optional(Type.Boolean()), orders: Orders(InstanceQuery.properties.order) },
   strict,
 )
 
@@ -90,9 +86,9 @@ const rows = area(
       findingId === undefined
         ? findingLines(
             store.list(FINDINGS, scope).map(({ value }) => ({ finding: value, stats: index.stats(scope, value.id) })),
-            filters as FindingFilters,
+            filters,
           )
-        : instanceLines(index.instances(scope, findingId), filters as Static<typeof InstanceFilters>)
+        : instanceLines(index.instances(scope, findingId), filters)
     return { store, find, create, lines }
   },
 )

@@ -21,7 +21,12 @@ export const MAX_PURGE_RECORDS = 100
 export interface StoredInvalidation {
   /** The machine that sends it, which has applied it. */
   readonly machine: string
-  readonly zones: readonly { readonly zone: string; readonly urls: readonly string[] }[]
+  readonly zones: readonly {
+    readonly zone: string
+    readonly urls: readonly string[]
+    /** Tags of groups of responses. */
+    readonly groups?: readonly string[]
+  }[]
   /** Milliseconds since 1970. Distinguishes two purges of the same URLs. */
   readonly at: number
 }

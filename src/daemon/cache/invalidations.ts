@@ -11,10 +11,22 @@ import type { Invalidated } from '../../edge/cache/invalidation.js'
 const COLLECT_MS = 20
 /** Time before another attempt if the store accepts no writes. */
 const RETRY_MS = 1000
-/** Maximum URLs of a zone that wait for the store. With more, everything of the zone is purged. */
-const MAX_URLS = 2000
+/** Maximum URLs and groups of a zone that wait for the store. With more, everything of the zone is purged. */
+const MAX_NAMES = 2000
 /** Records of one machine. A later one replaces the oldest. */
 const RECORDS = 16
+
+/** URLs and groups of a zone that are not valid any more. */
+interface Names {
+  readonly urls: Iterable<string>
+  readonly groups: Iterable<string>
+}
+
+/** Names that wait for the store. */
+interface Waiting extends Names {
+  readonly urls: ReadonlySet<string>
+  readonly groups: ReadonlySet<string>
+}
 
 /**
  * Invalidations by unsafe requests, for the other machines with the same store. A record of the store makes each
@@ -25,8 +37,8 @@ export class MachineInvalidations {
   readonly #machine: string
   readonly #clock: Clock
   readonly #log: Log
-  /** URLs by zone; undefined: everything. */
-  #waiting = new Map<string, ReadonlySet<string> | undefined>()
+  /** URLs and groups by zone; undefined: everything. */
+  #waiting = new Map<string, Waiting | undefined>()
   #number = 0
   #sending: Promise<void> | undefined
   readonly #unwatch: () => void
@@ -58,8 +70,8 @@ export class MachineInvalidations {
   }
 
   /** Sends an invalidation of this machine to the others. */
-  add({ zone, urls }: Invalidated): void {
-    this.#wait(zone, urls)
+  add({ zone, urls, groups = [] }: Invalidated): void {
+    this.#wait(zone, { urls, groups })
     this.#sending ??= this.#send()
   }
 
@@ -83,30 +95,33 @@ export class MachineInvalidations {
           'other machines were not notified of changed resources; trying again',
         )
         if (signal.aborted) break
-        for (const [zone, urls] of waiting) this.#wait(zone, urls)
+        for (const [zone, names] of waiting) this.#wait(zone, names)
         await this.#clock.sleep(RETRY_MS, signal).catch(() => undefined)
       }
     }
     this.#sending = undefined
   }
 
-  #wait(zone: string, urls: Iterable<string> | undefined): void {
+  #wait(zone: string, names: Names | undefined): void {
     const present = this.#waiting.get(zone)
-    if (urls === undefined || (present === undefined && this.#waiting.has(zone))) {
+    if (names === undefined || (present === undefined && this.#waiting.has(zone))) {
       this.#waiting.set(zone, undefined)
       return
     }
-    const all = new Set([...(present ?? []), ...urls])
-    this.#waiting.set(zone, all.size > MAX_URLS ? undefined : all)
+    const urls = new Set([...(present?.urls ?? []), ...names.urls])
+    const groups = new Set([...(present?.groups ?? []), ...names.groups])
+    this.#waiting.set(zone, urls.size + groups.size > MAX_NAMES ? undefined : { urls, groups })
   }
 
-  #writes(waiting: ReadonlyMap<string, ReadonlySet<string> | undefined>): Write[] {
+  #writes(waiting: ReadonlyMap<string, Waiting | undefined>): Write[] {
     const at = this.#clock.now()
-    const zones = [...waiting].flatMap(([zone, urls]) => (urls ? [{ zone, urls: [...urls] }] : []))
+    const zones = [...waiting].flatMap(([zone, names]) =>
+      names ? [{ zone, urls: [...names.urls], ...(names.groups.size > 0 && { groups: [...names.groups] }) }] : [],
+    )
     const id = `${this.#machine}-${this.#number++ % RECORDS}`
     const value: StoredInvalidation = { machine: this.#machine, zones, at }
     const purge: StoredPurge = { kind: 'everything', values: [], at }
-    const purges = [...waiting].flatMap(([zone, urls]) => (urls ? [] : [zone]))
+    const purges = [...waiting].flatMap(([zone, names]) => (names ? [] : [zone]))
     return [
       { kind: CACHE_INVALIDATION, scope: DAEMON, id, value },
       ...purges.map((zone) => ({ kind: PURGE, scope: zoneScope(zone), id: newId(), value: purge })),

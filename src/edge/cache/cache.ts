@@ -7,13 +7,15 @@ import type { ResponseSink } from '../exchange/response.js'
 import type { DiskOwnerPort, DiskStart } from './files/owner.js'
 import { DiskTier } from './files/tier.js'
 import { isStatic } from './entries/extensions.js'
-import { cacheKey, storedUrls, type KeyFacts } from './key.js'
+import { invalidatedGroups } from './groups.js'
+import { cacheKey, searchPath, storedUrls, type KeyFacts } from './key.js'
 import { Lookup } from './lookup.js'
 import { InvalidatingSink, namedTargets, type Invalidated } from './invalidation.js'
 import { MemoryStore } from './entries/memory.js'
 import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
 import { Purges, type Purge } from './entries/purge.js'
 import { CacheRequest } from './delivery/request.js'
+import { SearchVariances } from './search-variance.js'
 import { Fetches, Marks, type CacheCall, type CacheShared } from './shared.js'
 import type { CacheStatus } from './entries/types.js'
 
@@ -45,13 +47,12 @@ const SWEEP_BATCH = 1000
 /** Time for which a stale response may be used with `always_online`, in seconds. */
 const ALWAYS_ONLINE = 7 * 86_400
 
-const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY'])
 
 /** A shared cache of responses of origins (RFC 9111), for all zones of a proxy. */
 export class ResponseCache {
   readonly metrics: CacheMetrics
   readonly #shared: CacheShared & { maxObject: number }
-  readonly #facts: KeyFacts
   readonly #spread: CacheDeps['spread']
   #sweeping = false
 
@@ -60,7 +61,6 @@ export class ResponseCache {
     this.metrics = new CacheMetrics(metrics, store, disk?.counts)
     store.removed = ({ zone }, reason) => this.metrics.removed(zone, reason)
     store.changed = (zone, bytes, entries) => this.metrics.zones.changed(zone, bytes, entries)
-    this.#facts = facts
     this.#spread = spread
     const purges = new Purges()
     const number = () => purges.number
@@ -72,6 +72,8 @@ export class ResponseCache {
       marks: new Marks(clock),
       large: new Marks(clock),
       varying: new Map(),
+      searches: new SearchVariances(),
+      keyOf: ({ exchange, origin }, request, variance) => cacheKey(exchange, request, { origin, facts, variance }),
       clock,
       metrics: this.metrics,
       maxObject: max_object,
@@ -107,7 +109,9 @@ export class ResponseCache {
       return pass(call, sink)
     }
     const request = new CacheRequest(exchange.headers)
-    const { key, url } = cacheKey(exchange, request, call.origin, this.#facts)
+    const { searches } = this.#shared
+    const path = searches.size > 0 ? searchPath(exchange) : undefined
+    const { key, url } = this.#shared.keyOf(call, request, path === undefined ? undefined : searches.find(path))
     const lookup = new Lookup(this.#shared, { call, request, key, url, sink })
     lookup.run()
     return () => lookup.cancel()
@@ -130,9 +134,9 @@ export class ResponseCache {
    * Removes responses that changed at the origin. Resolves when their files are removed. Returns undefined without
    * files.
    */
-  invalidate({ zone, urls }: Invalidated): Promise<void> | undefined {
+  invalidate({ zone, urls, groups = [] }: Invalidated): Promise<void> | undefined {
     const { purges, disk } = this.#shared
-    purges.add(zone, { urls })
+    purges.add(zone, { urls, tags: groups })
     if (purges.pending > MAX_PENDING_PURGES) void this.#sweep()
     return disk?.invalidate(zone, urls)
   }
@@ -168,10 +172,13 @@ export class ResponseCache {
     const { zone, run, host } = exchange
     const targets = [exchange.target, ...namedTargets(exchange, headers)]
     const urls = targets.flatMap((target) => storedUrls(host + target))
-    const removal = this.invalidate({ zone: zone.id, urls })
+    const groups = invalidatedGroups(headers, exchange)
+    const invalidated = { zone: zone.id, urls, ...(groups.length > 0 && { groups }) }
+    const removal = this.invalidate(invalidated)
     // Without rules only these can be stored anywhere.
-    const mayBeStored = run !== undefined || zone.cache.mode === 'everything' || targets.some(isStatic)
-    const spread = mayBeStored ? this.#spread?.({ zone: zone.id, urls }) : undefined
+    const mayBeStored =
+      run !== undefined || zone.cache.mode === 'everything' || groups.length > 0 || targets.some(isStatic)
+    const spread = mayBeStored ? this.#spread?.(invalidated) : undefined
     return removal && spread ? Promise.all([removal, spread]) : (removal ?? spread)
   }
 

@@ -8,6 +8,9 @@ import { storedFields, updatedFields } from './fields.js'
 import { hasParts } from './parts/content-range.js'
 import { judge, type OriginResponse, type Refusal, type Verdict } from './entries/policy.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
+import { groupsOf, isGrouped } from './groups.js'
+import { searchPath, type CacheKey } from './key.js'
+import { searchVariance } from './search-variance.js'
 import { tagsOf } from './tags.js'
 import { varyKey, varyNames } from './vary.js'
 
@@ -251,10 +254,9 @@ export class Fetch implements ResponseSink, SharedFetch {
     const length = headerOf(headers, 'content-length')
     const entry = new Entry(
       {
-        key: this.key,
+        ...this.#place(headers),
         zone: exchange.zone.id,
-        url: this.#leader.url,
-        tags: tagsOf(headers),
+        tags: [...tagsOf(headers), ...groupsOf(headers, exchange)],
         vary,
         varyKey: varyKey(vary, exchange.headers, settings),
         body: new Body(store, length === undefined || status === 204 ? undefined : Number(length)),
@@ -282,6 +284,21 @@ export class Fetch implements ResponseSink, SharedFetch {
         lookup.receive(this, entry, 'MISS')
       } else lookup.restart()
     }
+  }
+
+  /** Returns the key and URL under which a response is stored. Its query can matter less than the key of the fetch says. */
+  #place(headers: RawHeaders): CacheKey {
+    const { searches, store, disk } = this.#shared
+    const variance = searchVariance(headers)
+    const path = variance || searches.size > 0 ? searchPath(this.#leader.exchange) : undefined
+    if (path === undefined) return { key: this.key, url: this.#leader.url }
+    searches.learn(path, variance)
+    const place = this.#leader.keyFor(variance)
+    if (this.#stale && this.#stale.key !== place.key) {
+      store.remove(this.#stale, 'replaced')
+      disk?.remove(this.#stale)
+    }
+    return place
   }
 
   /**
@@ -336,7 +353,8 @@ export class Fetch implements ResponseSink, SharedFetch {
       return
     }
     metrics.revalidated('unchanged')
-    const { headers, edgeControl } = this.#ruled(stale.head.status, updatedFields(stale.head.fields, received))
+    const before = stale.head.fields
+    const { headers, edgeControl } = this.#ruled(stale.head.status, updatedFields(before, received))
     const verdict = this.#judge(this.#response(stale.head.status, withoutAge(headers, received), edgeControl))
     const arrivedAt = this.#shared.clock.monotonic()
     if (verdict.store) {
@@ -349,7 +367,8 @@ export class Fetch implements ResponseSink, SharedFetch {
       void disk?.update(stale)
     }
     stale.body.retain()
-    if (!verdict.store) {
+    const isElsewhere = searchVariance(headers)?.text !== searchVariance(before)?.text
+    if (!verdict.store || isElsewhere) {
       store.remove(stale, 'replaced')
       disk?.remove(stale)
     }
@@ -418,6 +437,8 @@ export class Fetch implements ResponseSink, SharedFetch {
   }
 
   #toDisk(): void {
+    // An invalidation of groups reaches what is in memory only.
+    if (isGrouped(this.entry!.tags)) return
     const { exchange } = this.#leader
     const { eligible = false, minimum_file_size: minimum = 0 } = exchange.decisions.cache?.cache_reserve ?? {}
     const entry = this.entry!

@@ -7,6 +7,8 @@ import type { ResponseSink } from '../exchange/response.js'
 export interface Invalidated {
   readonly zone: string
   readonly urls: readonly string[]
+  /** Tags of groups of responses (RFC 9875) that are not valid any more. */
+  readonly groups?: readonly string[]
 }
 
 /**

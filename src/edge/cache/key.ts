@@ -3,6 +3,7 @@ import { members } from '../../http/accept.js'
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import type { CacheRequest } from './delivery/request.js'
+import { sharedQuery, type SearchVariance } from './search-variance.js'
 
 /** Facts about a client that keys can contain. */
 export interface KeyFacts {
@@ -18,21 +19,27 @@ export interface CacheKey {
 
 /**
  * Returns the key: zone, scheme, host and target as the origin receives them, its route, and the fields that origins use
- * to build links. Two requests with one key are the same request for the origin, but for fields that Vary names.
+ * to build links. Two requests with one key are the same request for the origin, but for fields that Vary names, and for
+ * parameters that do not matter for a response with this `variance`.
  */
-export function cacheKey(exchange: Exchange, request: CacheRequest, origin: string, facts: KeyFacts): CacheKey {
+export function cacheKey(
+  exchange: Exchange,
+  request: CacheRequest,
+  { origin, facts, variance }: { origin: string; facts: KeyFacts; variance: SearchVariance | undefined },
+): CacheKey {
   const { zone, scheme } = exchange
   const { cache } = exchange.decisions
   const settings = cache?.cache_key
   const custom = settings?.custom_key
   const host = headerOf(exchange.headers, 'host') ?? ''
-  const named = custom?.host?.resolved ? (exchange.decisions.route?.origin?.host ?? host) : host
+  const named = keyHost(exchange)
   let target = exchange.target
   const sorted = settings?.ignore_query_strings_order ?? zone.cache.sortQuery
   const none = zone.cache.query === 'ignore'
   const query = custom?.query_string
   if (query || sorted || none) target = keyTarget(target, query, { sorted, none })
-  let key = `${zone.id} ${scheme}://${named}${target} ${origin}`
+  let key = `${zone.id} ${scheme}://${named}${variance ? pathOf(target) : target} ${origin}`
+  if (variance) key += `\nsearch=${variance.text} ${sharedQuery(target.slice(pathOf(target).length + 1), variance)}`
   if (request.origin !== undefined && !custom?.header?.exclude_origin) key += `\norigin=${request.origin}`
   // A rule changed the Host field, and the origin can read in another field which host was requested.
   if (request.forwardedHost !== host) key += `\nfor=${request.forwardedHost}`
@@ -40,8 +47,24 @@ export function cacheKey(exchange: Exchange, request: CacheRequest, origin: stri
   if (exchange.decisions.route?.host_header !== undefined && !custom?.host?.resolved) key += `\nhost=${exchange.host}`
   if (request.inputs !== '') key += `\n${request.inputs}`
   if (custom || settings?.cache_by_device_type) key += customPart(exchange, settings, facts)
-  const isPartial = none || query?.exclude !== undefined || query?.include?.list !== undefined
+  const isPartial = variance !== undefined || none || query?.exclude !== undefined || query?.include?.list !== undefined
   return { key, url: exchange.host + (isPartial ? pathOf(target) + ANY_QUERY : target) }
+}
+
+/** Returns the host in keys: the one that the origin gets, or the one that a rule resolved. */
+function keyHost({ headers, decisions: { cache, route } }: Exchange): string {
+  const host = headerOf(headers, 'host') ?? ''
+  return cache?.cache_key?.custom_key?.host?.resolved ? (route?.origin?.host ?? host) : host
+}
+
+/**
+ * Returns the name of the path of a request, for which the variance of responses is known. Undefined if a rule or the zone
+ * decides which parameters matter.
+ */
+export function searchPath(exchange: Exchange): string | undefined {
+  const { zone, scheme, target, decisions } = exchange
+  if (zone.cache.query !== 'key' || decisions.cache?.cache_key?.custom_key?.query_string) return undefined
+  return `${zone.id} ${scheme}://${keyHost(exchange)}${pathOf(target)}`
 }
 
 /** Ends the URL of responses that requests with different queries share. */

@@ -14,6 +14,8 @@ import type { OriginResponse } from './entries/policy.js'
 import { RangedLookup } from './ranged-lookup.js'
 import { partsRange } from './parts-range.js'
 import type { CacheRequest } from './delivery/request.js'
+import type { CacheKey } from './key.js'
+import type { SearchVariance } from './search-variance.js'
 import type { CacheCall, CacheShared, SharedFetch, Waiter } from './shared.js'
 import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './entries/types.js'
 import { derive, MemoryRecorder } from './delivery/variants.js'
@@ -59,6 +61,10 @@ export class Lookup implements CachedResponse, Waiter {
     this.key = parts.key
     this.url = parts.url
     this.#sink = parts.sink
+  }
+
+  keyFor(variance: SearchVariance | undefined): CacheKey {
+    return this.#shared.keyOf(this.#call, this.request, variance)
   }
 
   send(request: OriginExchange, sink: ResponseSink): () => void {

@@ -13,6 +13,8 @@ import type { ResponseSink } from '../exchange/response.js'
 import type { StatusFacts } from './fields.js'
 import type { OriginResponse } from './entries/policy.js'
 import type { CacheRequest } from './delivery/request.js'
+import type { CacheKey } from './key.js'
+import type { SearchVariance, SearchVariances } from './search-variance.js'
 import type { CacheOptions, CacheStatus } from './entries/types.js'
 
 /** A request, and how it is sent to its origin. */
@@ -56,6 +58,8 @@ export interface Waiter {
   readonly request: CacheRequest
   readonly key: string
   readonly url: string
+  /** Returns the key of the request for a response with this variance. */
+  keyFor(variance: SearchVariance | undefined): CacheKey
   send: CacheCall['send']
   /** Starts again, because the response of a fetch fits another request only. */
   restart(): void
@@ -89,8 +93,11 @@ export interface CacheShared {
   readonly large: Marks
   /** Names of the selecting fields of responses that are being received, by key. */
   readonly varying: Map<string, readonly string[]>
+  readonly searches: SearchVariances
   readonly clock: Clock
   readonly metrics: CacheMetrics
+  /** Returns the key of a request for a response with this variance. */
+  keyOf(call: CacheCall, request: CacheRequest, variance: SearchVariance | undefined): CacheKey
   /** Maximum bytes of a body that is stored. */
   readonly maxObject: number
   /** Whether a stale response may be used because the origin fails. */
