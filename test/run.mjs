@@ -1,12 +1,15 @@
 /**
- * `npm test [-- PATH...]`: runs every test file outside of test/e2e, or those at the paths (files or folders), one
- * process per file. Everything is converted to JavaScript once, into `.build`: done in each process, this took more than
- * half of the CPU time of all tests.
+ * `npm test [-- PATH...]`: runs every test file outside of test/e2e, or those at the paths (files or folders). A few files of
+ * one folder share a process, because loading the product takes half of the CPU time of a file. If one of these files fails,
+ * each of them runs again in a process of its own. A file with a comment `// Alone: REASON` never shares a process.
+ *
+ * Everything is converted to JavaScript once, into `.build`: done in each process, this took more than half of the CPU time
+ * of all tests.
  */
 import { spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -25,13 +28,20 @@ const GRACE_SECONDS = 20
 const RETRIES = Number(process.env['EDGED_TEST_RETRIES'] ?? 0)
 /** Maximum number of failed files to run again. With more, the tests are not flaky. */
 const MAX_RETRIED = 3
+/** Folders whose files have processes of their own: the files start processes, and load little. */
+const SEPARATE = /^test\/(e2e|ui|workers|simulator|peers|mutants)\//
+const ALONE = /^\/\/ Alone: /m
+/** Maximum number and size in bytes of files that share a process. */
+const SHARED_FILES = 6
+const SHARED_BYTES = 80_000
 
 process.chdir(ROOT)
+let runs = 0
 const started = performance.now()
 const files = await testFiles(process.argv.slice(2))
 await convert(OUT)
 await link(OUT)
-const results = await runAll(files)
+const results = await runAll(grouped(files))
 const flaky = await retry(results)
 process.exitCode = report(results, flaky)
 
@@ -50,16 +60,40 @@ async function testFiles(paths) {
   return found.sort((a, b) => statSync(b).size - statSync(a).size)
 }
 
-async function runAll(files) {
+/** Returns lists of files that share a process, in the order of their first files. */
+function grouped(files) {
+  const groups = []
+  const open = new Map()
+  for (const file of files) {
+    if (SEPARATE.test(file) || ALONE.test(readFileSync(file, 'utf8'))) {
+      groups.push([file])
+      continue
+    }
+    const { size } = statSync(file)
+    let group = open.get(dirname(file))
+    if (!group || group.files.length === SHARED_FILES || group.size + size > SHARED_BYTES) {
+      group = { files: [], size: 0 }
+      open.set(dirname(file), group)
+      groups.push(group.files)
+    }
+    group.files.push(file)
+    group.size += size
+  }
+  return groups
+}
+
+async function runAll(groups) {
   // Files wait for timers and browsers for a third of their time and more.
   const lanes = availableParallelism() + 1
-  const waiting = [...files]
+  const waiting = [...groups]
   const results = []
   const worker = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const result = await run(file)
-      results.push(result)
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
+      const result = await run(files)
       print(result)
+      if (files.length === 1 || isOk(result)) results.push(result)
+      // Which file failed, and whether it fails by itself, is seen when each runs alone.
+      else waiting.unshift(...files.map((file) => [file]))
     }
   }
   await Promise.all(Array.from({ length: lanes }, worker))
@@ -72,25 +106,29 @@ async function retry(results) {
   if (failed.length > MAX_RETRIED) return []
   const flaky = []
   for (const first of failed) {
+    let last = first
     for (let left = RETRIES; left > 0; left--) {
-      console.log(`\nagain: ${first.file}`)
-      const result = await run(first.file)
+      console.log(`\nagain: ${nameOf(first)}`)
+      const result = await run(first.files)
       print(result)
-      results[results.findIndex(({ file }) => file === first.file)] = result
+      results[results.indexOf(last)] = result
+      last = result
       if (!isOk(result)) continue
-      flaky.push(first.file)
+      flaky.push(nameOf(first))
       break
     }
   }
   return flaky
 }
 
-/** Runs one file in a process of its own. */
-async function run(file) {
+/** Runs files, one after the other, in a process of their own. */
+async function run(files) {
   const began = performance.now()
-  const program = join(OUT, file.replace(/\.ts$/, '.js'))
-  const child = spawn(process.execPath, ['--enable-source-maps', '--import=./test/helpers/fixed-seed.mjs', program], {
-    env: { TAP_TIMEOUT: String(TIMEOUT_SECONDS), ...process.env },
+  const programs = files.map((file) => join(OUT, file.replace(/\.ts$/, '.js')))
+  // Folders of tests have the names of the arguments, so they are short and differ.
+  const args = files.length === 1 ? programs : ['test/helpers/in-turn.mjs', String((runs += 1))]
+  const child = spawn(process.execPath, ['--enable-source-maps', '--import=./test/helpers/fixed-seed.mjs', ...args], {
+    env: { TAP_TIMEOUT: String(TIMEOUT_SECONDS), ...process.env, EDGED_TEST_FILES: programs.join('\n') },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const timer = setTimeout(() => child.kill('SIGKILL'), (TIMEOUT_SECONDS + GRACE_SECONDS) * 1000)
@@ -98,10 +136,10 @@ async function run(file) {
   const [output, errors, status] = await Promise.all([text(child.stdout), text(child.stderr), ended])
   clearTimeout(timer)
   const seconds = (performance.now() - began) / 1000
-  return { file, output, errors, status, seconds, ...counted(output) }
+  return { files, output, errors, status, seconds, ...counted(output) }
 }
 
-/** Returns the checks of one file: how many passed, which failed, which were skipped. */
+/** Returns the checks of a process: how many passed, which failed, which were skipped. */
 function counted(output) {
   const checks = Parser.parse(output, { flat: true }).flatMap(([event, check]) => (event === 'assert' ? [check] : []))
   return {
@@ -116,10 +154,15 @@ function isOk({ status, failures, passed, skips }) {
   return status === 0 && failures.length === 0 && passed + skips.length > 0
 }
 
+/** Returns the name of a process in reports: its files. */
+function nameOf({ files }) {
+  return files.join(' ')
+}
+
 function print(result) {
-  const { file, passed, failures, skips, seconds, output, errors, status } = result
+  const { passed, failures, skips, seconds, output, errors, status } = result
   const counts = `${passed} passed${skips.length > 0 ? `, ${skips.length} skipped` : ''}`
-  console.log(`${isOk(result) ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(5)} s  ${file}  ${counts}`)
+  console.log(`${isOk(result) ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(5)} s  ${nameOf(result)}  ${counts}`)
   if (isOk(result)) return
   for (const { name, diag } of failures) {
     console.log(`  not ok: ${name}`)
@@ -139,13 +182,13 @@ function print(result) {
 /** Prints the totals, what was skipped and what passed only when it ran again; returns the exit code. */
 function report(results, flaky) {
   const failed = results.filter((result) => !isOk(result))
-  const skips = results.flatMap(({ file, skips }) => skips.map(({ name, skip }) => `${file}: ${name}: ${skip}`))
+  const skips = results.flatMap((result) => result.skips.map(({ name, skip }) => `${nameOf(result)}: ${name}: ${skip}`))
   const passed = results.reduce((sum, result) => sum + result.passed, 0)
   if (skips.length > 0) console.log(['', 'Skipped:', ...skips.map((skip) => `  ${skip}`)].join('\n'))
-  if (failed.length > 0) console.log(['', 'Failed:', ...failed.map(({ file }) => `  ${file}`)].join('\n'))
+  if (failed.length > 0) console.log(['', 'Failed:', ...failed.map((result) => `  ${nameOf(result)}`)].join('\n'))
   if (flaky.length > 0) console.log(['', 'Flaky, to be mended:', ...flaky.map((file) => `  ${file}`)].join('\n'))
   const seconds = (performance.now() - started) / 1000
   const totals = `${passed} passed, ${failed.reduce((sum, { failures }) => sum + Math.max(failures.length, 1), 0)} failed`
-  console.log(`\n${results.length} files, ${totals}, ${skips.length} skipped, ${seconds.toFixed(0)} s`)
+  console.log(`\n${files.length} files, ${totals}, ${skips.length} skipped, ${seconds.toFixed(0)} s`)
   return failed.length > 0 ? 1 : 0
 }

@@ -1,3 +1,4 @@
+// Alone: its timeout would hold for the tests of other files, too.
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'

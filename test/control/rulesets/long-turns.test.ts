@@ -1,3 +1,4 @@
+// Alone: what other tests have left to do would count in its turns.
 import t from 'tap'
 import { RulesetRepository } from '../../../control/rulesets/ruleset-repository.js'
 import { RULESETS, type Rule, type Ruleset } from '../../../src/core/model/ruleset.js'
