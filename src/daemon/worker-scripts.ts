@@ -22,9 +22,9 @@ import { Objects } from '../workers/storage/objects.js'
 import type { Edge } from './proxy/edge.js'
 import type { LogPush } from './pipelines/logpush.js'
 import { dataFiles } from './workers/data-files.js'
-import { openRuntime, runtimeBinary, workerData, type RunningWorkers } from './workers/runtime.js'
+import { openRuntime, workerData, type RunningWorkers } from './workers/runtime.js'
 import { MachineStreams } from './machines/streams.js'
-import { WorkerHomeServer } from './machines/home-server.js'
+import { WorkerHomeServer, type HomeRuntime } from './machines/home-server.js'
 import { WorkerHomes } from './machines/homes.js'
 
 export interface WorkerScriptsDeps {
@@ -53,12 +53,20 @@ export interface WorkerScripts {
   readonly running: RunningWorkers | undefined
   /** Returns the databases of this machine for a backup. */
   dataFiles(): BackupFiles
-  /** What other machines can ask this one for. Undefined without other machines, or if scripts do not run here. */
+  /** What other machines can ask this one for. Undefined without other machines. */
   readonly sources: WorkerHomeServer['sources'] | undefined
   /** Deletes files that nothing names. */
   readonly collector: Collector
   /** Applies a reloaded configuration. */
   configure(config: Config): void
+}
+
+/** What other machines use of a runtime, on a machine without one. */
+const NO_SCRIPTS: HomeRuntime = {
+  async accept() {
+    throw new Error('no scripts run on this machine')
+  },
+  caughtUp: async () => new Map(),
 }
 
 /** Opens the repository of scripts and starts the deployed ones. */
@@ -78,10 +86,8 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   })
   const uploads = new MemoryBudget(config().workers.upload.memory)
   const { zones, workers } = edge
-  const link =
-    machine === undefined || runtimeBinary(config()) === undefined
-      ? undefined
-      : { self: machine, keys: keys.deriveAll('machines'), clock, log }
+  // Also without scripts: other machines ask for log records and requests of this one.
+  const link = machine === undefined ? undefined : { self: machine, keys: keys.deriveAll('machines'), clock, log }
   const server = link && stack.use(await WorkerHomeServer.open(config(), link))
   if (server) ports.add(server.port)
   const homes =
@@ -105,21 +111,16 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
     traces: edge.tracer,
   }
   const running = await openRuntime(config(), shared)
-  if (running) {
-    stack.use(running)
-    if (link && server) {
-      tails.machines = logpush.engine.live.machines = stack.use(new MachineStreams({ ...link, store }))
-      server.sources.set('log_records', logpush.liveSource)
-      const { runtime } = running
-      server.sources.set(
-        'worker_tail',
-        tails.source(async (scope) => await runtime.appliedHere(scope, 'if-its-own')),
-      )
-    }
-    server?.serve(running.runtime)
-    if (server) stack.use({ close: async () => await server.drain() })
-  }
+  if (running) stack.use(running)
   const runtime = running?.runtime
+  if (link && server) {
+    tails.machines = logpush.engine.live.machines = stack.use(new MachineStreams({ ...link, store }))
+    server.sources.set('log_records', logpush.liveSource)
+    const tail = runtime && tails.source(async (scope) => await runtime.appliedHere(scope, 'if-its-own'))
+    server.sources.set('worker_tail', tail ?? (async () => {}))
+    server.serve(runtime ?? NO_SCRIPTS)
+    stack.use({ close: async () => await server.drain() })
+  }
   workers.runtime = runtime
   const code = stack.use(new CodeReader())
   return {

@@ -22,7 +22,7 @@ const MAX_REASON = 1000
 const MAX_STREAMS = 1024
 
 /** What other machines use of the runtime. */
-type HomeRuntime = Pick<Runtime, 'accept' | 'caughtUp'>
+export type HomeRuntime = Pick<Runtime, 'accept' | 'caughtUp'>
 
 /** Receives calls of other machines for Durable Objects and D1 databases, and sends them what tails there show. */
 export class WorkerHomeServer {

@@ -62,7 +62,7 @@ export interface RunningWorkers {
 }
 
 /** Returns the path of the binary that runs scripts. Undefined if they are switched off or it is not installed. */
-export const runtimeBinary = ({ workers }: Pick<Config, 'workers'>): string | undefined =>
+const runtimeBinary = ({ workers }: Pick<Config, 'workers'>): string | undefined =>
   workers.runtime === 'off' ? undefined : findWorkerd()
 
 /** Starts the deployed scripts. Undefined if scripts are switched off or its package is not installed. */
