@@ -3,6 +3,7 @@ import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import { area } from '../http/area.js'
 import { ListRepository } from './list-repository.js'
 import { items } from './items.js'
+import { ListUser, listUsers } from './list-users.js'
 import { ACCESS } from '../http/permissions.js'
 import { ListChange, ListResult, NewList } from './schemas.js'
 import { whole } from '../http/paging.js'
@@ -12,7 +13,7 @@ const PATH = '/rules/lists'
 
 const rows = area({ scopes: ['account'], access: ACCESS.lists, refusal: 'badList' }, (deps: ControlDeps) => {
   const repository = new ListRepository(deps)
-  return { repository }
+  return { repository, deps }
 })
 
 /** Named lists of an account for expressions and redirects, and their items. */
@@ -36,6 +37,11 @@ export const lists = rows.endpoints([
     summary: 'Read a list',
     result: ListResult,
     handle: ({ repository }, { scope, params }) => repository.get(scope, params.list_id),
+  }),
+  rows.get(`${PATH}/:list_id/edged/rules`, {
+    summary: 'List the rules of the account and its zones that use a list',
+    result: Type.Array(ListUser),
+    handle: ({ repository, deps }, call) => whole(listUsers(deps, repository, call, call.params.list_id)),
   }),
   rows.put(`${PATH}/:list_id`, {
     summary: 'Change the description of a list',

@@ -163,7 +163,7 @@ export class ListRepository {
       rulesets(scope).flatMap(({ id, value }) =>
         value.ruleset.rules
           .filter((rule) => listsOf(rule).has(name))
-          .map((rule) => ({ scope, ruleset: id, rule: rule.id })),
+          .map(({ id: rule, description }) => ({ scope, ruleset: id, home: value.ruleset, rule, name: description })),
       ),
     )
   }
@@ -194,10 +194,13 @@ interface NewList {
   readonly description?: string
 }
 
+/** A rule that uses a list. */
 interface User {
   readonly scope: Scope
   readonly ruleset: string
+  readonly home: Pick<StoredRuleset['ruleset'], 'kind' | 'phase'>
   readonly rule: string
+  readonly name: string
 }
 
 const SHOWN = 5

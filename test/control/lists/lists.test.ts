@@ -264,6 +264,15 @@ t.test('a list counts the rules that use it, and cannot be deleted while there a
   const made = await call('POST', AT, { name: 'n', kind: 'custom', phase, rules })
   t.equal(made.status, 200)
   t.equal(await uses(), 2)
+  const accountPath = `/accounts/${ACCOUNT}/rulesets/phases/${phase}/entrypoint`
+  await call('PUT', accountPath, { rules: [{ ...rule, description: 'No entry' }] })
+  const { body: users } = await call('GET', `${PATH}/${id}/edged/rules`)
+  t.match(users.result, [
+    { kind: 'root', phase, name: 'No entry', zone: null },
+    { kind: 'custom', phase, name: '', zone: { id: ZONE, name: 'example.test' } },
+    { kind: 'custom', phase, name: '', zone: { id: ZONE } },
+  ])
+  await call('PUT', accountPath, { rules: [] })
   const refused = await call('DELETE', `${PATH}/${id}`)
   t.match(refused, {
     status: 400,

@@ -5,16 +5,17 @@ import { useWork } from '../../api/queries.ts'
 import { Button, IconButton } from '../../parts/button.tsx'
 import { useConfirm } from '../../parts/confirm.tsx'
 import { TextField } from '../../parts/fields.tsx'
-import { useDebounced } from '../../parts/expression/use-debounced.ts'
+import { useSettled } from '../../settled.ts'
 import { count, number } from '../../parts/format.ts'
-import { Facts } from '../../parts/panel.tsx'
+import { CopyButton, Facts, FromFile } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Loading, Notice } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { usePlace } from '../../place.tsx'
 import { AddItems } from './add-items.tsx'
-import { isOfFile, itemText, kindName, plainItem, WRITE, type Item, type List } from './list.ts'
+import { itemText, kindName, listYaml, plainItem, WRITE, type Item, type List } from './list.ts'
+import { Users } from './users.tsx'
 import styles from './lists.module.css'
 
 const SEARCH_MS = 300
@@ -23,7 +24,8 @@ const SEARCH_MS = 300
 export function ListSheet({ list, onClose }: { list: List; onClose: () => void }) {
   const { ofAccount, may } = usePlace()
   const path = `${ofAccount}/rules/lists/${list.id}`
-  const canChange = may(WRITE) && !isOfFile(list)
+  const source = list.edged_source
+  const canChange = may(WRITE) && !source
   const [search, setSearch] = useState('')
   const [text, setText] = useState('')
   return (
@@ -32,14 +34,26 @@ export function ListSheet({ list, onClose }: { list: List; onClose: () => void }
       wide
       onClose={onClose}
       isDirty={text !== ''}
-      actions={canChange && <Delete list={list} path={path} onClose={onClose} />}
+      actions={
+        !source && (
+          <>
+            <CopyButton
+              label="Copy as YAML"
+              text={async () => listYaml(list, (await readItems(path, '', Infinity)).items)}
+            />
+            {canChange && <Delete list={list} path={path} onClose={onClose} />}
+          </>
+        )
+      }
     >
       <SheetBody>
-        {isOfFile(list) && <Notice>The configuration file has this list. Change it there.</Notice>}
+        {source && (
+          <Notice action={<FromFile source={source} />}>The configuration file has this list. Change it there.</Notice>
+        )}
         <Facts
           rows={[
             ['Items', `${number(list.num_items)} ${kindName(list.kind)}`],
-            ['Used by', list.num_referencing_filters === 0 ? 'No rule' : count(list.num_referencing_filters, 'rule')],
+            ['Used by', <Users key="users" path={path} total={list.num_referencing_filters} />],
           ]}
         />
         <Description key={list.description} list={list} path={path} canChange={canChange} />
@@ -140,7 +154,7 @@ async function readItems(path: string, search: string, pages: number): Promise<P
 function Items({ list, path, search, canChange }: { list: List; path: string; search: string; canChange: boolean }) {
   const client = useQueryClient()
   const toast = useToast()
-  const wanted = useDebounced(search.trim(), SEARCH_MS)
+  const wanted = useSettled(search.trim(), SEARCH_MS)
   const [pages, setPages] = useState(1)
   const { data, error } = useQuery({
     queryKey: [`${path}/items`, wanted, pages, list.num_items],

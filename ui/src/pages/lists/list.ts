@@ -1,3 +1,6 @@
+import type { Source } from '../../api/types.ts'
+import { yamlOf } from '../../parts/yaml.ts'
+
 /** Permission to change lists. */
 export const WRITE = 'Account Filter Lists Write'
 
@@ -12,10 +15,8 @@ export interface List {
   readonly num_items: number
   readonly num_referencing_filters: number
   readonly modified_on: string
+  readonly edged_source: Source | null
 }
-
-/** Lists of the configuration file have no time. */
-export const isOfFile = ({ modified_on: modified }: List): boolean => Date.parse(modified) === 0
 
 export const KINDS: readonly (readonly [kind: ListKind, name: string, hint: string])[] = [
   ['ip', 'IP addresses', '192.0.2.7, 192.0.2.0/24 or 2001:db8::/32'],
@@ -48,6 +49,10 @@ export function plainItem({ id: _id, created_on: _created, ...rest }: Item): obj
   const { modified_on: _modified, ...item } = rest as object as { modified_on?: string }
   return item
 }
+
+/** Returns a list of the API as an item of `lists` in the configuration file. */
+export const listYaml = ({ name, kind }: Pick<List, 'name' | 'kind'>, items: readonly Item[]): string =>
+  yamlOf([{ name, kind, items: items.map(plainItem) }])
 
 /** Returns items of pasted lines. A text behind `#` is the comment. Lines that do not fit stay texts, so the API names them. */
 export function itemsOf(kind: ListKind, text: string): readonly object[] {

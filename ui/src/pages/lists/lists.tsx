@@ -1,14 +1,14 @@
 import { useAddress, useGo, useParam } from '../../address.tsx'
 import { useList } from '../../api/queries.ts'
-import { Button } from '../../parts/button.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { count, number } from '../../parts/format.ts'
+import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
-import { Badge, Panel } from '../../parts/panel.tsx'
+import { Badge, FromFile, Panel } from '../../parts/panel.tsx'
 import { Empty, Notice, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { usePlace } from '../../place.tsx'
-import { isOfFile, kindName, WRITE, type List } from './list.ts'
+import { kindName, WRITE, type List } from './list.ts'
 import { ListSheet } from './list-sheet.tsx'
 import { NewList } from './new-list.tsx'
 import styles from './lists.module.css'
@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<List>[] = [
     title: 'Source',
     width: 130,
     card: 'fact',
-    cell: (list) => (isOfFile(list) ? 'Configuration file' : 'API'),
+    cell: ({ edged_source: source }) => (source ? <FromFile source={source} /> : 'API'),
   },
 ]
 
@@ -64,11 +64,7 @@ export default function Lists() {
   const [find, setFind] = useParam('find')
   const [open] = rest
   const mayWrite = may(WRITE)
-  const add = (
-    <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
-      New list
-    </Button>
-  )
+  const add = <NewButton label="New list" />
   const close = (): void => go({ rest: [] })
   return (
     <Page actions={mayWrite && add}>
