@@ -7,7 +7,7 @@ import { globSync } from 'tinyglobby'
 import { build } from 'vite'
 
 const ROOT = join(import.meta.dirname, '..')
-const SOURCES = ['ui/*', 'ui/src/**/*', 'package.json']
+const SOURCES = ['ui/*', 'ui/src/**/*', 'ui/docs/client/manual-index.ts', 'package.json']
 const MARK = join(ROOT, 'dist/ui/.built')
 
 const TEXT = /\.(js|css|html|svg|json)$/

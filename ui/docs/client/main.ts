@@ -41,7 +41,7 @@ async function openSearch(): Promise<void> {
   await open()
 }
 async function preload(): Promise<void> {
-  const { load } = await search()
+  const { load } = await import('./manual-index.ts')
   await load().catch(() => undefined)
 }
 

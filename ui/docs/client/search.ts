@@ -1,60 +1,8 @@
-import MiniSearch from 'minisearch'
-
-type Page = readonly [
-  file: string,
-  title: string,
-  sections: readonly (readonly [id: string, title: string, text: string])[],
-]
-
-interface Section {
-  readonly id: number
-  readonly file: string
-  readonly page: string
-  readonly anchor: string
-  readonly title: string
-  readonly text: string
-}
+import { load, type Section } from './manual-index.ts'
 
 const MAX_PAGES = 8
 const MAX_SECTIONS = 4
 const EXCERPT_LENGTH = 150
-
-let loading: Promise<{ find: (query: string) => Section[] }> | undefined
-
-/** Loads the sections of all pages and makes their index, once. */
-export async function load(): Promise<{ find: (query: string) => Section[] }> {
-  loading ??= fetchIndex()
-  try {
-    return await loading
-  } catch (error) {
-    loading = undefined
-    throw error
-  }
-}
-
-async function fetchIndex() {
-  const response = await fetch('/docs/search.json')
-  if (!response.ok) throw new Error(`search.json: ${response.status}`)
-  const pages = (await response.json()) as readonly Page[]
-  const sections: Section[] = []
-  for (const [file, page, parts] of pages)
-    for (const [anchor, title, text] of parts) sections.push({ id: sections.length, file, page, anchor, title, text })
-  const index = new MiniSearch<Section>({
-    fields: ['title', 'page', 'text'],
-    searchOptions: {
-      prefix: (term) => term.length > 1,
-      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-      boost: { title: 3, page: 2 },
-    },
-  })
-  index.addAll(sections)
-  const find = (query: string): Section[] => {
-    const all = index.search(query, { combineWith: 'AND' })
-    const found = all.length > 0 ? all : index.search(query)
-    return found.map(({ id }) => sections[id as number]!)
-  }
-  return { find }
-}
 
 /** Opens the search. */
 export async function open(): Promise<void> {
@@ -122,8 +70,7 @@ function groupOf(sections: readonly Section[], at: number, query: string): HTMLE
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter(Boolean)
-  for (const { file, anchor, title, text } of sections.slice(0, MAX_SECTIONS)) {
-    const href = `/docs/${file}${anchor === '' ? '' : `#${anchor}`}`
+  for (const { file, anchor, href, title, text } of sections.slice(0, MAX_SECTIONS)) {
     const link = element('a', {
       href,
       role: 'option',

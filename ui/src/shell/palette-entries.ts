@@ -1,10 +1,13 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import type { Section } from '../../docs/client/manual-index.ts'
 import { get } from '../api/client.ts'
 import type { PageRow } from '../page-row.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { useZones, type Place } from '../place.tsx'
 import type { To } from '../address.tsx'
 import { pagesOf } from '../pages/index.ts'
+import { useSettled } from '../settled.ts'
 
 /** One thing that the search opens. */
 export interface Entry {
@@ -14,6 +17,34 @@ export interface Entry {
   readonly to?: To
   readonly href?: string
 }
+
+/** Sections of the manual below the other results. */
+const MAX_SECTIONS = 4
+const MIN_LETTERS = 2
+
+/** Sections of the manual with the words. The index is the same as the index of the documentation, and is read once. */
+function useManual(text: string): readonly Entry[] {
+  const index = useQuery({
+    queryKey: ['manual'],
+    queryFn: async () => await (await import('../../docs/client/manual-index.ts')).load(),
+    staleTime: Infinity,
+    retry: false,
+  })
+  const words = useSettled(text.trim(), TYPING_MS)
+  return useMemo(() => {
+    if (!index.data || words.length < MIN_LETTERS) return []
+    return index.data.find(words).slice(0, MAX_SECTIONS).map(sectionEntry)
+  }, [index.data, words])
+}
+
+const TYPING_MS = 80
+
+const sectionEntry = ({ href, title, page }: Section): Entry => ({
+  name: title,
+  kind: title === page ? 'Manual' : `Manual: ${page}`,
+  icon: 'file-text',
+  href,
+})
 
 /** Ids of requests in responses and logs. */
 const RAY = /^[0-9a-f]{16}(-[A-Z]{3})?$/
@@ -126,10 +157,14 @@ const ACTIONS: readonly { readonly name: string; readonly page: string; readonly
   { name: 'New token', page: 'tokens', rest: ['new'] },
 ]
 
-/** Returns what has a text in its name. Lists of objects are read when the search opens. */
+/** Results that are shown. */
+const MAX_SHOWN = 12
+
+/** Returns the first things with a text in their name, then sections of the manual. Lists are read when the search opens. */
 export function usePaletteEntries(place: Place, text: string): readonly Entry[] {
   const zones = useZones()
   const objects = useObjects(place)
+  const sections = useManual(text)
   const wanted = text.trim().toLowerCase()
   if (RAY.test(text.trim()) && place.zone)
     return [
@@ -158,5 +193,6 @@ export function usePaletteEntries(place: Place, text: string): readonly Entry[] 
     }),
     { name: 'Documentation', kind: 'Manual', icon: 'circle-help', href: '/docs/' },
   ]
-  return all.filter(({ name, kind }) => `${name} ${kind}`.toLowerCase().includes(wanted))
+  const found = all.filter(({ name, kind }) => `${name} ${kind}`.toLowerCase().includes(wanted))
+  return [...found.slice(0, MAX_SHOWN - sections.length), ...sections]
 }

@@ -8,8 +8,6 @@ import { useGo } from '../address.tsx'
 import { usePaletteEntries, type Entry } from './palette-entries.ts'
 import styles from './shell.module.css'
 
-const MAX_SHOWN = 12
-
 /** Ctrl K: pages, zones, rules, Workers, jobs, webhooks and request ids by a part of their name. */
 export function Palette({ place }: { place: Place }) {
   const [isOpen, setOpen] = useState(false)
@@ -44,11 +42,11 @@ function Results({ place, onDone }: { place: Place; onDone: () => void }) {
   const [chosen, setChosen] = useState(0)
   const go = useGo()
   const input = useRef<HTMLInputElement>(null)
-  const entries = usePaletteEntries(place, text)
-  const shown = entries.slice(0, MAX_SHOWN)
+  const shown = usePaletteEntries(place, text)
   const open = (entry: Entry): void => {
     onDone()
-    if (entry.href) location.assign(entry.href)
+    // The manual opens beside the dashboard, whose token may be in memory only.
+    if (entry.href) window.open(entry.href, '_blank', 'noopener')
     else if (entry.to) go(entry.to)
   }
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -66,11 +64,11 @@ function Results({ place, onDone }: { place: Place; onDone: () => void }) {
         ref={input}
         className={styles['paletteInput']}
         role="combobox"
-        aria-label="Search pages, zones, rules, Workers, jobs, a ray id"
+        aria-label="Search pages, zones, rules, Workers, jobs, the manual, a ray id"
         aria-expanded="true"
         aria-controls="palette-results"
         aria-activedescendant={shown[chosen] ? `palette-${chosen}` : undefined}
-        placeholder="Search pages, zones, rules, Workers, jobs, a ray id"
+        placeholder="Search pages, zones, rules, the manual, a ray id"
         value={text}
         autoFocus
         onChange={(event) => {
@@ -92,7 +90,7 @@ function Results({ place, onDone }: { place: Place; onDone: () => void }) {
           >
             <Icon name={entry.icon} />
             <span className="cut">{entry.name}</span>
-            <span className="soft">{entry.kind}</span>
+            <span className={styles['paletteKind']}>{entry.kind}</span>
           </li>
         ))}
         {shown.length === 0 && <li className={styles['popNone']}>Nothing has “{text}” in its name.</li>}
