@@ -1,7 +1,7 @@
 import { useGo } from '../../address.tsx'
 import { messageOf } from '../../api/client.ts'
 import { Button } from '../../parts/button.tsx'
-import { ActionMenu, State } from '../../parts/panel.tsx'
+import { ActionMenu, FromFile, State } from '../../parts/panel.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import type { Access, RuleAccess } from './access.ts'
 import { FILE_ACCESS, fileAccessOf, type Agent } from './agent-data.ts'
@@ -21,12 +21,14 @@ function AccessState({ agent, access }: { agent: Agent; access: Access }) {
     return <State tone={rule.action === 'block' ? 'bad' : 'warn'}>{RULE_ACCESS[rule.action] ?? rule.action}</State>
   const ofFile = fileAccessOf(agent)
   if (ofFile === undefined) return <State tone="ok">Allowed</State>
+  const { do: action, price, edged_source: source } = ofFile
   return (
-    <span title="By agents.access of the configuration file">
-      <State tone={ofFile === 'block' ? 'bad' : ofFile === 'allow' ? 'ok' : 'info'}>
-        {FILE_ACCESS[ofFile] ?? ofFile}
+    <span className={styles['ofFile']}>
+      <State tone={action === 'block' ? 'bad' : action === 'allow' ? 'ok' : 'info'}>
+        {FILE_ACCESS[action] ?? action}
+        {price !== null && `, ${price}`}
       </State>
-      <span className="soft"> by the file</span>
+      {source ? <FromFile source={source} /> : <span className="soft">by the file</span>}
     </span>
   )
 }
@@ -57,12 +59,14 @@ export function AccessCell({ agent, access }: { agent: Agent; access: Access }) 
   const go = useGo()
   const change = useChange(access)
   const action = access.ruleOf(agent.name)?.action
-  const isBlocked = action === 'block' || (action === undefined && fileAccessOf(agent) === 'block')
+  const isBlocked = action === 'block'
+  // The file has the access, and no rule of the zone comes before: it is changed there.
+  const isOfFile = action === undefined && fileAccessOf(agent) !== undefined
   const toFile = (): void => go({ rest: [agent.name], search: { access: 'file' } })
   return (
     <span className={styles['access']}>
       <AccessState agent={agent} access={access} />
-      {access.mayChange && (
+      {access.mayChange && !isOfFile && (
         <span className={styles['accessButtons']}>
           {(!isBlocked || action !== undefined) && (
             <Button

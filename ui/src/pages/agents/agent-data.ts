@@ -1,4 +1,12 @@
 import type { Group } from '../../analytics.ts'
+import type { Source } from '../../api/types.ts'
+
+/** An entry of `agents.access` in the configuration file. */
+export interface FileAccess {
+  readonly do: string
+  readonly price: string | null
+  readonly edged_source: Source | null
+}
 
 /** An agent of `edged/agents`. */
 export interface Agent {
@@ -11,8 +19,8 @@ export interface Agent {
   readonly tokens: number
   readonly tokens_saved: number
   readonly verified: { readonly none: number; readonly address: number; readonly signature: number }
-  /** Requests by the action of `agents.access` in the configuration file. */
-  readonly actions: Readonly<Record<string, number>>
+  /** The entry of the file that decides, by how the agent is verified. */
+  readonly access: Readonly<Record<'none' | 'address' | 'signature', FileAccess | null>>
   readonly charged: Readonly<Record<string, string>>
   readonly paths: readonly { readonly path: string; readonly requests: number }[]
 }
@@ -44,10 +52,11 @@ export const FILE_ACCESS: Readonly<Record<string, string>> = {
   pay: 'Pay',
 }
 
-/** Returns the action of the file for most requests of an agent. Undefined if no entry of the file fits. */
-export function fileAccessOf({ actions }: Agent): string | undefined {
-  const [first] = Object.entries(actions).toSorted(([, a], [, b]) => b - a)
-  return first?.[0]
+/** Returns the entry of the file that decides for most requests of an agent. Undefined if no entry fits. */
+export function fileAccessOf({ access, verified }: Pick<Agent, 'access' | 'verified'>): FileAccess | undefined {
+  const proofs = ['none', 'address', 'signature'] as const
+  const [usual] = proofs.toSorted((a, b) => verified[b] - verified[a])
+  return access[usual!] ?? undefined
 }
 
 /** Returns the lines of the configuration file that give an agent an access. */

@@ -12,7 +12,7 @@ import { usePlace } from '../../place.tsx'
 import { useRange } from '../../range.ts'
 import { useAccess } from './access.ts'
 import { AccessCell } from './access-cell.tsx'
-import { fileLines, rowsOf, stepFor, type Agent } from './agent-data.ts'
+import { fileAccessOf, fileLines, rowsOf, stepFor, type Agent } from './agent-data.ts'
 import { VerifiedState } from './agent-table.tsx'
 import styles from './agents.module.css'
 
@@ -39,7 +39,7 @@ export function AgentSheet({ name, agent, onClose }: { name: string; agent: Agen
             )}
           </Shown>
           <LastRequests name={name} />
-          {agent && <FileAccess name={name} />}
+          {agent && fileAccessOf(agent) === undefined && <FileAccess name={name} />}
         </div>
       </SheetBody>
     </Sheet>

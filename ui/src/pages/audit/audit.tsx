@@ -10,7 +10,7 @@ import { Empty, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { usePlace } from '../../place.tsx'
 import { DifferenceTable } from './difference-table.tsx'
-import { sentenceOf, shortDifference, type Entry } from './entry.ts'
+import { sentenceOf, shortDifference, titled, type Entry } from './entry.ts'
 import styles from './audit.module.css'
 
 const EVERY_MS = 15_000
@@ -32,6 +32,18 @@ const COLUMNS: readonly Column<Entry>[] = [
   },
 ]
 
+interface Setting {
+  readonly id: string
+  readonly title: string
+}
+
+/** Reads the titles of settings, from the zone of the first one that was changed. The titles of all zones are the same. */
+function useTitles(entries: readonly Entry[] | undefined): ReadonlyMap<string, string> {
+  const zone = entries?.find(({ object }) => object.type === 'setting')?.resource.zone_id
+  const settings = useRead<readonly Setting[]>(zone ? `/zones/${zone}/edged/settings` : undefined).value
+  return useMemo(() => new Map(settings?.map(({ id, title }) => [id, title])), [settings])
+}
+
 /** Who changed what, with the values before and after. */
 export default function Audit() {
   const { ofAccount } = usePlace()
@@ -41,7 +53,8 @@ export default function Audit() {
   const [what, setWhat] = useParam('what')
   const { rest, search } = useAddress()
   const go = useGo()
-  const entries = read.value
+  const titles = useTitles(read.value)
+  const entries = useMemo(() => read.value?.map((entry) => titled(entry, titles)), [read.value, titles])
   const rows = useMemo(
     () => (entries ?? []).filter((entry) => fits(entry, text, who, what)),
     [entries, text, who, what],

@@ -48,6 +48,13 @@ function nameIn(value: unknown): string | undefined {
   return name as string | undefined
 }
 
+/** Returns an entry whose setting has its title in place of its id. `titles`: by id. */
+export function titled(entry: Entry, titles: ReadonlyMap<string, string>): Entry {
+  const { object } = entry
+  const title = object.type === 'setting' ? titles.get(object.id) : undefined
+  return title === undefined ? entry : { ...entry, object: { ...object, name: title } }
+}
+
 /** `changed rule "No entry" in example.test`. */
 export function sentenceOf({ action, object, before, after }: Entry): string {
   const verb = VERBS[action] ?? action.replaceAll('_', ' ')
