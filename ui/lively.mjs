@@ -15,7 +15,7 @@ export const ACCOUNT = '023e105f4ecef8ad9ca31a8372d0c353'
 const ZONE = '9f1839b6152d298aca64c4e906b6d074'
 const SHOP = '9f1839b6152d298aca64c4e906b6d075'
 const POSTURE = `/accounts/${ACCOUNT}/data-security/posture`
-/** More than the failures that open the breaker of a webhook. */
+/** Deliveries that wait while the breaker of a webhook is open. */
 const FINDINGS = 14
 
 const AGENTS = [
@@ -74,19 +74,22 @@ function certificate(folder) {
   execFileSync('openssl', ['req', '-x509', ...key, ...files, ...subject], { stdio: 'ignore' })
 }
 
+/** Of the receiver, by path. */
+const ANSWERS = { '/logs': [403, 'this key has expired'], '/tickets': [500, 'no free worker'] }
+
 async function listening(server) {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return server
 }
 
-/** Takes deliveries and logs. Later it refuses logs and the deliveries of one webhook. */
+/** Takes deliveries and logs. Later it refuses logs with 403, and fails with 500 for one webhook, whose breaker then opens. */
 function receiverOf(folder, state) {
   const read = (name) => readFileSync(join(folder, name))
   return createSecureServer({ key: read('site.key'), cert: read('site.crt') }, (asked, response) => {
     asked.resume()
-    const isRefused = state.refuses && asked.url.includes('refused')
-    response.writeHead(isRefused ? 403 : 200).end(isRefused ? 'this key has expired' : 'ok')
+    const [status, text] = (state.refuses && ANSWERS[asked.url.split('?')[0]]) || [200, 'ok']
+    response.writeHead(status).end(text)
   })
 }
 
@@ -128,7 +131,10 @@ async function startDaemon(folder, { receiver, shop }) {
     ],
     tokens: [{ name: 'admin', token: TOKEN, permissions: ['*'] }],
     logpush: { destinations: { allow_file_under: ['./logs'] } },
-    webhooks: { retry_schedule: ['1h'], circuit_breaker: { failures: 5, open_for: '15m' } },
+    webhooks: {
+      retry_schedule: ['1s', '1s', '1s', '1s', '1s', '1h'],
+      circuit_breaker: { failures: 5, open_for: '15m' },
+    },
     egress: {
       allow_cidrs: [`127.0.0.1/32:${receiver}`],
       ca_file: './site.crt',
@@ -231,7 +237,7 @@ async function jobs(call, { folder, port }) {
   await call('POST', `/zones/${ZONE}/logpush/jobs`, {
     ...job,
     name: 'siem-all',
-    destination_conf: `https://logs.example.com:${port}/refused?header_Authorization=secret`,
+    destination_conf: `https://logs.example.com:${port}/logs?header_Authorization=secret`,
     max_upload_interval_seconds: 30,
   })
 }
@@ -308,7 +314,7 @@ async function webhooks(call, port) {
       })
   }
   await send(well, 3)
-  const failing = await make('Ticket system', '/refused')
+  const failing = await make('Ticket system', '/tickets')
   await send(failing, FINDINGS)
 }
 
