@@ -107,7 +107,7 @@ t.test('audit: who changed which value, with filters in the address', { skip }, 
   await api(daemon, 'PATCH', `/zones/${ZONE}/settings/content_converter`, { value: 'off' })
   const page = await signedIn(t, daemon)
   await open(page, 'Audit')
-  await page.getByRole('cell', { name: 'changed setting “Markdown for agents” in example.test' }).waitFor()
+  await page.getByRole('cell', { name: 'changed setting “Markdown for agents” in example.test', exact: true }).waitFor()
   await page.getByRole('cell', { name: 'created list “office”', exact: true }).waitFor()
   await page.getByLabel('What').selectOption('list')
   await page.getByRole('cell', { name: /rule/ }).first().waitFor({ state: 'detached' })

@@ -93,11 +93,17 @@ t.test('a person finds a request and makes something from it', { skip }, async (
 })
 
 t.test('a person blocks an agent with one click, and takes it back', { skip }, async (t) => {
-  const daemon = await startDaemon(t, configuration('demo'))
+  const base = configuration('demo') as { zones: object[] }
+  const access = [{ who: { name: 'CCBot' }, do: 'block' }]
+  const daemon = await startDaemon(t, { ...base, zones: [{ ...base.zones[0], agents: { access } }] })
   const asBot = async (): Promise<number> => (await visit(daemon, '/', { 'user-agent': GPTBOT })).status
   t.equal(await asBot(), 200)
+  t.equal((await visit(daemon, '/', { 'user-agent': 'CCBot/2.0 (https://commoncrawl.org/faq/)' })).status, 403)
   const page = await signedIn(t, daemon)
   await openPage(page, 'Agents')
+  const ofFile = page.getByRole('row').filter({ hasText: 'CCBot' })
+  await ofFile.getByText(/From edged\.yaml:\d+/).waitFor()
+  t.equal(await ofFile.getByRole('button', { name: 'Block CCBot' }).count(), 0, 'the file has this access')
   await page.getByRole('button', { name: 'Block GPTBot' }).click()
   await page.getByText('GPTBot is blocked.').first().waitFor()
   t.equal(await asBot(), 403)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { until } from '../helpers/web.js'
+import { ask, until } from '../helpers/web.js'
 import { accessible, callApi as api, focused, NO_BROWSER as skip, signedIn, uiOf } from './dashboard.js'
-import { configuration, startDaemon, ZONE, type Daemon } from './daemon.js'
+import { ACCOUNT, configuration, startDaemon, ZONE, type Daemon } from './daemon.js'
 
 const PHASE = 'http_request_firewall_custom'
 
@@ -91,3 +91,82 @@ t.test('an expression of the address is mended by a click, and a trace shows the
   await page.getByText('A rule responds with 403.').waitFor()
   await page.getByRole('link', { name: 'No entry' }).waitFor()
 })
+
+t.test('rules are selected and edited by keys, changed together, and shown in chosen columns', { skip }, async (t) => {
+  const daemon = await startDaemon(t, configuration('demo'))
+  const rules = ['A', 'B', 'C'].map((description) => ({ description, expression: 'ssl', action: 'log' }))
+  await api(daemon, 'PUT', `/zones/${ZONE}/rulesets/phases/${PHASE}/entrypoint`, { rules })
+  const page = await signedIn(t, daemon)
+  await page.goto(uiOf(daemon, `z/${ZONE}/rules`))
+  await page.getByRole('button', { name: 'Edit A' }).waitFor()
+  await page.keyboard.press('j')
+  await until(async () => (await focused(page)) === 'Edit A')
+  for (const key of ['x', 'j', 'j', 'x']) await page.keyboard.press(key)
+  const bulk = page.getByRole('group', { name: 'Selected rules' })
+  await bulk.getByText('2 rules selected').waitFor()
+  await accessible(t, page, 'selected rules')
+  await bulk.getByRole('button', { name: 'Disable' }).click()
+  await page.getByText('2 rules are off.').waitFor()
+  t.same(
+    (await rulesOf(daemon)).map(({ enabled }) => enabled),
+    [false, true, false],
+  )
+  await page.getByRole('checkbox', { name: 'Select all rows' }).check()
+  await bulk.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('3 rules are deleted.').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).first().click()
+  await until(async () => (await namesOf(daemon)) === 'A, B, C')
+  await page.getByRole('button', { name: 'Edit B' }).focus()
+  await page.keyboard.press('e')
+  await page.getByRole('dialog', { name: 'Edit B' }).waitFor()
+  await page.keyboard.press('Escape')
+  await until(async () => (await focused(page)) === 'Edit B')
+
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'When' }).click()
+  await page.getByRole('columnheader', { name: 'When' }).waitFor({ state: 'detached' })
+  await accessible(t, page, 'the menu of columns')
+  await page.reload()
+  await page.getByRole('button', { name: 'Edit B' }).waitFor()
+  t.equal(await page.getByRole('columnheader', { name: 'When' }).count(), 0, 'the browser keeps the choice')
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByRole('menuitem', { name: 'Show the usual ones' }).click()
+  await page.getByRole('columnheader', { name: 'When' }).waitFor()
+})
+
+t.test(
+  'a rule without hits is found, a ruleset is chosen by its name, and a list names its rules',
+  { skip },
+  async (t) => {
+    const daemon = await startDaemon(t, configuration('demo'))
+    const account = `/accounts/${ACCOUNT}`
+    const list = await api<{ id: string }>(daemon, 'POST', `${account}/rules/lists`, { name: 'office', kind: 'ip' })
+    await api(daemon, 'PUT', `/zones/${ZONE}/rulesets/phases/${PHASE}/entrypoint`, {
+      rules: [
+        { description: 'Busy', expression: 'http.request.uri.path eq "/none"', action: 'log' },
+        { description: 'Idle', expression: 'ip.src in $office', action: 'block' },
+      ],
+    })
+    const ruleset = { name: 'Common checks', kind: 'custom', phase: PHASE, rules: [] }
+    const { id } = await api<{ id: string }>(daemon, 'POST', `${account}/rulesets`, ruleset)
+    await ask(Number(new URL(daemon.proxy).port), '/none')
+    const page = await signedIn(t, daemon)
+    await page.goto(uiOf(daemon, `z/${ZONE}/rules?state=idle`))
+    await page.getByRole('button', { name: 'Edit Idle' }).waitFor()
+    // The counts of a request arrive some seconds later.
+    await until(async () => {
+      await page.reload()
+      await page.getByRole('button', { name: 'Edit Idle' }).waitFor()
+      return (await page.getByRole('button', { name: 'Edit Busy' }).count()) === 0
+    })
+    await page.goto(uiOf(daemon, `a/${ACCOUNT}/rules/${PHASE}/new`))
+    const sheet = page.getByRole('dialog')
+    await sheet.getByRole('textbox', { name: 'Name', exact: true }).fill('All zones')
+    await sheet.getByLabel('Then').selectOption('execute')
+    await sheet.getByLabel('Ruleset').selectOption({ label: 'Common checks (custom)' })
+    t.equal(await sheet.getByLabel('Ruleset').inputValue(), id)
+    await page.goto(uiOf(daemon, `a/${ACCOUNT}/lists/${list.id}`))
+    await page.getByRole('dialog').getByRole('link', { name: 'Idle' }).click()
+    await page.getByRole('dialog', { name: 'Edit Idle' }).waitFor()
+  },
+)

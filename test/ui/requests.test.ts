@@ -1,6 +1,6 @@
 import t from 'tap'
 import { expressionOf, rayOf, toggled } from '../../ui/src/pages/requests/request-filters.ts'
-import { asCurl, ruleFor } from '../../ui/src/pages/requests/request-texts.ts'
+import { asCurl, cacheText, ruleFor } from '../../ui/src/pages/requests/request-texts.ts'
 
 t.test('filters become one expression', async (t) => {
   t.equal(expressionOf({}), undefined)
@@ -37,4 +37,10 @@ t.test('requests become rules and commands', async (t) => {
     asCurl({ method: 'POST', scheme: 'https', host: 'shop.test', path: "/it's", query: '?a=1', fields }),
     String.raw`curl -i -X 'POST' 'https://shop.test/it'\''s?a=1' -H 'accept: text/html'`,
   )
+})
+
+t.test('the outcome of the cache has a meaning', async (t) => {
+  t.equal(cacheText('MISS'), 'MISS: not in the cache, so the origin was asked')
+  t.equal(cacheText('NEW'), 'NEW')
+  t.equal(cacheText(null), 'no part in it')
 })

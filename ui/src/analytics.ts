@@ -76,6 +76,21 @@ export function useAnalytics({ by, limit, filter, step, query, isOff = false }: 
   return useRead<Analytics>(isOff ? undefined : path, { keep: true })
 }
 
+/** Classes of status with their colours in charts. */
+export const STATUSES = [
+  ['2xx', '--ok'],
+  ['3xx', '--info'],
+  ['4xx', '--warn'],
+  ['5xx', '--bad'],
+] as const
+
+/** Quantiles with their colours in charts. */
+export const QUANTILES = [
+  ['p50', '--ok'],
+  ['p95', '--warn'],
+  ['p99', '--bad'],
+] as const
+
 const DAY_SECONDS = 86_400
 const MIN_STEP = 10
 

@@ -18,7 +18,7 @@ export interface Section {
 }
 
 /** The index of the manual. */
-export interface ManualIndex {
+interface ManualIndex {
   /** Returns the sections that have the words, best first. */
   readonly find: (query: string) => Section[]
 }

@@ -157,28 +157,24 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
 
 const COPIED_MS = 1500
 
-/** Copies a text. Says so for a moment. */
+/** Copies a text, or the result of a function. Says so for a moment. */
 export function CopyButton({
   text,
   label = 'Copy',
   size = 'small',
 }: {
-  text: string | (() => string)
+  text: string | (() => string | Promise<string>)
   label?: string
   size?: 'small' | 'normal'
 }) {
   const [isCopied, setCopied] = useState(false)
+  const copy = async (): Promise<void> => {
+    await copyText(typeof text === 'string' ? text : await text())
+    setCopied(true)
+    setTimeout(() => setCopied(false), COPIED_MS)
+  }
   return (
-    <Button
-      kind="quiet"
-      size={size}
-      icon={isCopied ? 'check' : 'copy'}
-      onClick={() => {
-        void copyText(typeof text === 'string' ? text : text())
-        setCopied(true)
-        setTimeout(() => setCopied(false), COPIED_MS)
-      }}
-    >
+    <Button kind="quiet" size={size} icon={isCopied ? 'check' : 'copy'} onClick={() => void copy()}>
       {isCopied ? 'Copied' : label}
     </Button>
   )

@@ -7,15 +7,19 @@ import {
   useTable,
 } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef, type ComponentProps, type KeyboardEvent, type ReactNode } from 'react'
+import { useMemo, useRef, type ComponentProps, type ReactNode } from 'react'
 import { useParam } from '../address.tsx'
+import { CheckField } from './fields.tsx'
 import { Icon } from './icon.tsx'
+import { onRowKey } from './row-keys.ts'
 import styles from './table.module.css'
 
 /** A column of a table. */
 export interface Column<T> {
   readonly key: string
   readonly title: string
+  /** In the head in place of the title. */
+  readonly head?: ReactNode
   readonly cell: (row: T) => ReactNode
   /** The value that the column sorts by. Columns without it do not sort. */
   readonly sort?: (row: T) => string | number
@@ -32,6 +36,16 @@ export interface Column<T> {
   readonly card?: 'title' | 'state' | 'fact' | 'menu'
   /** Has the button that opens the row. Without one it is the first column. */
   readonly opens?: boolean
+  /** Hidden until the reader chooses the column. */
+  readonly optional?: boolean
+}
+
+/** Rows that the reader selects by a check box, or by `x`. */
+interface Selection<T> {
+  /** Keys of the selected rows. */
+  readonly chosen: ReadonlySet<string>
+  readonly choose: (keys: ReadonlySet<string>) => void
+  readonly nameOf: (row: T) => string
 }
 
 const FEATURES = tableFeatures({
@@ -47,14 +61,16 @@ const NOTHING: readonly string[] = []
 
 /**
  * A table of rows. The order is in the address as `sort=KEY` or `sort=-KEY`. Arrow keys and `j`, `k` move between rows, Enter
- * opens one. `hidden`: keys of columns that are not shown.
+ * opens one, `x` selects one and `e` edits one. `hidden`: keys of columns that are not shown.
  */
 export function DataTable<T>({
   label,
   rows,
-  columns,
+  columns: given,
   keyOf,
   onOpen,
+  onEdit,
+  selection,
   nameOf,
   isOff,
   hidden = NOTHING,
@@ -67,6 +83,10 @@ export function DataTable<T>({
   keyOf: (row: T) => string
   /** Opens the details of a row. */
   onOpen?: (row: T) => void
+  /** Opens the form of a row. */
+  onEdit?: ((row: T) => void) | undefined
+  /** Draws a column of check boxes. */
+  selection?: Selection<T> | undefined
   /** Name of a row for the button that opens it. Without it the first column has none. */
   nameOf?: (row: T) => string
   /** Dims a row. */
@@ -79,6 +99,7 @@ export function DataTable<T>({
 }) {
   const [sorted, setSorted] = useParam(sortParam)
   const data = useMemo(() => [...rows], [rows])
+  const columns = selection ? [choiceOf(selection, rows, keyOf), ...given] : given
   const definitions = useMemo(
     () =>
       columns.map(({ key, title, sort }) => ({
@@ -105,7 +126,7 @@ export function DataTable<T>({
   const shown = columns.filter(({ key }) => !hidden.includes(key))
   const opening = Math.max(
     shown.findIndex(({ opens }) => opens),
-    0,
+    selection ? 1 : 0,
   )
   const model = table.getRowModel().rows
   const place = useRef<HTMLDivElement>(null)
@@ -130,10 +151,14 @@ export function DataTable<T>({
       aria-label={label}
       tabIndex={isVirtual ? 0 : -1}
     >
-      <table className={styles['table']} aria-rowcount={model.length} onKeyDown={moveFocus}>
+      <table
+        className={styles['table']}
+        aria-rowcount={model.length}
+        onKeyDown={(event) => onRowKey(event, (at) => onEdit?.(model[at]!.original))}
+      >
         <thead>
           <tr>
-            {shown.map(({ key, title, sort, numeric, width }) => {
+            {shown.map(({ key, title, head, sort, numeric, width }) => {
               const direction = sorted === key ? 'ascending' : sorted === `-${key}` ? 'descending' : undefined
               return (
                 <th
@@ -149,7 +174,7 @@ export function DataTable<T>({
                       {direction && <Icon name={direction === 'ascending' ? 'arrow-up' : 'arrow-down'} size={12} />}
                     </button>
                   ) : (
-                    title || <span className="visually-hidden">Actions</span>
+                    (head ?? (title || <span className="visually-hidden">Actions</span>))
                   )}
                 </th>
               )
@@ -158,11 +183,12 @@ export function DataTable<T>({
         </thead>
         <tbody>
           <Spacer height={before} />
-          {visible.map(({ id, original }) => (
+          {visible.map(({ id, original }, at) => (
             <tr
               key={id}
               {...rowProps?.(original)}
-              data-row
+              data-row={(items[0]?.index ?? 0) + at}
+              data-selected={selection?.chosen.has(id) || undefined}
               data-off={isOff?.(original) || undefined}
               data-open={onOpen ? true : undefined}
               onClick={(event) => {
@@ -212,25 +238,38 @@ const isControl = (target: EventTarget): boolean =>
   target instanceof Element &&
   target.closest('a, button, input, select, label, [role=menuitem], [role=switch]') !== null
 
-const STEPS: Readonly<Record<string, number>> = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 }
-
-/** Moves the focus to the button of the next or the last row. */
-function moveFocus(event: KeyboardEvent<HTMLTableElement>): void {
-  const step = STEPS[event.key]
-  if (
-    step === undefined ||
-    event.metaKey ||
-    event.ctrlKey ||
-    event.altKey ||
-    event.target instanceof HTMLInputElement ||
-    event.target instanceof HTMLSelectElement
-  )
-    return
-  const buttons = [...event.currentTarget.querySelectorAll<HTMLElement>('[data-open-row]')]
-  const row = (event.target as Element).closest('[data-row]')
-  const at = buttons.findIndex((button) => row?.contains(button))
-  const next = buttons[at + step]
-  if (!next) return
-  event.preventDefault()
-  next.focus()
+/** The column of check boxes. The box in its head selects all rows. */
+function choiceOf<T>(
+  { chosen, choose, nameOf }: Selection<T>,
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+): Column<T> {
+  const keys = rows.map(keyOf)
+  const areAll = keys.length > 0 && keys.every((key) => chosen.has(key))
+  return {
+    key: 'chosen',
+    title: 'Select',
+    width: 40,
+    head: (
+      <CheckField
+        label={<span className="visually-hidden">Select all rows</span>}
+        on={areAll}
+        onChange={(on) => choose(new Set(on ? keys : []))}
+      />
+    ),
+    cell: (row) => (
+      <span data-select>
+        <CheckField
+          label={<span className="visually-hidden">Select {nameOf(row)}</span>}
+          on={chosen.has(keyOf(row))}
+          onChange={(on) => {
+            const next = new Set(chosen)
+            if (on) next.add(keyOf(row))
+            else next.delete(keyOf(row))
+            choose(next)
+          }}
+        />
+      </span>
+    ),
+  }
 }

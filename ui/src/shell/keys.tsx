@@ -7,14 +7,17 @@ import dialog from '../parts/dialog.module.css'
 import styles from './shell.module.css'
 
 const KEYS: readonly (readonly [keys: readonly string[], text: string])[] = [
-  [['Ctrl', 'K'], 'Search pages, zones, rules, a ray id'],
+  [['Ctrl', 'K'], 'Search pages, zones, rules, the manual, a ray id'],
   [['/'], 'Go to the search of the page'],
   [['t'], 'Choose the range'],
-  [['j'], 'Next row'],
-  [['k'], 'Row before'],
+  [['j'], 'Next row, or the first one'],
+  [['k'], 'Row before, or the last one'],
   [['Enter'], 'Open the row'],
-  [['Esc'], 'Close a sheet or a menu'],
+  [['e'], 'Edit the row'],
+  [['x'], 'Select the row, if the table has check boxes'],
   [['Alt', '↑'], 'Move a rule up'],
+  [['Alt', '↓'], 'Move a rule down'],
+  [['Esc'], 'Close a sheet or a menu'],
   [['?'], 'This list'],
 ]
 

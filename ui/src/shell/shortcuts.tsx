@@ -2,6 +2,7 @@ import { useEffect } from 'react'
 import type { Place } from '../place.tsx'
 import { useGo } from '../address.tsx'
 import { pagesOf } from '../pages/index.ts'
+import { enterRows } from '../parts/row-keys.ts'
 
 const SECOND_KEY_MS = 1200
 
@@ -9,7 +10,14 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.closest('input, textarea, select, [role=dialog], .editor') !== null)
 
-/** Keys of every page: `g` and a letter open a page, `/` goes to the search of the page, `t` opens the range. */
+/** The focus is in a table, which has keys of its own. */
+const isInRow = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('main [data-row]') !== null
+
+/**
+ * Keys of every page: `g` and a letter open a page, `/` goes to the search of the page, `t` opens the range, `j` and `k` go to
+ * the rows.
+ */
 export function useShortcuts(place: Place): void {
   const go = useGo()
   useEffect(() => {
@@ -22,6 +30,7 @@ export function useShortcuts(place: Place): void {
         search?.focus()
       } else if (event.key === 't') document.querySelector<HTMLElement>('[data-range]')?.click()
       else if (event.key === '?') document.dispatchEvent(new CustomEvent('edged:keys'))
+      else if ((event.key === 'j' || event.key === 'k') && !isInRow(event.target)) enterRows(event.key)
       else if (event.key === 'g') first = event.timeStamp
       else if (event.timeStamp - first < SECOND_KEY_MS) {
         const page = pagesOf(place).find(({ key }) => key === event.key)

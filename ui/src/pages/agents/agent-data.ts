@@ -2,7 +2,7 @@ import type { Group } from '../../analytics.ts'
 import type { Source } from '../../api/types.ts'
 
 /** An entry of `agents.access` in the configuration file. */
-export interface FileAccess {
+interface FileAccess {
   readonly do: string
   readonly price: string | null
   readonly edged_source: Source | null

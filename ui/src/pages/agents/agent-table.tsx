@@ -1,5 +1,5 @@
 import { useAddress, useGo } from '../../address.tsx'
-import { categoryName, number, percent, short } from '../../parts/format.ts'
+import { bytes, categoryName, number, percent, short } from '../../parts/format.ts'
 import { State } from '../../parts/panel.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import type { Access } from './access.ts'
@@ -15,7 +15,7 @@ const VERIFIED: Readonly<Record<Verification, React.ReactNode>> = {
 
 export const VerifiedState = ({ agent }: { agent: AgentRow | undefined }) => agent && VERIFIED[verificationOf(agent)]
 
-const columnsFor = (access: Access): readonly Column<AgentRow>[] => [
+export const columnsFor = (access: Access): readonly Column<AgentRow>[] => [
   {
     key: 'name',
     title: 'Name',
@@ -78,6 +78,24 @@ const columnsFor = (access: Access): readonly Column<AgentRow>[] => [
     sort: ({ tokens_saved: saved }) => saved,
   },
   {
+    key: 'tokens',
+    title: 'Tokens sent',
+    width: 104,
+    numeric: true,
+    optional: true,
+    cell: ({ tokens }) => short(tokens),
+    sort: ({ tokens }) => tokens,
+  },
+  {
+    key: 'bytes',
+    title: 'Bytes',
+    width: 96,
+    numeric: true,
+    optional: true,
+    cell: ({ bytes: size }) => bytes(size),
+    sort: ({ bytes: size }) => size,
+  },
+  {
     key: 'access',
     title: 'Access',
     width: 196,
@@ -87,14 +105,23 @@ const columnsFor = (access: Access): readonly Column<AgentRow>[] => [
 ]
 
 /** Agents, those with the most requests first. */
-export function AgentTable({ rows, access }: { rows: readonly AgentRow[]; access: Access }) {
+export function AgentTable({
+  rows,
+  columns,
+  hidden,
+}: {
+  rows: readonly AgentRow[]
+  columns: readonly Column<AgentRow>[]
+  hidden: readonly string[]
+}) {
   const go = useGo()
   const { search } = useAddress()
   return (
     <DataTable
       label="Agents"
       rows={rows}
-      columns={columnsFor(access)}
+      columns={columns}
+      hidden={hidden}
       keyOf={({ name }) => name}
       onOpen={({ name }) => go({ rest: [name], search })}
       nameOf={({ name }) => name}

@@ -1,6 +1,7 @@
 import { useAddress, useGo } from '../../address.tsx'
 import { useAnalytics, type Analytics } from '../../analytics.ts'
 import { useRead } from '../../api/queries.ts'
+import { useColumns } from '../../parts/columns.tsx'
 import { number, percent, short } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -11,7 +12,7 @@ import { useAccess } from './access.ts'
 import { rowsOf, stepFor, type Agent } from './agent-data.ts'
 import { AgentSheet } from './agent-sheet.tsx'
 import { AgentChart } from './agent-chart.tsx'
-import { AgentTable } from './agent-table.tsx'
+import { AgentTable, columnsFor } from './agent-table.tsx'
 import styles from './agents.module.css'
 
 const CHARTED = 20
@@ -60,10 +61,12 @@ export default function Agents() {
 
 function Table({ agents, counts }: { agents: readonly Agent[]; counts: Analytics | undefined }) {
   const access = useAccess()
+  const columns = columnsFor(access)
+  const { hidden, chooser } = useColumns('agents', columns)
   return (
-    <Panel title="Agents" docs="agents.html">
+    <Panel title="Agents" docs="agents.html" actions={chooser}>
       {!access.mayChange && <Notice>Read only: needs Account WAF Write.</Notice>}
-      <AgentTable rows={rowsOf(agents, counts?.groups ?? [])} access={access} />
+      <AgentTable rows={rowsOf(agents, counts?.groups ?? [])} columns={columns} hidden={hidden} />
     </Panel>
   )
 }

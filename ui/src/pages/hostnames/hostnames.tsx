@@ -2,9 +2,9 @@ import { useMemo } from 'react'
 import { patch, post, remove } from '../../api/client.ts'
 import { useList, useWork } from '../../api/queries.ts'
 import { useAddress, useGo, useParam } from '../../address.tsx'
-import { Button } from '../../parts/button.tsx'
 import { Switch, TextField } from '../../parts/fields.tsx'
 import { number } from '../../parts/format.ts'
+import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ActionMenu, Panel, State } from '../../parts/panel.tsx'
 import { Empty, Notice, Shown } from '../../parts/states.tsx'
@@ -32,15 +32,7 @@ export default function Hostnames() {
   const open = read.value?.find(({ id }) => id === rest[0])
   const total = read.info?.total_count ?? 0
   return (
-    <Page
-      actions={
-        may(WRITE) && (
-          <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
-            Add host name
-          </Button>
-        )
-      }
-    >
+    <Page actions={may(WRITE) && <NewButton label="Add host name" />}>
       {!may(WRITE) && <Notice>Read only: needs {WRITE}.</Notice>}
       {(work.mark.error ?? work.removal.error) !== undefined && (
         <Notice kind="bad">{work.mark.error ?? work.removal.error}</Notice>
@@ -60,9 +52,7 @@ export default function Hostnames() {
               <Empty
                 title={wanted === '' ? 'No custom host names' : 'No host name contains this'}
                 text="A custom host name is a name of a customer that points to this zone, for example shop.customer.com."
-                action={
-                  may(WRITE) && wanted === '' && <Button onClick={() => go({ rest: ['new'] })}>Add host name</Button>
-                }
+                action={may(WRITE) && wanted === '' && <NewButton label="Add host name" isPlain />}
                 docs="front.html"
               />
             ) : (

@@ -53,6 +53,7 @@ export function JobDetail({ job, mayWrite, onClose }: { job: OwnedJob; mayWrite:
               label={`More for ${nameOf(job)}`}
               actions={[
                 { name: 'Retry now', icon: 'refresh', run: () => void actions.retry(job) },
+                { name: 'Copy as YAML', icon: 'copy', run: () => void actions.copy(job) },
                 { name: 'Delete', icon: 'trash', danger: true, run: () => void remove() },
               ]}
             />

@@ -1,10 +1,12 @@
 import { useState } from 'react'
-import { post, put, remove } from '../../api/client.ts'
+import { get, post, put, remove } from '../../api/client.ts'
 import { useWork } from '../../api/queries.ts'
 import { useConfirm } from '../../parts/confirm.tsx'
+import { copyText } from '../../parts/copy.ts'
 import { count, duration } from '../../parts/format.ts'
 import { State } from '../../parts/panel.tsx'
 import { useToast } from '../../parts/toast.tsx'
+import { jobYaml } from './job-yaml.ts'
 import { nameOf, reasonOf, type Job, type OwnedJob } from './jobs.ts'
 
 /** The state of a job in words. */
@@ -33,6 +35,11 @@ const age = (seconds: number): string => duration(Math.round(seconds)).split(/(?
 const pathOf = ({ owner, id }: OwnedJob): string => `${owner.path}/logpush/jobs/${id}`
 
 const set = async (job: OwnedJob, enabled: boolean): Promise<unknown> => await put(pathOf(job), { enabled })
+
+interface ShownDestination {
+  readonly id: number
+  readonly destination_conf: string
+}
 
 /** Changes that a row and the details of a job offer. */
 export function useJobActions() {
@@ -71,6 +78,14 @@ export function useJobActions() {
       await start(job, async () => {
         const { attempted } = await post<{ attempted: boolean }>(`${pathOf(job)}/edged/retry`)
         return attempted ? `${nameOf(job)} is tried again now.` : `${nameOf(job)} has nothing to try again.`
+      }),
+    /** Copies the job as a pipeline of the configuration file. */
+    copy: async (job: OwnedJob) =>
+      await start(job, async () => {
+        const shown = await get<readonly ShownDestination[]>(`${job.owner.path}/edged/destinations`)
+        const to = shown.find(({ id }) => id === job.id)?.destination_conf ?? ''
+        await copyText(jobYaml(job, nameOf(job), to))
+        return `${nameOf(job)} is copied as a pipeline in YAML.`
       }),
     remove: async (job: OwnedJob) => {
       const waiting = job.edged.lag_records

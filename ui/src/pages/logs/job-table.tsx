@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { useGo } from '../../address.tsx'
 import { Switch } from '../../parts/fields.tsx'
-import { ActionMenu, Badge } from '../../parts/panel.tsx'
+import { ActionMenu, Badge, Time } from '../../parts/panel.tsx'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { shownPlace } from './destination.ts'
@@ -16,7 +16,7 @@ const stateOrder = (job: OwnedJob): number => (isFailing(job) ? 0 : job.enabled 
 
 const ownerName = ({ type, name }: OwnedJob['owner']): ReactNode => (type === 'account' ? <Badge>Account</Badge> : name)
 
-const COLUMNS: readonly Column<OwnedJob>[] = [
+export const COLUMNS: readonly Column<OwnedJob>[] = [
   { key: 'name', title: 'Name', cell: nameOf, sort: nameOf, card: 'title' },
   { key: 'state', title: 'State', cell: (job) => <JobState job={job} />, sort: stateOrder, card: 'state' },
   {
@@ -38,10 +38,26 @@ const COLUMNS: readonly Column<OwnedJob>[] = [
     width: 180,
     card: 'fact',
   },
+  {
+    key: 'last',
+    title: 'Last delivery',
+    cell: ({ last_complete: at }) => <Time at={at} />,
+    sort: ({ last_complete: at }) => at ?? '',
+    width: 130,
+    optional: true,
+  },
 ]
 
 /** The jobs, a row each. */
-export function JobTable({ jobs, mayWrite }: { jobs: readonly OwnedJob[]; mayWrite: boolean }) {
+export function JobTable({
+  jobs,
+  hidden,
+  mayWrite,
+}: {
+  jobs: readonly OwnedJob[]
+  hidden: readonly string[]
+  mayWrite: boolean
+}) {
   const go = useGo()
   const actions = useJobActions()
   const open = (job: OwnedJob, ...more: string[]): void => go({ rest: [String(job.id), ...more] })
@@ -58,6 +74,7 @@ export function JobTable({ jobs, mayWrite }: { jobs: readonly OwnedJob[]; mayWri
           actions={[
             { name: 'Edit', icon: 'settings', run: () => open(job, 'edit') },
             { name: 'Retry now', icon: 'refresh', run: () => void actions.retry(job) },
+            { name: 'Copy as YAML', icon: 'copy', run: () => void actions.copy(job) },
             { name: 'Delete', icon: 'trash', danger: true, run: () => void actions.remove(job) },
           ]}
         />
@@ -70,6 +87,8 @@ export function JobTable({ jobs, mayWrite }: { jobs: readonly OwnedJob[]; mayWri
       label="Log jobs"
       rows={jobs}
       columns={columns}
+      hidden={hidden}
+      onEdit={mayWrite ? (job) => open(job, 'edit') : undefined}
       keyOf={({ id }) => String(id)}
       onOpen={(job) => open(job)}
       nameOf={nameOf}

@@ -1,13 +1,14 @@
 import { useAddress, useGo, useParam } from '../../address.tsx'
-import { Button } from '../../parts/button.tsx'
+import { useColumns } from '../../parts/columns.tsx'
 import { TextField } from '../../parts/fields.tsx'
+import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Badge } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Empty, Loading, Problem, Shown } from '../../parts/states.tsx'
 import { usePlace } from '../../place.tsx'
 import { JobDetail } from './job-detail.tsx'
-import { JobTable } from './job-table.tsx'
+import { COLUMNS, JobTable } from './job-table.tsx'
 import { JobWizard } from './job-wizard.tsx'
 import { useJobs, type OwnedJob } from './jobs.ts'
 
@@ -17,20 +18,19 @@ const FEW = 8
 /** Jobs that send log records to destinations. */
 export default function Logs() {
   const { may } = usePlace()
-  const go = useGo()
   const jobs = useJobs()
   const [search, setSearch] = useParam('q')
+  const { hidden, chooser } = useColumns('jobs', COLUMNS)
   const mayWrite = may('Logs Write')
   const found = jobs.value?.filter((job) => textOf(job).includes(search.toLowerCase()))
   return (
     <Page
       note={!mayWrite && <Badge>Read only: needs Logs Write</Badge>}
       actions={
-        mayWrite && (
-          <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
-            New log job
-          </Button>
-        )
+        <>
+          {jobs.value && jobs.value.length > 0 && chooser}
+          {mayWrite && <NewButton label="New log job" />}
+        </>
       }
     >
       <Shown read={jobs} what="the log jobs">
@@ -40,13 +40,7 @@ export default function Logs() {
               title="No log jobs"
               text="A log job sends records of requests, rules, Workers or changes to your own systems, in batches and at least once."
               docs="logpush.html"
-              action={
-                mayWrite && (
-                  <Button kind="primary" onClick={() => go({ rest: ['new'] })}>
-                    New log job
-                  </Button>
-                )
-              }
+              action={mayWrite && <NewButton label="New log job" isPlain />}
             />
           ) : (
             <>
@@ -60,7 +54,7 @@ export default function Logs() {
                   onChange={setSearch}
                 />
               )}
-              <JobTable jobs={found ?? []} mayWrite={mayWrite} />
+              <JobTable jobs={found ?? []} hidden={hidden} mayWrite={mayWrite} />
               {found?.length === 0 && <p className="soft">No log job contains “{search}”.</p>}
             </>
           )

@@ -1,22 +1,17 @@
 import { useMemo } from 'react'
-import { hitsOf, useTimeline, type Analytics, type Timeline, type Totals } from '../../analytics.ts'
+import {
+  hitsOf,
+  QUANTILES,
+  STATUSES,
+  useTimeline,
+  type Analytics,
+  type Timeline,
+  type Totals,
+} from '../../analytics.ts'
 import { bytes, digits, ms, number, percent } from '../../parts/format.ts'
 import { Chart, type Series } from '../../parts/chart.tsx'
 import { useMarks } from './marks.ts'
 import styles from './overview.module.css'
-
-const STATUSES = [
-  ['2xx', '--ok'],
-  ['3xx', '--info'],
-  ['4xx', '--warn'],
-  ['5xx', '--bad'],
-] as const
-
-const QUANTILES = [
-  ['p50', '--ok'],
-  ['p95', '--warn'],
-  ['p99', '--bad'],
-] as const
 
 const inPercent = (value: number): string => percent(value, 100)
 

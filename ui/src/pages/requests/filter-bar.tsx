@@ -1,4 +1,4 @@
-import { useEffect, useState, type ReactNode } from 'react'
+import { useEffect, useState } from 'react'
 import { useGo } from '../../address.tsx'
 import { useAnalytics } from '../../analytics.ts'
 import { Button, IconButton } from '../../parts/button.tsx'
@@ -22,7 +22,7 @@ const named = (all: string, values: readonly string[], chosen: string | undefine
 ]
 
 /** Search, filters and what is filtered by. On a phone the filters are in a sheet. */
-export function FilterBar({ state, children }: { state: FilterState; children: ReactNode }) {
+export function FilterBar({ state }: { state: FilterState }) {
   const isNarrow = useIsNarrow()
   const [isOpen, setOpen] = useState(false)
   return (
@@ -36,7 +36,6 @@ export function FilterBar({ state, children }: { state: FilterState; children: R
         ) : (
           <Choices state={state} />
         )}
-        {children}
       </div>
       <Chips state={state} />
       {isOpen && (

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { clock, ms, when } from '../../parts/format.ts'
+import { bytes, clock, ms, when } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { useIsNarrow } from '../../parts/narrow.ts'
 import { DataTable, type Column } from '../../parts/table.tsx'
@@ -32,7 +32,7 @@ function Value({ onClick, label, children }: { onClick: () => void; label: strin
 
 type Set = (name: FilterName, value: string) => void
 
-const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
+export const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
   {
     key: 'at',
     title: 'Time',
@@ -107,6 +107,14 @@ const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
     cell: ({ duration_ms: duration }) => ms(duration),
   },
   {
+    key: 'size',
+    title: 'Size',
+    width: 96,
+    numeric: true,
+    optional: true,
+    cell: ({ bytes: size }) => bytes(size),
+  },
+  {
     key: 'agent',
     title: 'Agent',
     width: 130,
@@ -136,6 +144,7 @@ const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
       </>
     ),
   },
+  { key: 'ray', title: 'Ray id', width: 150, optional: true, cell: ({ ray_id: ray }) => <code>{ray}</code> },
 ]
 
 export const Verified = ({ by }: { by: string }) => (
@@ -148,17 +157,20 @@ export const Verified = ({ by }: { by: string }) => (
 /** Requests, newest first. A click on an underlined value filters by it, a click elsewhere opens the request. */
 export const RequestList = ({
   rows,
-  set,
+  columns,
+  hidden,
   onOpen,
 }: {
   rows: readonly RequestItem[]
-  set: Set
+  columns: readonly Column<RequestItem>[]
+  hidden: readonly string[]
   onOpen: (row: RequestItem) => void
 }) => (
   <DataTable
     label="Requests"
     rows={rows}
-    columns={columnsFor(set)}
+    columns={columns}
+    hidden={hidden}
     keyOf={({ ray_id: ray }) => ray}
     onOpen={onOpen}
     nameOf={({ method, path, status, at }) => `${exactTime(at)} ${method} ${path}, ${status}`}

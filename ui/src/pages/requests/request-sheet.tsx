@@ -6,7 +6,7 @@ import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { usePlace } from '../../place.tsx'
 import { exactTime, toneOf, Verified } from './list.tsx'
-import { asCurl, ruleFor } from './request-texts.ts'
+import { asCurl, cacheText, ruleFor } from './request-texts.ts'
 import type { RequestDetail } from './types.ts'
 import { Waterfall } from './waterfall.tsx'
 import styles from './requests.module.css'
@@ -162,7 +162,7 @@ function factsOf(request: RequestDetail) {
       ? undefined
       : (['Origin', `${origin.url} answered ${origin.status === 0 ? 'nothing' : origin.status}${tries}`] as const),
     worker === null ? undefined : (['Worker', worker] as const),
-    ['Cache', request.cache_status ?? 'no part in it'],
+    ['Cache', cacheText(request.cache_status)],
     markdown === null ? undefined : (['Markdown', markdown] as const),
     ['Size', bytes(request.bytes)],
     ['HTTP', request.http_version],

@@ -12,6 +12,24 @@ export function ruleFor({
   return `http.host eq ${quoted(host)} and http.request.uri.path eq ${quoted(path)} and ${client}`
 }
 
+const CACHE_TEXTS: Readonly<Record<string, string>> = {
+  HIT: 'sent from the cache',
+  MISS: 'not in the cache, so the origin was asked',
+  EXPIRED: 'too old in the cache, so the origin was asked',
+  STALE: 'an old response, because the origin failed or is slow',
+  UPDATING: 'an old response, while the origin is asked',
+  REVALIDATED: 'the origin said that the old response is still right',
+  BYPASS: 'the response, or a rule, forbids the cache to store it',
+  DYNAMIC: 'not stored unless a rule says so',
+}
+
+/** Returns a status of the cache with its meaning. */
+export function cacheText(status: string | null): string {
+  if (status === null) return 'no part in it'
+  const text = CACHE_TEXTS[status]
+  return text === undefined ? status : `${status}: ${text}`
+}
+
 /** Fields that curl writes itself, or that would ask for something else. */
 const OWN = new Set(['host', 'content-length', 'accept-encoding'])
 

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'react'
 import { useAddress, useGo, useParam } from '../../address.tsx'
 import { useRead } from '../../api/queries.ts'
 import { Button } from '../../parts/button.tsx'
+import { useColumns } from '../../parts/columns.tsx'
 import { count, number, when } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -9,7 +10,7 @@ import { Empty, Notice, Shown } from '../../parts/states.tsx'
 import { usePlace } from '../../place.tsx'
 import { useRange } from '../../range.ts'
 import { FilterBar } from './filter-bar.tsx'
-import { RequestList } from './list.tsx'
+import { columnsFor, RequestList } from './list.tsx'
 import { RequestSheet } from './request-sheet.tsx'
 import type { RequestItem } from './types.ts'
 import { useFilters, type FilterState } from './use-filters.ts'
@@ -34,18 +35,25 @@ export default function Requests() {
   const read = useRead<readonly RequestItem[]>(`${ofZone}/edged/requests?${range.query}&limit=${limit}${query}`, {
     keep: true,
   })
+  const columns = columnsFor(state.set)
+  const { hidden, chooser } = useColumns('requests', columns)
   const now = useLive({ expression: state.expression, isOn, isHeld: isHeld || rest.length > 0 })
   return (
-    <Page>
-      <Panel>
-        <FilterBar state={state}>
+    <Page
+      actions={
+        <>
           <LiveButton
             live={now}
             isOn={isOn}
             isPossible={range.isMoving}
             onToggle={() => setLive(isOn ? 'off' : 'on')}
           />
-        </FilterBar>
+          {chooser}
+        </>
+      }
+    >
+      <Panel>
+        <FilterBar state={state} />
         {now.reason !== undefined && (
           <Notice kind="warn" action={<Button onClick={now.again}>Go live again</Button>}>
             Not live: {now.reason}.
@@ -60,6 +68,8 @@ export default function Requests() {
             {(stored) => (
               <Rows
                 stored={stored}
+                columns={columns}
+                hidden={hidden}
                 live={now}
                 state={state}
                 isWhole={stored.length < limit}
@@ -84,6 +94,8 @@ function joined(live: readonly RequestItem[], stored: readonly RequestItem[]): r
 
 function Rows({
   stored,
+  columns,
+  hidden,
   live,
   state,
   isWhole,
@@ -91,6 +103,8 @@ function Rows({
   onRelease,
 }: {
   stored: readonly RequestItem[]
+  columns: ReturnType<typeof columnsFor>
+  hidden: readonly string[]
   live: Live
   state: FilterState
   isWhole: boolean
@@ -119,7 +133,12 @@ function Rows({
           </Button>
         )}
       </p>
-      <RequestList rows={rows} set={state.set} onOpen={({ ray_id: ray }) => go({ rest: [ray], search })} />
+      <RequestList
+        rows={rows}
+        columns={columns}
+        hidden={hidden}
+        onOpen={({ ray_id: ray }) => go({ rest: [ray], search })}
+      />
       {!isWhole && (
         <div className={styles['more']}>
           {onMore ? (

@@ -1,14 +1,17 @@
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { useGo, useParam } from '../../address.tsx'
 import { Button } from '../../parts/button.tsx'
+import { useColumns } from '../../parts/columns.tsx'
 import { SelectField, TextField } from '../../parts/fields.tsx'
-import { count } from '../../parts/format.ts'
+import { count, when } from '../../parts/format.ts'
 import { FromFile } from '../../parts/panel.tsx'
 import { Empty, Notice } from '../../parts/states.tsx'
 import { actionName, phaseNamed } from './phases.ts'
-import { RuleTable } from './rule-table.tsx'
+import { columnsOf, RuleTable } from './rule-table.tsx'
 import { useRuleWork, type RuleWork } from './rule-work.ts'
 import { nameOf, type PlacedRule, type Ruleset } from './rule.ts'
+import type { ActiveRules } from './active-rules.ts'
+import { useActiveRules } from './use-active-rules.ts'
 import type { Hits } from './use-rules.ts'
 import styles from './rules.module.css'
 
@@ -31,7 +34,9 @@ export function PhaseRules({
   const go = useGo()
   const work = useRuleWork(base)
   const [chosen, setChosen] = useState(NOTHING)
-  const filters = useFilters(hits)
+  const filters = useFilters()
+  const columns = ruleset ? columnsOf({ phase, ruleset, hits, work, mayWrite }) : []
+  const { hidden, chooser } = useColumns('rules', columns)
   const { about, one } = phaseNamed(phase)
   const rules = ruleset?.rules ?? []
   if (!ruleset || rules.length === 0)
@@ -59,7 +64,10 @@ export function PhaseRules({
           The configuration file has these rules. Change them there and run <code>edged reload</code>.
         </Notice>
       )}
-      <FilterBar filters={filters} actions={[...new Set(rules.map(({ action }) => action))]} />
+      <FilterBar filters={filters} actions={[...new Set(rules.map(({ action }) => action))]}>
+        {chooser}
+      </FilterBar>
+      {filters.active && <IdleNote active={filters.active} />}
       {selected.length > 0 && (
         <Bulk ruleset={ruleset} selected={selected} work={work} done={() => setChosen(NOTHING)} />
       )}
@@ -78,25 +86,23 @@ export function PhaseRules({
           hits={hits}
           work={work}
           mayWrite={mayWrite}
+          columns={columns}
+          hidden={hidden}
           chosen={chosen}
-          choose={(id, on) => {
-            const next = new Set(chosen)
-            if (on) next.add(id)
-            else next.delete(id)
-            setChosen(next)
-          }}
+          choose={setChosen}
         />
       )}
     </>
   )
 }
 
-function useFilters(hits: ReadonlyMap<string, Hits>) {
+function useFilters() {
   const [find, setFind] = useParam('find')
   const [action, setAction] = useParam('action')
   const [state, setState] = useParam('state')
   const go = useGo()
   const wanted = find.trim().toLowerCase()
+  const active = useActiveRules(state === 'idle')
   return {
     find,
     setFind,
@@ -104,16 +110,36 @@ function useFilters(hits: ReadonlyMap<string, Hits>) {
     setAction,
     state,
     setState,
+    /** Undefined unless rules without hits are asked for. */
+    active,
     clear: () => go({}, { replace: true }),
     fits: ({ rule, at }: PlacedRule): boolean =>
       `${nameOf(rule, at)} ${actionName(rule.action)} ${rule.expression}`.toLowerCase().includes(wanted) &&
       (action === '' || rule.action === action) &&
       (state === '' ||
-        (state === 'idle' ? (hits.get(rule.id)?.day ?? 0) === 0 : (rule.enabled !== false) === (state === 'on'))),
+        (state === 'idle' ? active?.ids.has(rule.id) === false : (rule.enabled !== false) === (state === 'on'))),
   }
 }
 
-function FilterBar({ filters, actions }: { filters: ReturnType<typeof useFilters>; actions: readonly string[] }) {
+/** Says what the filter for rules without hits cannot know. */
+function IdleNote({ active: { since, isWhole } }: { active: ActiveRules }) {
+  return (
+    <p className="soft">
+      {since === undefined ? 'No hit in the last 7 days.' : `No hit since ${when(since)}: edged has no earlier counts.`}
+      {!isWhole && ' Rules with fewer hits than 100 others count as idle only if they have none since the last start.'}
+    </p>
+  )
+}
+
+function FilterBar({
+  filters,
+  actions,
+  children,
+}: {
+  filters: ReturnType<typeof useFilters>
+  actions: readonly string[]
+  children: ReactNode
+}) {
   const { find, setFind, action, setAction, state, setState } = filters
   return (
     <div className={styles['bar']}>
@@ -140,10 +166,11 @@ function FilterBar({ filters, actions }: { filters: ReturnType<typeof useFilters
           ['', 'On and off'],
           ['on', 'On'],
           ['off', 'Off'],
-          ['idle', '0 hits in 24 h'],
+          ['idle', '0 hits in 7 d'],
         ]}
         onChange={setState}
       />
+      {children}
     </div>
   )
 }

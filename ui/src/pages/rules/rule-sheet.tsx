@@ -5,9 +5,11 @@ import { useConfirm } from '../../parts/confirm.tsx'
 import { When } from '../../parts/expression/when.tsx'
 import { SelectField, TextField } from '../../parts/fields.tsx'
 import { percent } from '../../parts/format.ts'
+import { CopyButton } from '../../parts/panel.tsx'
 import { Sheet, SheetForm } from '../../parts/sheet.tsx'
 import { Notice } from '../../parts/states.tsx'
 import { useToast } from '../../parts/toast.tsx'
+import { yamlOf } from '../../parts/yaml.ts'
 import { useWork } from '../../api/queries.ts'
 import { ActionForm } from './actions/action-form.tsx'
 import { newLimit, RateLimit } from './actions/rate-limit.tsx'
@@ -15,7 +17,7 @@ import { DryRunLine, isWide, useDryRun } from './dry-run.tsx'
 import { bodyOf, draftOf, emptyDraft, useDraft, type Draft } from './draft.ts'
 import { actionName, phaseNamed } from './phases.ts'
 import { PlaceField, positionOf, type PlaceChoice } from './place-field.tsx'
-import type { Rule, Ruleset } from './rule.ts'
+import { plainRule, type Rule, type Ruleset } from './rule.ts'
 import type { RuleWork } from './rule-work.ts'
 
 const FIELDS = ['/description', '/expression', '/action', '/action_parameters', '/ratelimit', '/position']
@@ -58,7 +60,12 @@ export function RuleSheet({
     onClose()
   }
   return (
-    <Sheet title={rule ? `Edit ${draft.description || one}` : `New ${one}`} onClose={close} isDirty={isDirty}>
+    <Sheet
+      title={rule ? `Edit ${draft.description || one}` : `New ${one}`}
+      onClose={close}
+      isDirty={isDirty}
+      actions={rule && <CopyButton label="Copy as YAML" text={() => yamlOf([plainRule(rule)])} />}
+    >
       <SheetForm
         verb={rule ? 'Save' : 'Create'}
         busy={store.busy}

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type DragEvent, type KeyboardEvent } from 'react'
 import { useGo } from '../../address.tsx'
-import { CheckField, Switch } from '../../parts/fields.tsx'
+import { Switch } from '../../parts/fields.tsx'
 import { count, number } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Badge, FromFile } from '../../parts/panel.tsx'
@@ -20,17 +20,20 @@ interface TableProps {
   readonly hits: ReadonlyMap<string, Hits>
   readonly work: RuleWork
   readonly mayWrite: boolean
+  readonly columns: readonly Column<PlacedRule>[]
+  readonly hidden: readonly string[]
   readonly chosen: ReadonlySet<string>
-  readonly choose: (id: string, on: boolean) => void
+  readonly choose: (ids: ReadonlySet<string>) => void
 }
 
 /** The rules of a phase in their order. Rows are moved by dragging, and by Alt with an arrow key. */
 export function RuleTable(props: TableProps) {
-  const { phase, ruleset, rows, work, mayWrite } = props
+  const { phase, ruleset, rows, work, mayWrite, columns, hidden, chosen, choose } = props
   const go = useGo()
   const total = ruleset.rules?.length ?? 0
   const canMove = mayWrite && !ruleset.edged_source
   const drag = useDragging((from, to) => void work.move(ruleset, from, to))
+  const open = ({ rule }: PlacedRule): void => go({ rest: [phase, rule.id] })
   const focused = useRef<string>(undefined)
   useEffect(() => {
     // A moved row keeps the focus.
@@ -50,11 +53,14 @@ export function RuleTable(props: TableProps) {
     <DataTable
       label="Rules in the order in which they run"
       rows={rows}
-      columns={columnsOf(props)}
+      columns={columns}
+      hidden={hidden}
+      selection={canMove ? { chosen, choose, nameOf: name } : undefined}
       keyOf={({ rule }) => rule.id}
       nameOf={({ rule, at }) => `${ruleset.edged_source ? 'Show' : 'Edit'} ${nameOf(rule, at)}`}
       isOff={({ rule }) => rule.enabled === false}
-      onOpen={({ rule }) => go({ rest: [phase, rule.id] })}
+      onOpen={open}
+      onEdit={canMove ? open : undefined}
       rowProps={(row) =>
         canMove
           ? ({
@@ -98,22 +104,12 @@ function useDragging(move: (from: number, to: number) => void) {
 
 const name = ({ rule, at }: PlacedRule): string => nameOf(rule, at)
 
-function columnsOf(props: TableProps): readonly Column<PlacedRule>[] {
-  const { ruleset, hits, work, mayWrite, chosen, choose } = props
+export function columnsOf(
+  props: Omit<TableProps, 'rows' | 'columns' | 'hidden' | 'chosen' | 'choose'>,
+): readonly Column<PlacedRule>[] {
+  const { ruleset, hits, work, mayWrite } = props
   const ofFile = ruleset.edged_source
   const canChange = mayWrite && !ofFile
-  const choice: Column<PlacedRule> = {
-    key: 'chosen',
-    title: 'Select',
-    width: 40,
-    cell: (row) => (
-      <CheckField
-        label={<span className="visually-hidden">Select {name(row)}</span>}
-        on={chosen.has(row.rule.id)}
-        onChange={(on) => choose(row.rule.id, on)}
-      />
-    ),
-  }
   const order: Column<PlacedRule> = {
     key: 'order',
     title: 'Order',
@@ -146,7 +142,6 @@ function columnsOf(props: TableProps): readonly Column<PlacedRule>[] {
     ),
   }
   return [
-    ...(canChange ? [choice] : []),
     order,
     state,
     { key: 'name', title: 'Name', card: 'title', opens: true, sort: name, cell: name },

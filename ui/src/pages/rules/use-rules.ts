@@ -3,6 +3,7 @@ import { useMemo } from 'react'
 import { sendWhole, messageOf, statusOf } from '../../api/client.ts'
 import { useRead, type Read } from '../../api/queries.ts'
 import { usePlace } from '../../place.tsx'
+import { ruleOfKey, type RuleCount } from './active-rules.ts'
 import { PHASES, phaseNamed, type PhaseRow } from './phases.ts'
 import type { Ruleset } from './rule.ts'
 
@@ -52,12 +53,6 @@ export const phasesFor = (level: 'zone' | 'account', entries: EntryPoints): read
   ...[...entries.keys()].filter((name) => !PHASES.some((one) => one.name === name)).map(phaseNamed),
 ]
 
-interface RuleCount {
-  readonly rule_id: string
-  readonly matches: number
-  readonly failures: number
-}
-
 /** How often a rule acted. */
 export interface Hits {
   /** In the last 24 hours, if the history has it. */
@@ -89,7 +84,7 @@ export function useHits(): ReadonlyMap<string, Hits> {
     const hits = new Map<string, Hits>()
     for (const { rule_id: id, failures } of counts.value ?? []) hits.set(id, { day: 0, hours: [], failures })
     for (const { key, requests, points } of days.value?.groups ?? []) {
-      const id = key.split(/[,/:]/).at(-1)!
+      const id = ruleOfKey(key)
       hits.set(id, {
         day: requests,
         hours: points.map((point) => point.requests),

@@ -1,8 +1,8 @@
 import { useMemo } from 'react'
 import { useList } from '../../api/queries.ts'
 import { useAddress, useGo } from '../../address.tsx'
-import { Button } from '../../parts/button.tsx'
 import { ago } from '../../parts/format.ts'
+import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Panel, State, Time } from '../../parts/panel.tsx'
 import { Empty, Notice, Shown } from '../../parts/states.tsx'
@@ -25,15 +25,7 @@ export default function Tokens() {
   const open = read.value?.find(({ id }) => id === rest[0])
   const close = (): void => go({})
   return (
-    <Page
-      actions={
-        may(WRITE) && (
-          <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
-            New token
-          </Button>
-        )
-      }
-    >
+    <Page actions={may(WRITE) && <NewButton label="New token" />}>
       {!may(WRITE) && <Notice>Read only: needs {WRITE}.</Notice>}
       <Panel>
         <Shown read={read} what="the tokens">
@@ -42,7 +34,7 @@ export default function Tokens() {
               <Empty
                 title="No token was made by the API yet"
                 text="A token lets a script or a person use the API with just the permissions that it needs. Tokens of the configuration file are not listed."
-                action={may(WRITE) && <Button onClick={() => go({ rest: ['new'] })}>New token</Button>}
+                action={may(WRITE) && <NewButton label="New token" isPlain />}
                 docs="api.html"
               />
             ) : (

@@ -1,8 +1,8 @@
 import { useRead } from '../../api/queries.ts'
 import { useAddress, useGo } from '../../address.tsx'
-import { Button } from '../../parts/button.tsx'
 import { Switch } from '../../parts/fields.tsx'
 import { number } from '../../parts/format.ts'
+import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ActionMenu, Badge } from '../../parts/panel.tsx'
 import { Empty, Problem, Shown } from '../../parts/states.tsx'
@@ -34,13 +34,7 @@ export default function Webhooks() {
   return (
     <Page
       note={!mayWrite && <Badge>Read only: needs Zero Trust Write</Badge>}
-      actions={
-        mayWrite && (
-          <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
-            New webhook
-          </Button>
-        )
-      }
+      actions={mayWrite && <NewButton label="New webhook" />}
     >
       <Shown read={read} what="the webhooks">
         {(webhooks) =>
@@ -51,13 +45,7 @@ export default function Webhooks() {
               title="No webhooks"
               text="A webhook gets findings as JSON, signed, with retries and a record of each attempt."
               docs="webhooks.html"
-              action={
-                mayWrite && (
-                  <Button kind="primary" onClick={() => go({ rest: ['new'] })}>
-                    New webhook
-                  </Button>
-                )
-              }
+              action={mayWrite && <NewButton label="New webhook" isPlain />}
             />
           ) : (
             <List webhooks={webhooks} mayWrite={mayWrite} />
@@ -118,6 +106,7 @@ function List({ webhooks, mayWrite }: { webhooks: readonly Webhook[]; mayWrite: 
       columns={mayWrite ? [...COLUMNS, menu] : COLUMNS}
       keyOf={({ id }) => id}
       onOpen={({ id }) => go({ rest: [id] })}
+      onEdit={mayWrite ? ({ id }) => go({ rest: [id, 'edit'] }) : undefined}
       nameOf={({ label }) => label}
       isOff={({ status }) => status === 'disabled'}
     />

@@ -1,23 +1,11 @@
 import { useMemo } from 'react'
-import { useAnalytics, useTimeline, type Analytics, type Group } from '../../analytics.ts'
+import { QUANTILES, STATUSES, useAnalytics, useTimeline, type Analytics, type Group } from '../../analytics.ts'
 import { Chart } from '../../parts/chart.tsx'
 import { digits, number } from '../../parts/format.ts'
 import { Facts, Panel, Time } from '../../parts/panel.tsx'
 import { Shown } from '../../parts/states.tsx'
 import type { Script } from './worker.ts'
 import styles from './workers.module.css'
-
-const STATUSES = [
-  ['2xx', '--ok'],
-  ['3xx', '--info'],
-  ['4xx', '--warn'],
-  ['5xx', '--bad'],
-] as const
-const QUANTILES = [
-  ['p50', '--ok'],
-  ['p95', '--warn'],
-  ['p99', '--bad'],
-] as const
 
 /** Requests of a Worker over time. */
 export function OverviewTab({ script }: { script: Script }) {

@@ -8,6 +8,7 @@ import { Facts, Panel } from '../../parts/panel.tsx'
 import { Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { useToast } from '../../parts/toast.tsx'
+import { LineForm, OwnTable } from './line-form.tsx'
 import { variableText, type Binding, type Script, type Settings } from './worker.ts'
 import styles from './workers.module.css'
 
@@ -160,23 +161,17 @@ function Variables({
   ]
   return (
     <Panel title="Variables">
-      {list.length > 0 ? (
-        <DataTable label="Variables" rows={list} columns={columns} keyOf={(one) => one.name} sortParam="variables" />
-      ) : (
-        <p className="soft">No variables.</p>
-      )}
+      <OwnTable label="Variables" rows={list} columns={columns} keyOf={(one) => one.name} none="No variables." />
       {mayWrite && (
-        <form
-          className={styles['line']}
-          onSubmit={(event) => {
-            event.preventDefault()
+        <LineForm
+          verb="Set variable"
+          onSubmit={() => {
             void submit()
           }}
         >
           <TextField label="Variable" value={name} onChange={setName} error={error} required mono />
           <TextField label="Value" value={text} onChange={setText} />
-          <Button type="submit">Set variable</Button>
-        </form>
+        </LineForm>
       )}
     </Panel>
   )
@@ -233,25 +228,18 @@ function Secrets({ list, path, mayWrite }: { list: readonly Binding[]; path: str
   ]
   return (
     <Panel title="Secrets">
-      {list.length > 0 ? (
-        <DataTable label="Secrets" rows={list} columns={columns} keyOf={(one) => one.name} sortParam="secrets" />
-      ) : (
-        <p className="soft">No secrets.</p>
-      )}
+      <OwnTable label="Secrets" rows={list} columns={columns} keyOf={(one) => one.name} none="No secrets." />
       {mayWrite && (
-        <form
-          className={styles['line']}
-          onSubmit={(event) => {
-            event.preventDefault()
+        <LineForm
+          verb="Store secret"
+          busy={save.busy}
+          onSubmit={() => {
             save.start()
           }}
         >
           <TextField label="Secret" value={name} onChange={setName} error={save.error} required mono />
           <TextField label="Secret value" secret value={text} onChange={setText} required />
-          <Button type="submit" busy={save.busy}>
-            Store secret
-          </Button>
-        </form>
+        </LineForm>
       )}
     </Panel>
   )

@@ -1,14 +1,15 @@
 import { useQueries } from '@tanstack/react-query'
 import { useState } from 'react'
 import { placed, post, put, remove, sendWhole } from '../../api/client.ts'
-import { useRead, useWork } from '../../api/queries.ts'
+import { useRead, useWork, type Work } from '../../api/queries.ts'
 import { Button, IconButton } from '../../parts/button.tsx'
 import { SelectField, TextField } from '../../parts/fields.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { Shown } from '../../parts/states.tsx'
-import { DataTable, type Column } from '../../parts/table.tsx'
+import type { Column } from '../../parts/table.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { usePlace, useZones } from '../../place.tsx'
+import { LineForm, OwnTable } from './line-form.tsx'
 import type { Script } from './worker.ts'
 import styles from './workers.module.css'
 
@@ -42,7 +43,6 @@ const MAX_ZONES = 60
 
 function Routes({ script, mayWrite }: Props) {
   const { account } = usePlace()
-  const toast = useToast()
   const zones = (useZones().value ?? []).filter((zone) => zone.account.id === account.id).slice(0, MAX_ZONES)
   const reads = useQueries({
     queries: zones.map(({ id }) => ({
@@ -63,47 +63,30 @@ function Routes({ script, mayWrite }: Props) {
     setPattern('')
   })
   const removal = useWork(async ({ zonePath, id }: ZoneRoute) => await remove(`${zonePath}/workers/routes/${id}`))
+  const take = useRemoval<ZoneRoute>(removal, ({ zonePath, pattern: name }) => ({
+    text: `Route ${name} is removed.`,
+    undo: async () => await post(`${zonePath}/workers/routes`, { pattern: name, script: script.id }),
+  }))
   const { at, rest } = placed(add.failure, ['/pattern'])
   const columns: Column<ZoneRoute>[] = [
     { key: 'pattern', title: 'Pattern', cell: (route) => <code>{route.pattern}</code>, card: 'title' },
     { key: 'zone', title: 'Zone', cell: (route) => route.zone, card: 'fact' },
-    {
-      key: 'menu',
-      title: '',
-      width: 96,
-      card: 'menu',
-      cell: (route) =>
-        mayWrite && (
-          <IconButton
-            icon="trash"
-            label={`Remove ${route.pattern}`}
-            size="small"
-            onClick={() =>
-              void removal.run(route).then(
-                () =>
-                  toast(`Route ${route.pattern} is removed.`, {
-                    undo: async () =>
-                      await post(`${route.zonePath}/workers/routes`, { pattern: route.pattern, script: script.id }),
-                  }),
-                (error: unknown) => toast(String(error), { kind: 'bad' }),
-              )
-            }
-          />
-        ),
-    },
+    ...removeColumn<ZoneRoute>(mayWrite, ({ pattern: name }) => name, take),
   ]
   return (
     <Panel title="Routes" docs="workers.html">
-      {routes.length > 0 ? (
-        <DataTable label="Routes" rows={routes} columns={columns} keyOf={({ id }) => id} sortParam="routes" />
-      ) : (
-        <p className="soft">No routes. A route sends requests of a zone to the Worker.</p>
-      )}
+      <OwnTable
+        label="Routes"
+        rows={routes}
+        columns={columns}
+        keyOf={({ id }) => id}
+        none="No routes. A route sends requests of a zone to the Worker."
+      />
       {mayWrite && zone && (
-        <form
-          className={styles['line']}
-          onSubmit={(event) => {
-            event.preventDefault()
+        <LineForm
+          verb="Add route"
+          busy={add.busy}
+          onSubmit={() => {
             add.start()
           }}
         >
@@ -121,14 +104,46 @@ function Routes({ script, mayWrite }: Props) {
             options={zones.map(({ id, name }) => [id, name])}
             onChange={setZoneId}
           />
-          <Button type="submit" busy={add.busy}>
-            Add route
-          </Button>
-        </form>
+        </LineForm>
       )}
     </Panel>
   )
 }
+
+/** Returns a function that removes a row, and says so with a button that brings the row back. */
+function useRemoval<T>(
+  removal: Work<T>,
+  said: (row: T) => { readonly text: string; readonly undo: () => Promise<unknown> },
+): (row: T) => void {
+  const toast = useToast()
+  return (row) => {
+    const { text, undo } = said(row)
+    removal.run(row).then(
+      () => toast(text, { undo }),
+      (error: unknown) => toast(String(error), { kind: 'bad' }),
+    )
+  }
+}
+
+/** The button at the end of a row. No column for readers. */
+const removeColumn = <T,>(
+  mayWrite: boolean,
+  nameOf: (row: T) => string,
+  take: (row: T) => void,
+): readonly Column<T>[] =>
+  mayWrite
+    ? [
+        {
+          key: 'menu',
+          title: '',
+          width: 96,
+          card: 'menu',
+          cell: (row) => (
+            <IconButton icon="trash" label={`Remove ${nameOf(row)}`} size="small" onClick={() => take(row)} />
+          ),
+        },
+      ]
+    : []
 
 interface Domain {
   readonly id: string
@@ -149,51 +164,34 @@ function Domains({ script, mayWrite }: Props) {
     if (messages.length > 0) toast(messages.map(({ message }) => message).join(', '))
   }, [path])
   const removal = useWork(async ({ id }: Domain) => await remove(`${path}/${id}`), [path])
+  const take = useRemoval<Domain>(removal, ({ hostname: name, service }) => ({
+    text: `${name} is removed.`,
+    undo: async () => await put(path, { hostname: name, service }),
+  }))
   const { at, rest } = placed(add.failure, ['/hostname'])
   const columns: Column<Domain>[] = [
     { key: 'name', title: 'Host name', cell: (one) => one.hostname, card: 'title' },
     { key: 'zone', title: 'Zone', cell: ({ zone_name: zone }) => zone, card: 'fact' },
-    {
-      key: 'menu',
-      title: '',
-      width: 96,
-      card: 'menu',
-      cell: (domain) =>
-        mayWrite && (
-          <IconButton
-            icon="trash"
-            label={`Remove ${domain.hostname}`}
-            size="small"
-            onClick={() =>
-              void removal.run(domain).then(
-                () =>
-                  toast(`${domain.hostname} is removed.`, {
-                    undo: async () => await put(path, { hostname: domain.hostname, service: domain.service }),
-                  }),
-                (error: unknown) => toast(String(error), { kind: 'bad' }),
-              )
-            }
-          />
-        ),
-    },
+    ...removeColumn<Domain>(mayWrite, ({ hostname: name }) => name, take),
   ]
   return (
     <Panel title="Domains">
       <Shown read={read} what="the domains" rows={2}>
-        {(all) => {
-          const own = all.filter(({ service }) => service === script.id)
-          return own.length > 0 ? (
-            <DataTable label="Domains" rows={own} columns={columns} keyOf={({ id }) => id} sortParam="domains" />
-          ) : (
-            <p className="soft">No domains. With one, the Worker answers all requests of a host name.</p>
-          )
-        }}
+        {(all) => (
+          <OwnTable
+            label="Domains"
+            rows={all.filter(({ service }) => service === script.id)}
+            columns={columns}
+            keyOf={({ id }) => id}
+            none="No domains. With one, the Worker answers all requests of a host name."
+          />
+        )}
       </Shown>
       {mayWrite && (
-        <form
-          className={styles['line']}
-          onSubmit={(event) => {
-            event.preventDefault()
+        <LineForm
+          verb="Add domain"
+          busy={add.busy}
+          onSubmit={() => {
             add.start()
           }}
         >
@@ -206,10 +204,7 @@ function Domains({ script, mayWrite }: Props) {
             error={at('/hostname') ?? rest}
             required
           />
-          <Button type="submit" busy={add.busy}>
-            Add domain
-          </Button>
-        </form>
+        </LineForm>
       )}
     </Panel>
   )
@@ -275,10 +270,10 @@ function Schedules({ script, path, mayWrite }: Props) {
         }
       </Shown>
       {mayWrite && (
-        <form
-          className={styles['line']}
-          onSubmit={(event) => {
-            event.preventDefault()
+        <LineForm
+          verb="Add schedule"
+          busy={save.busy}
+          onSubmit={() => {
             void save.run([...crons, added]).then(
               () => setAdded(''),
               () => undefined,
@@ -295,10 +290,7 @@ function Schedules({ script, path, mayWrite }: Props) {
             required
             mono
           />
-          <Button type="submit" busy={save.busy}>
-            Add schedule
-          </Button>
-        </form>
+        </LineForm>
       )}
     </Panel>
   )

@@ -1,16 +1,17 @@
 import { useState } from 'react'
-import { patch, placed, remove } from '../../api/client.ts'
+import { get, patch, placed, remove } from '../../api/client.ts'
 import { useRead, useWork } from '../../api/queries.ts'
 import { To } from '../../address.tsx'
 import type { Zone } from '../../api/types.ts'
 import { Button } from '../../parts/button.tsx'
 import { useConfirm } from '../../parts/confirm.tsx'
 import { CheckField, SelectField, TextField } from '../../parts/fields.tsx'
-import { Facts, FromFile } from '../../parts/panel.tsx'
+import { CopyButton, Facts, FromFile } from '../../parts/panel.tsx'
 import { Sheet, SheetBody, SheetForm } from '../../parts/sheet.tsx'
 import { Shown } from '../../parts/states.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { usePlace } from '../../place.tsx'
+import { zoneYaml, type ZoneSetting } from './zone-yaml.ts'
 import { ORIGIN_HINT } from './zone.ts'
 
 interface Details extends Zone {
@@ -106,9 +107,15 @@ function ZoneForm({ zone, onClose }: { zone: Details; onClose: () => void }) {
       onClose={onClose}
       isDirty={isDirty}
       actions={
-        <Button kind="danger" size="small" icon="trash" busy={removal.busy} onClick={() => void ask()}>
-          Delete
-        </Button>
+        <>
+          <CopyButton
+            label="Copy as YAML"
+            text={async () => zoneYaml(zone, await get<readonly ZoneSetting[]>(`/zones/${zone.id}/edged/settings`))}
+          />
+          <Button kind="danger" size="small" icon="trash" busy={removal.busy} onClick={() => void ask()}>
+            Delete
+          </Button>
+        </>
       }
     >
       <SheetForm

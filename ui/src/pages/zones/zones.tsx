@@ -2,9 +2,10 @@ import { useMemo } from 'react'
 import { useList, useRead } from '../../api/queries.ts'
 import { To, useAddress, useGo, useParam } from '../../address.tsx'
 import type { Zone } from '../../api/types.ts'
-import { Button } from '../../parts/button.tsx'
+import { useColumns } from '../../parts/columns.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { number, percent } from '../../parts/format.ts'
+import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
 import { FromFile, Panel, State, type Tone } from '../../parts/panel.tsx'
 import { Empty, Notice, Shown } from '../../parts/states.tsx'
@@ -29,6 +30,7 @@ export default function Zones() {
     { keep: true },
   )
   const [text, setText] = useParam('find')
+  const { hidden, chooser } = useColumns('zones', COLUMNS)
   const { rest } = useAddress()
   const go = useGo()
   const rows = useMemo(() => {
@@ -38,16 +40,16 @@ export default function Zones() {
       .filter(({ name }) => name.includes(text.trim().toLowerCase()))
       .map((zone): Line => ({ ...zone, origins: states.get(zone.id)?.origins ?? [], traffic: counts.get(zone.id) }))
   }, [zones.value, overview.value, traffic.value, text])
-  const open = (zones.value ?? []).find(({ id, name }) => id === rest[0] || name === rest[0])
+  const shown = (zones.value ?? []).find(({ id, name }) => id === rest[0] || name === rest[0])
+  const open = ({ name }: Line): void => go({ rest: [name] })
   const close = (): void => go({})
   return (
     <Page
       actions={
-        may(WRITE) && (
-          <Button kind="primary" icon="plus" onClick={() => go({ rest: ['new'] })}>
-            Add zone
-          </Button>
-        )
+        <>
+          {chooser}
+          {may(WRITE) && <NewButton label="Add zone" />}
+        </>
       }
     >
       {!may(WRITE) && <Notice>Read only: needs {WRITE}.</Notice>}
@@ -66,7 +68,7 @@ export default function Zones() {
               <Empty
                 title="No zone yet"
                 text="A zone is a host name that edged serves, with the server behind it."
-                action={may(WRITE) && <Button onClick={() => go({ rest: ['new'] })}>Add zone</Button>}
+                action={may(WRITE) && <NewButton label="Add zone" isPlain />}
                 docs="getting-started.html"
               />
             ) : (
@@ -74,16 +76,18 @@ export default function Zones() {
                 label="Zones"
                 rows={rows}
                 columns={COLUMNS}
+                hidden={hidden}
                 keyOf={({ id }) => id}
                 nameOf={({ name }) => name}
-                onOpen={({ name }) => go({ rest: [name] })}
+                onOpen={open}
+                onEdit={may(WRITE) ? open : undefined}
               />
             )
           }
         </Shown>
       </Panel>
       {rest[0] === 'new' && <AddZone onClose={close} />}
-      {open && rest[0] !== 'new' && <ZoneSheet key={open.id} zone={open} onClose={close} />}
+      {shown && rest[0] !== 'new' && <ZoneSheet key={shown.id} zone={shown} onClose={close} />}
     </Page>
   )
 }
@@ -143,6 +147,8 @@ const COLUMNS: readonly Column<Line>[] = [
     cell: ({ traffic }) => percent(traffic?.statuses['5xx'], traffic?.requests ?? 0),
     sort: ({ traffic }) => traffic?.statuses['5xx'] ?? 0,
   },
+  { key: 'plan', title: 'Plan', optional: true, cell: ({ plan }) => plan?.name, sort: ({ plan }) => plan?.name ?? '' },
+  { key: 'id', title: 'Id', optional: true, cell: ({ id }) => <code>{id}</code> },
   { key: 'source', title: 'From', cell: ({ edged_source: source }) => (source ? <FromFile source={source} /> : 'API') },
   {
     key: 'open',

@@ -7,7 +7,7 @@ import type { BuilderField } from '../builder/model.ts'
 import type { Checked } from './check.ts'
 import { fieldsFor, type Named } from './fields.ts'
 import type { Tree, Types } from './text.ts'
-import { useDebounced } from './use-debounced.ts'
+import { useSettled } from '../../settled.ts'
 
 /** The rules language as the daemon knows it, with the lists of the account. */
 export interface Language {
@@ -47,7 +47,7 @@ export function useCheck(
   phase: string | undefined,
 ): { text: string; checked: Checked } | undefined {
   const { ofAccount } = usePlace()
-  const text = useDebounced(expression, CHECK_MS)
+  const text = useSettled(expression, CHECK_MS)
   const { data } = useQuery({
     queryKey: ['check', ofAccount, phase, text],
     queryFn: async () => ({

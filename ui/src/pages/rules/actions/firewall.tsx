@@ -1,6 +1,8 @@
+import { useList } from '../../../api/queries.ts'
 import { SelectField, CheckField, Row } from '../../../parts/fields.tsx'
-import type { FormProps } from './form.ts'
-import { AreaMember, NumberMember, TextMember } from './members.tsx'
+import { usePlace } from '../../../place.tsx'
+import { textOf, type FormProps } from './form.ts'
+import { AreaMember, ChoiceMember, NumberMember, TextMember } from './members.tsx'
 
 const TYPES = ['text/plain', 'application/json', 'text/html', 'text/xml']
 
@@ -98,6 +100,44 @@ export const ScoreForm = (props: FormProps) => (
   <NumberMember {...props} path={['increment']} label="Add to the score" hint="May be below zero" required />
 )
 
-export const ExecuteForm = (props: FormProps) => (
-  <TextMember {...props} path={['id']} label="Id of the ruleset" mono required />
-)
+interface Listed {
+  readonly id: string
+  readonly name: string
+  readonly kind: string
+  readonly phase: string
+}
+
+/** The rulesets of the phase that the rule can run: managed and custom rulesets of the zone and its account. */
+export function ExecuteForm(props: FormProps) {
+  const { phase, get } = props
+  const { zone, ofZone, ofAccount } = usePlace()
+  const ofPlace = useList<Listed>(zone && `${ofZone}/rulesets`)
+  const ofAll = useList<Listed>(`${ofAccount}/rulesets`)
+  const given = [...(ofPlace.value ?? []), ...(ofAll.value ?? [])]
+  const fitting = given.filter((one) => one.phase === phase && (one.kind === 'custom' || one.kind === 'managed'))
+  const id = textOf(get('id'))
+  const isKnown = id === '' || fitting.some((one) => one.id === id)
+  if (fitting.length === 0)
+    return (
+      <TextMember
+        {...props}
+        path={['id']}
+        label="Id of the ruleset"
+        hint="No ruleset of this phase can be run yet. The API makes one: POST rulesets, with the kind custom."
+        mono
+        required
+      />
+    )
+  return (
+    <ChoiceMember
+      {...props}
+      path={['id']}
+      label="Ruleset"
+      none="Choose a ruleset"
+      options={[
+        ...fitting.map((one) => [one.id, `${one.name || one.id} (${one.kind})`] as const),
+        ...(isKnown ? [] : [[id, id] as const]),
+      ]}
+    />
+  )
+}

@@ -55,8 +55,8 @@ export const AreaMember = ({ get, set, error, path, hint, label, rows = 4 }: Mem
   />
 )
 
-/** One of several texts. `none`: the name of the choice that leaves the member out. */
-export const ChoiceMember = ({
+/** A choice whose values stand for values of the member. */
+const SelectMember = ({
   get,
   set,
   error,
@@ -64,40 +64,42 @@ export const ChoiceMember = ({
   label,
   hint,
   options,
-  none,
-}: Member & { options: readonly Option[]; none?: string }) => (
+  shown,
+  stored,
+}: Member & {
+  options: readonly Option[]
+  shown: (member: unknown) => string
+  stored: (value: string) => unknown
+}) => (
   <SelectField
     label={label}
     {...hinted(hint)}
-    value={textOf(get(...path))}
+    value={shown(get(...path))}
     error={error(...path)}
-    options={none === undefined ? options : [['', none], ...options]}
-    onChange={(value) => set(path, orNone(value))}
+    options={options}
+    onChange={(value) => set(path, stored(value))}
   />
 )
 
-/** A switch that may also be left as it is. `values`: what the states are in the API. */
-export const SwitchMember = ({
-  get,
-  set,
-  error,
-  path,
-  label,
-  hint,
-  onlyTrue = false,
-}: Member & { onlyTrue?: boolean }) => {
-  const value = get(...path)
-  return (
-    <SelectField
-      label={label}
-      {...hinted(hint)}
-      value={value === true ? 'on' : value === false ? 'off' : ''}
-      error={error(...path)}
-      options={[['', 'As it is'], ['on', 'On'], ...(onlyTrue ? [] : [['off', 'Off'] as const])]}
-      onChange={(next) => set(path, next === '' ? undefined : next === 'on')}
-    />
-  )
-}
+/** One of several texts. `none`: the name of the choice that leaves the member out. */
+export const ChoiceMember = ({ options, none, ...member }: Member & { options: readonly Option[]; none?: string }) => (
+  <SelectMember
+    {...member}
+    options={none === undefined ? options : [['', none], ...options]}
+    shown={textOf}
+    stored={orNone}
+  />
+)
+
+/** A switch that may also be left as it is. */
+export const SwitchMember = ({ onlyTrue = false, ...member }: Member & { onlyTrue?: boolean }) => (
+  <SelectMember
+    {...member}
+    options={[['', 'As it is'], ['on', 'On'], ...(onlyTrue ? [] : [['off', 'Off'] as const])]}
+    shown={(value) => (value === true ? 'on' : value === false ? 'off' : '')}
+    stored={(value) => (value === '' ? undefined : value === 'on')}
+  />
+)
 
 /** Several texts, one per line. `named`: each is an object with a name. */
 export const TextsMember = ({ get, set, error, path, label, hint, named = false }: Member & { named?: boolean }) => {
