@@ -62,9 +62,10 @@ export class Containers {
     this.rows.add()
   }
 
-  /** Follows the start tag of an element. */
-  open(tag: Tag, traits = traitsOf(tag)): void {
+  /** Follows the start tag of an element, which may have further traits. */
+  open(tag: Tag, further = 0): void {
     const last = this.#last
+    const traits = last < MAX_DEPTH ? traitsOf(tag) | further : 0
     if (last < MAX_DEPTH) this.#push(last + 1, (tag.id << OPEN_BITS) | traits, signOf(tag))
     else this.#endAfter(last)
   }

@@ -1,6 +1,6 @@
 import type { Skip, Tag } from '../text/events.js'
 import { Page } from '../page/page.js'
-import { attributeBits, elementNamed } from '../text/names.js'
+import { attributeBits, elementNamed, KNOWN_NAMES } from '../text/names.js'
 import { withoutAside } from './choose.js'
 import { MainWriter } from './main-writer.js'
 import { IS_ARTICLE, IS_HIDDEN, IS_MAIN, isFollowed } from './traits.js'
@@ -9,6 +9,9 @@ const ARIA_HIDDEN = attributeBits('aria-hidden')
 const DIVISION = elementNamed('div').id
 const SUPERSCRIPT = elementNamed('sup').id
 const BODY = elementNamed('body').id
+/** Elements that say something about the page, by their position in the table of names. */
+const SAYS = new Uint8Array(KNOWN_NAMES + 1)
+SAYS[SUPERSCRIPT] = SAYS[BODY] = 1
 /** Classes of the body by which shop software names the page of one product. */
 const PRODUCT_PAGE = /(?:^|\s)(?:single-product|template-product|product-template|catalog-product-view)(?:\s|$)/
 /** Open Graph: `og:type` of a product. */
@@ -40,10 +43,7 @@ export class MainPage extends Page {
   }
 
   override open(tag: Tag): Skip | void {
-    if (tag.id === BODY && PRODUCT_PAGE.test(tag.attribute('class') ?? '')) this.#writer.shop.isPageOfProduct = true
-    if ((tag.attributeBits & ITEM_TYPE) === ITEM_TYPE && PRODUCT_ITEM.test(tag.attribute('itemtype') ?? ''))
-      this.#writer.shop.items++
-    if (tag.id === SUPERSCRIPT) this.#writer.hasSuperscripts = true
+    if (SAYS[tag.id] === 1 || (tag.attributeBits & ITEM_TYPE) !== 0) this.#note(tag)
     const isSkipped = super.open(tag)
     if (isSkipped === 'skip' && (tag.attributeBits & ARIA_HIDDEN) !== 0 && this.#mayBeContent(tag)) {
       this.boundary()
@@ -52,6 +52,14 @@ export class MainPage extends Page {
     }
     if (isSkipped === undefined && isFollowed(tag.id) && this.#followsContainers) this.#containers.open(tag)
     return isSkipped
+  }
+
+  /** Reads what a start tag says about the page. */
+  #note(tag: Tag): void {
+    const { shop } = this.#writer
+    if (tag.id === SUPERSCRIPT) this.#writer.hasSuperscripts = true
+    else if (tag.id === BODY) shop.isPageOfProduct ||= PRODUCT_PAGE.test(tag.attribute('class') ?? '')
+    if (PRODUCT_ITEM.test(tag.attribute('itemtype') ?? '')) shop.items++
   }
 
   /**

@@ -32,6 +32,10 @@ const IS_UNDECODED = 32
 /** Set in each known step. Few of all steps are ever used, so each is calculated at its first use. */
 const IS_KNOWN = 64
 
+/** Bits of a sign. A number of so few bits takes no memory of its own. */
+export const SIGN_BITS = 0x3fffffff
+const SIGN_FACTOR = 127
+
 /** A character of a name, after the characters before it. */
 class Place {
   readonly next: (Place | undefined)[] = []
@@ -60,6 +64,8 @@ export class NameStates {
   readonly #sets: Place[][] = []
   readonly #numbers = new Map<string, number>()
   #steps = new Int32Array(256 * KINDS)
+  /** A number of the text that `readSigned` has read last, without digits, because they count elements that are alike. */
+  sign = 0
 
   /** `names` match whole words, `inner` match inside a word as well. */
   constructor(names: Names, inner: Names) {
@@ -142,6 +148,28 @@ export class NameStates {
       row = step >> STATE_SHIFT
     }
     // The end of the text is the end of a word.
+    found |= (steps[row + SPACE] as number) || this.#find(row, SPACE)
+    return (found & IS_UNDECODED) === 0 ? found & PARTS : -1
+  }
+
+  /** Does the same as `read`, and sets `sign`, in one pass. */
+  readSigned(units: Uint8Array, start: number, end: number, kinds: Uint8Array): number {
+    let steps = this.#steps
+    let found = 0
+    let row = 0
+    let sign = 0
+    for (let at = start | 0; at < end; at++) {
+      const kind = kinds[units[at] as number] as number
+      let step = steps[row + kind] as number
+      if (step === 0) {
+        step = this.#find(row, kind)
+        steps = this.#steps
+      }
+      found |= step
+      row = step >> STATE_SHIFT
+      if (kind !== 0) sign = (Math.imul(sign, SIGN_FACTOR) + kind) & SIGN_BITS
+    }
+    this.sign = sign
     found |= (steps[row + SPACE] as number) || this.#find(row, SPACE)
     return (found & IS_UNDECODED) === 0 ? found & PARTS : -1
   }

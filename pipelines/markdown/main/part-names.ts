@@ -106,6 +106,17 @@ const STATES = new NameStates(
 /** Returns the parts that the text between two positions names, as bits, or -1 if the text has to be decoded. */
 export const partsInPage = (units: Uint8Array, start: number, end: number): number => parts(units, start, end, IN_PAGE)
 
+/** Sign of the class that `partsInClass` has read last. */
+export let classSign = 0
+export const clearSign = (): void => void (classSign = 0)
+
+/** Returns the parts that a class names, as `partsInPage` does, and sets `classSign`. */
+export function partsInClass(units: Uint8Array, start: number, end: number): number {
+  const found = STATES.readSigned(units, start, Math.min(end, start + MAX_LENGTH), IN_PAGE)
+  classSign = STATES.sign
+  return found >= 0 && (found & IS_BODY) !== 0 ? IS_BODY : found
+}
+
 const code = new Uint16Array(MAX_LENGTH)
 
 /** Returns the parts that a decoded text names. */

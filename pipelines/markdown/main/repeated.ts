@@ -1,7 +1,8 @@
 import { BLOCKS, LEADS, LONG, PARENT, PROSE, SIGN, TEXT, TRAITS, type Containers } from './containers.js'
 import { BLOCK_LINKS, BLOCK_TEXT, KEPT, PLACE, type Blocks } from './blocks.js'
 import { WIDTH } from './rows.js'
-import { IS_CARDS, IS_LIST, IS_PROFILE, SIGN_BITS } from './traits.js'
+import { SIGN_BITS } from './name-states.js'
+import { IS_CARDS, IS_LIST, IS_PROFILE } from './traits.js'
 
 /** Minimum number of elements that are alike for a list of other things. */
 const MIN_CARDS = 3

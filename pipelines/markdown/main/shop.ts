@@ -6,6 +6,9 @@ import { WIDTH } from './rows.js'
 const REVIEWS = /^(?:(?:customer|verified|user|product)\s+)?(?:reviews?|ratings?)\b/i
 const FACTS =
   /^(?:(?:product|technical|key|tech)\s+)?(?:specifications?|specs|details|features|dimensions|description)\W*$/i
+/** First letters of such titles, or of their marks. */
+const REVIEW_LETTERS = 'rcvupRCVUP*_['
+const FACT_LETTERS = 'ptksdfPTKSDF*_['
 /** A price alone in its block. */
 const PRICE = /^[\W_]{0,4}(?:[$€£¥₹]|USD|EUR|GBP)\s?\d[\d.,]*|^\W{0,3}\d[\d.,]*\s?(?:[€£]|USD|EUR|zł|kr)(?:\W|$)/
 /** Maximum text of a block with a price, and of a part that an offer repeats. */
@@ -33,18 +36,27 @@ export class Shop {
   }
 }
 
+/** Returns whether a heading matches a pattern, whose first letters are known. A pattern takes longer than a letter. */
+function hasTitle(blocks: Blocks, pattern: RegExp, letters: string): boolean {
+  const { values, end } = blocks.rows
+  for (let row = 0; row < end; row += WIDTH) {
+    const level = values[row + LEVEL] as number
+    if (level === 0) continue
+    const title = blocks.contents[row / WIDTH] as string
+    if (
+      lengthOf(title) > level + 1 &&
+      letters.includes(title[level + 1] as string) &&
+      pattern.test(blocks.titleOf(row))
+    )
+      return true
+  }
+  return false
+}
+
 /** Returns whether a page has a price and sections with reviews and with facts of a product. */
 function hasSectionsOfProduct(blocks: Blocks): boolean {
   const { values, end } = blocks.rows
-  let hasReviews = false
-  let hasFacts = false
-  for (let row = 0; row < end && !(hasReviews && hasFacts); row += WIDTH) {
-    if (values[row + LEVEL] === 0) continue
-    const title = blocks.titleOf(row)
-    hasReviews ||= REVIEWS.test(title)
-    hasFacts ||= FACTS.test(title)
-  }
-  if (!hasReviews || !hasFacts) return false
+  if (!hasTitle(blocks, REVIEWS, REVIEW_LETTERS) || !hasTitle(blocks, FACTS, FACT_LETTERS)) return false
   for (let row = 0; row < end; row += WIDTH)
     if ((values[row + BLOCK_TEXT] as number) <= MAX_PRICE && PRICE.test(blocks.markdownOf(row))) return true
   return false

@@ -1,6 +1,18 @@
 import type { Tag } from '../text/events.js'
 import { attributeBit, elementNamed, KNOWN_NAMES } from '../text/names.js'
-import { IS_BODY, IS_BOX, IS_FURNITURE, IS_REPLIES, IS_REVIEWS, partsInPage, partsNamed } from './part-names.js'
+import { SIGN_BITS } from './name-states.js'
+import {
+  classSign,
+  clearSign,
+  IS_BODY,
+  IS_BOX,
+  IS_FURNITURE,
+  IS_REPLIES,
+  IS_REVIEWS,
+  partsInClass,
+  partsInPage,
+  partsNamed,
+} from './part-names.js'
 
 // Traits of a container, which are the parts that its class, id, role, label or `itemprop` names (part-names.ts), and
 // the following bits.
@@ -38,11 +50,12 @@ export const isFollowed = (id: number): boolean => FOLLOWED[id] === 1
 const bitOf = (name: string): number => attributeBit(name.charCodeAt(0), name.length)
 
 /** Attributes that name an element, and the bits of their names. */
-const NAMING = ['class', 'id', 'role', 'aria-label', 'itemprop']
+const NAMING = ['id', 'role', 'aria-label', 'itemprop']
 const BITS = NAMING.map(bitOf)
+const CLASS = bitOf('class')
 const ID = bitOf('id')
 const ROLE = bitOf('role')
-const NAMING_BITS = BITS.reduce((all, bit) => all | bit)
+const NAMING_BITS = BITS.reduce((all, bit) => all | bit, CLASS)
 
 const ITEMPROP = bitOf('itemprop')
 
@@ -50,8 +63,8 @@ const A = 0x61
 const M = 0x6d
 const AMPERSAND = 0x26
 
-function partsOfAttribute(tag: Tag, name: string): number {
-  const found = tag.attributeUnits(name, partsInPage)
+function partsOfAttribute(tag: Tag, name: string, read = partsInPage): number {
+  const found = tag.attributeUnits(name, read)
   return found < 0 ? partsNamed(tag.attribute(name) ?? '') : found
 }
 
@@ -61,12 +74,13 @@ function isMain(tag: Tag): boolean {
   return (first === M || first === AMPERSAND) && tag.attribute('role') === 'main'
 }
 
-/** Determines the traits of a container from its tag. */
+/** Determines the traits of a container from its tag. `signOf` reads the sign of its class afterwards. */
 export function traitsOf(tag: Tag): number {
   const traits = OF_ELEMENT[tag.id] as number
   const bits = tag.attributeBits
+  clearSign()
   if ((bits & NAMING_BITS) === 0) return traits
-  let named = 0
+  let named = (bits & CLASS) === 0 ? 0 : partsOfAttribute(tag, 'class', partsInClass)
   for (let at = 0; at < NAMING.length; at++)
     if ((bits & (BITS[at] as number)) !== 0) named |= partsOfAttribute(tag, NAMING[at] as string)
   if ((bits & ROLE) !== 0 && isMain(tag)) named |= IS_MAIN
@@ -77,23 +91,8 @@ export function traitsOf(tag: Tag): number {
   return traits | named
 }
 
-/** Bits of a sign. A number of so few bits takes no memory of its own. */
-export const SIGN_BITS = 0x3fffffff
-const DIGIT_0 = 0x30
-const DIGIT_9 = 0x39
-
-/** Returns a number of a text in the page, without its digits, because they count elements that are alike. */
-function signOfUnits(units: ArrayLike<number>, start: number, end: number): number {
-  let sign = 0
-  for (let at = start | 0; at < end; at++) {
-    const unit = units[at] as number
-    if (unit < DIGIT_0 || unit > DIGIT_9) sign = (Math.imul(sign, 31) + unit) & SIGN_BITS
-  }
-  return sign
-}
-
 /** Returns a number that is equal for elements of one name and classes, and very rarely for others. */
-export const signOf = (tag: Tag): number => (tag.attributeUnits('class', signOfUnits) + tag.id) & SIGN_BITS
+export const signOf = (tag: Tag): number => (classSign + tag.id) & SIGN_BITS
 
 /** Returns whether it is a part of a page that React streams. */
 const isSegment = (tag: Tag): boolean =>
