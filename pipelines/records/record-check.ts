@@ -51,7 +51,8 @@ export function recordCheck({ names, types }: Dataset): (record: ScannedRecord) 
   const instant: Instant = { seconds: 0, nanos: 0 }
   const isFree = types.map((type) => type === 'any')
   return ({ bytes, starts, ends }) => {
-    for (let place = 0; place < starts.length; place++) {
+    // Behind the fields there may be members that only pointers go through.
+    for (let place = 0; place < kinds.length; place++) {
       const start = starts[place]!
       if (start < 0 || isFree[place]) continue
       const kind = KIND_OF[bytes[start]!]!

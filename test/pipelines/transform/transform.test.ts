@@ -90,6 +90,14 @@ output_options: { field_names: [RayID, EdgeStartTimestamp, Until, Seconds], time
   )
 })
 
+t.test('what a module returned is written by JSON pointers', { skip: NO_RUNTIME }, async (t) => {
+  const module = 'export default { record: ({ n }) => ({ n, user: { id: [n, n + 1] } }) }'
+  const { run } = transformed(t, module, 'dataset: any\noutput_options: { field_names: [/user/id/1, /n] }')
+  const { text, invalid } = await run('{"n":1}\n')
+  t.same(invalid, [])
+  t.equal(text, '{"/user/id/1":2,"/n":1}\n')
+})
+
 t.test('integers keep all digits, whatever is around them', { skip: NO_RUNTIME }, async (t) => {
   const { run } = transformed(t, 'export default { record: (record) => record }')
   const texts = [
