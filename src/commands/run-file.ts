@@ -9,8 +9,10 @@ import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
 import { runPipeline, stateFolder } from '../daemon/pipelines/run.js'
+import { modulesOf, Transforms } from '../daemon/pipelines/transforms.js'
 import { Exit } from './common/command.js'
 import { showProgress } from './common/progress.js'
+import { renewAtHangup } from './renew-modules.js'
 
 /** Maximum number of invalid records that are reported one by one. */
 const MAX_REPORTED = 10
@@ -54,11 +56,13 @@ export async function runFile(file: string, { resume, state }: { resume: boolean
         (place, message) => tell(`${place} ${message}`),
       ),
   )
+  const transforms = new Transforms(clock)
+  const endRenewal = renewAtHangup(modulesOf(pipelines), transforms, tell)
   progress.start(runs)
   const ran = await Promise.all(
     pipelines.map(async (pipeline, index): Promise<Ran> => {
       const stats = runs[index]!
-      const options = { state, resume, stats, tell, size: progress.size, stop: stopping.signal, clock, log }
+      const options = { state, resume, stats, tell, size: progress.size, stop: stopping.signal, transforms, clock, log }
       try {
         return { pipeline, stats, end: await runPipeline(pipeline, options) }
       } catch (error) {
@@ -71,6 +75,7 @@ export async function runFile(file: string, { resume, state }: { resume: boolean
   progress.stop()
   clearInterval(alive)
   process.off('SIGINT', stop).off('SIGTERM', stop)
+  endRenewal()
 
   const seconds = Math.round(clock.monotonic() - begin) / 1000
   // If records go to standard output, the summary must not be among them.

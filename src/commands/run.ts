@@ -11,7 +11,7 @@ export const run: DefineCommand = (command) => {
       'after',
       '\nPrints a summary as one line of JSON. Exit codes: 0 all delivered, 2 the file or its input cannot be used,\n' +
         '5 records undelivered or invalid, or input damaged. The first SIGINT or SIGTERM ends a listener or a followed file, and stops at a\n' +
-        'batch elsewhere; the second stops at once.',
+        'batch elsewhere; the second stops at once. SIGHUP reads the modules of transforms again, except in a terminal.',
     )
     .action(async (file: string, { resume = false, state }: { resume?: boolean; state?: string }) => {
       await loadPluginsOf(file)

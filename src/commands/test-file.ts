@@ -7,7 +7,7 @@ import { systemClock } from '../core/clock.js'
 import { silentLog } from '../core/log.js'
 import type { RecordTransform } from '../core/extension/record-transform.js'
 import { destinationChecks } from '../daemon/pipelines/destinations.js'
-import { transformOpener } from '../daemon/pipelines/transforms.js'
+import { Transforms } from '../daemon/pipelines/transforms.js'
 import { Exit } from './common/command.js'
 
 /** Runs the tests of a pipeline file and prints the outcome. Throws an Exit if some failed. */
@@ -35,7 +35,7 @@ export async function testFile(file: string): Promise<void> {
 /** Starts the transform of an output. Its runtime has no state. */
 function openOnce({ job, route = '' }: PipelineOutput): RecordTransform | undefined {
   const { transform } = job.settings
-  return transform && transformOpener(`edged test ${process.pid}`, systemClock)(transform, route)
+  return transform && new Transforms(systemClock).opener(`edged test ${process.pid}`)(transform, route)
 }
 
 async function outcome(

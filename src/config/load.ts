@@ -35,7 +35,7 @@ const NO_SECTIONS = 'must have sections such as `zones:`; `edged schema config -
 const NO_CHECKS: ConfigChecks = {
   destination: () => undefined,
   locator: () => () => undefined,
-  transform: (file) => ({ file, main: '', modules: [] }),
+  transform: (file) => ({ file, main: '', modules: [], digest: '' }),
   jobDestination: () => undefined,
   certificate: () => undefined,
   authority: () => undefined,

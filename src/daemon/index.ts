@@ -22,6 +22,7 @@ import { historyReader } from './history-reader.js'
 import { buildInfo } from './observe.js'
 import { pipelinePorts, portOf, urlOf } from './proxy/own-urls.js'
 import { startPipelines } from './pipelines/pipelines.js'
+import { modulesOf } from './pipelines/transforms.js'
 import { Reloader, type DaemonFile } from './reloader.js'
 import { Descriptors } from './proxy/descriptors.js'
 import { requestsOf } from './all-requests.js'
@@ -174,7 +175,7 @@ async function start(
   const control = stack.use(await startApi({ config, activated, descriptors, ...shown, ...common }))
   ports.add(portOf(control.url))
   egress.reserve(portOf(control.url))
-  stack.use(startPipelines(first, { clock, log, monitor: logpush.monitor }))
+  stack.use(startPipelines(first, { clock, log, monitor: logpush.monitor, transforms: logpush.transforms }))
   await serving.startProcesses(first, stack, () => scripts.running?.forProcesses)
   const vault = keys.derivedRing(CERTIFICATES)
   const certificates = stack.use(new Certificates({ store, vault, config: foundation.effective, clock, log, metrics }))
@@ -268,6 +269,16 @@ async function start(
   }
 }
 
+/** Runs the new code of changed modules. The configuration is in force, and a module that cannot run stays as it was. */
+async function renewTransforms({ pipelines }: Config, { transforms }: Foundation['logpush'], log: Log): Promise<void> {
+  for (const module of modulesOf(pipelines))
+    try {
+      await transforms.renew(module)
+    } catch (error) {
+      log.error({ event: 'transform_kept', file: module.file, error: messageOf(error) }, 'the module stays as it was')
+    }
+}
+
 /** Logs rules of the API that are not in force because the file has their phase. */
 function reportKept(kept: readonly KeptRules[], log: Log): void {
   const text = keptText(kept)
@@ -328,6 +339,7 @@ async function applyConfig(
     log.warn({ event: 'restart_needed', section }, `${section} changed; restart the daemon to apply it`)
   egress.use(ways)
   logpush.configure(next.logpush)
+  await renewTransforms(next, logpush, log)
   await history.configure(next.history)
   scripts.configure(next)
   log.level = next.log.level

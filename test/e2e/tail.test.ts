@@ -1,28 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { request } from 'undici'
 import { printable } from '../../src/core/printable.js'
 import { testFolder } from '../helpers/folder.js'
 import { startOrigin } from '../helpers/proxy.js'
 import { until } from '../helpers/web.js'
-import { CLI, configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { configuration, startDaemon, TOKEN, unbuilt, ZONE, type Daemon } from './daemon.js'
+import { tail } from './tail-edged.js'
 
 const options = { skip: unbuilt, timeout: 600_000 }
-
-/** `edged tail` in a process of its own. */
-function tail(t: Test, { admin }: Daemon, args: readonly string[], token: string | undefined = TOKEN) {
-  const env = { PATH: process.env['PATH'], ...(token !== undefined && { EDGED_TOKEN: token }) }
-  const child = spawn(process.execPath, [CLI, 'tail', ...args, '--admin', admin.replace('http://', '')], { env })
-  t.teardown(() => child.kill('SIGKILL'))
-  let out = ''
-  let errors = ''
-  child.stdout.on('data', (text: Buffer) => (out += text.toString()))
-  child.stderr.on('data', (text: Buffer) => (errors += text.toString()))
-  const ended = once(child, 'close').then(([code]) => code as number | null)
-  return { child, ended, out: () => out, lines: () => out.split('\n').slice(0, -1), errors: () => errors }
-}
 
 const visit = async ({ proxy }: Daemon, path: string): Promise<void> => {
   const response = await request(`${proxy}${path}`, { headers: { host: 'example.test', 'user-agent': 'tail' } })

@@ -7,6 +7,8 @@ export interface TransformModule {
   /** Name of the main module. It is one of `modules`. */
   readonly main: string
   readonly modules: readonly { readonly name: string; readonly source: string }[]
+  /** The same for the same code. */
+  readonly digest: string
 }
 
 /** Outcome of several records. All arrays have the order of the records. */

@@ -27,7 +27,7 @@ export async function configChanges(old: Config, next: Config, pause: Pause): Pr
 
 const comparable = ({ places: _places, ...config }: Config): Readonly<Record<string, unknown>> => ({
   ...config,
-  pipelines: described(config.pipelines),
+  pipelines: withModules(config.pipelines),
 })
 
 const isEqual = (a: unknown, b: unknown): boolean => a === b || textOf(a) === textOf(b)
@@ -86,8 +86,15 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const described = (pipelines: Config['pipelines']): object[] =>
   pipelines.map(({ outputs: _outputs, stored: _stored, tests: _tests, ...document }) => document)
 
-/** Returns a text that is the same for the same pipelines. */
-export const describedText = (pipelines: Config['pipelines']): string => textOf(described(pipelines)) ?? ''
+/** As {@link described}, with what differs if the code of a transform has changed. */
+const withModules = (pipelines: Config['pipelines']): object[] =>
+  described(pipelines).map((document, index) => ({
+    ...document,
+    modules: pipelines[index]?.outputs.map(({ job }) => job.settings.transform?.digest),
+  }))
+
+/** Returns a text that is the same for the same pipelines with the same modules. */
+export const describedText = (pipelines: Config['pipelines']): string => textOf(withModules(pipelines)) ?? ''
 
 /** Options that are read only at the start. */
 const AT_START: Readonly<Record<string, (config: Config) => unknown>> = {

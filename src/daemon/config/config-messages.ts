@@ -3,6 +3,7 @@ import { BadConfig, readParts } from '../../config/load.js'
 import { systemClock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import { destinationChecks } from '../pipelines/destinations.js'
+import { modulesOf } from '../pipelines/transforms.js'
 import { describedText } from './changes.js'
 import type { ConfigMessage, ConfigToRead } from './reader.js'
 
@@ -20,7 +21,7 @@ export function* configMessages({ text, file }: Pick<ConfigToRead, 'text' | 'fil
     )
     const { zones, pipelines, ...rest } = config
     for (let from = 0; from < zones.length; from += MAX_ZONES) yield { zones: zones.slice(from, from + MAX_ZONES) }
-    yield { rest, documents, described: describedText(pipelines) }
+    yield { rest, documents, modules: modulesOf(pipelines), described: describedText(pipelines) }
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error
     yield { faults: error.faults }

@@ -4,12 +4,12 @@ import { BadConfig, compiledPipelines, readConfig, type ConfigIssue } from '../.
 import type { Config, ZoneConfig } from '../../config/schema.js'
 import { readText } from '../../config/yaml.js'
 import { systemClock } from '../../core/clock.js'
+import type { TransformModule } from '../../core/extension/record-transform.js'
 import { EventLoopYield } from '../../core/schedule/event-loop-yield.js'
 import { silentLog } from '../../core/log.js'
 import { loadedPlugins } from '../../plugins/load.js'
 import { describedText } from './changes.js'
 import { destinationChecks } from '../pipelines/destinations.js'
-import { readTransform } from '../pipelines/transforms.js'
 
 /** Input of a thread. */
 export interface ConfigToRead {
@@ -27,6 +27,8 @@ export type ConfigMessage =
       readonly rest: Omit<Config, 'zones' | 'pipelines'>
       /** Pipelines, before they are compiled. */
       readonly documents: readonly unknown[]
+      /** Their modules, which the thread has started once. */
+      readonly modules: readonly TransformModule[]
       /** What {@link describedText} returns for them. */
       readonly described: string
     }
@@ -36,8 +38,7 @@ export type ConfigMessage =
 const MAX_INLINE_CHARACTERS = 16 * 1024
 
 const THREAD = new URL(`./config-thread${extname(import.meta.url)}`, import.meta.url)
-// The thread starts the modules of transforms.
-const CHECKS = { ...destinationChecks({ clock: systemClock, log: silentLog }), transform: readTransform }
+const CHECKS = destinationChecks({ clock: systemClock, log: silentLog })
 const slices = new EventLoopYield()
 
 /** Reads the configuration file while the daemon serves; rejects with {@link BadConfig}. */
@@ -73,10 +74,18 @@ async function received(port: MessagePort, file: string, inForce: Pick<Config, '
     if ('rest' in message) {
       const config = { ...message.rest, zones }
       const isUnchanged = message.described === describedText(inForce.pipelines)
-      const pipelines = isUnchanged ? inForce.pipelines : compiledPipelines(config, message.documents, file, CHECKS)
+      const pipelines = isUnchanged
+        ? inForce.pipelines
+        : compiledPipelines(config, message.documents, file, checksOf(message))
       return { ...config, pipelines }
     }
     zones.push(...message.zones)
     await slices.yieldToEventLoop()
   }
 }
+
+/** The code of a transform is what the thread has checked. The file may have changed since. */
+const checksOf = ({ modules }: { readonly modules: readonly TransformModule[] }) => ({
+  ...CHECKS,
+  transform: (path: string) => modules.find(({ file }) => file === path) ?? `${path} was not read`,
+})

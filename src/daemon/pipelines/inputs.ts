@@ -28,6 +28,7 @@ import {
 } from '../../config/pipeline-sources.js'
 import type { Clock } from '../../core/clock.js'
 import type { Log } from '../../core/log.js'
+import type { Transforms } from './transforms.js'
 
 export interface PipelineRun {
   /** Folder of the states of all pipelines. */
@@ -40,6 +41,8 @@ export interface PipelineRun {
   /** Called with the size of the input in bytes, if it is known. */
   readonly size: (bytes: number) => void
   readonly stop: AbortSignal
+  /** The transforms of several runs, whose modules can be replaced together. */
+  readonly transforms?: Transforms
   readonly clock: Clock
   readonly log: Log
 }

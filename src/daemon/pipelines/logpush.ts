@@ -30,7 +30,7 @@ import type { Metrics } from '../../core/metrics/metrics.js'
 import type { Store } from '../../core/store.js'
 import { configuredJobs } from './pipelines.js'
 import { StoredDeadLetters } from './dead-letters.js'
-import { transformOpener } from './transforms.js'
+import { Transforms } from './transforms.js'
 import { openDaemonSpools } from './spools.js'
 import type { Egress } from '../../egress/egress.js'
 import type { Keyring } from '../../store/secrets/keyring.js'
@@ -59,6 +59,8 @@ export interface LogPush {
   /** Spools on this machine: the reason why they cannot be written, if there is one. */
   readonly disk: Pick<Spools, 'unavailable'>
   readonly monitor: PipelineMonitor
+  /** Of the pipelines too. */
+  readonly transforms: Transforms
   /** Records uploads as spans from now on. */
   traced(traces: OutgoingTraces): void
   /** Applies a reloaded configuration. Retention, upload and dead letter destinations change with the next start. */
@@ -81,9 +83,11 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
     await retained.start()
     const destinations = destinationsOf(deps, inForce)
     const monitor = new PipelineMonitor([metrics])
+    const transforms = new Transforms(clock)
     const index = await DeadLetterIndex.open(join(whole.data, 'dead-letters'), log)
     const deadLetters = new StoredDeadLetters({ index, clock, log })
-    const jobs = stack.use(await startJobs(whole, deps, { index, spools, targets, destinations, monitor, inForce }))
+    const parts = { index, spools, targets, destinations, monitor, transforms, inForce }
+    const jobs = stack.use(await startJobs(whole, deps, parts))
     const lines = (...[scope, job, signal]: Parameters<typeof jobs.live>) => jobs.live(scope, job, signal)
     const live = stack.use(new LiveSessions({ lines, clock, log }))
     countLive(live, metrics)
@@ -100,6 +104,7 @@ export async function openLogPush(whole: Config, deps: LogPushDeps): Promise<Log
       disk: local,
       follow: async (want) => await targets.follow(want),
       monitor,
+      transforms,
       liveSource: liveRecords({ lines, running, isSpoolShared: whole.logpush.spool !== 'embedded', log }),
       engine: servicesOf(deps, { deadLetters, lags, spools, destinations, retained, jobs, live, running, inForce }),
       traced(traces) {
@@ -146,12 +151,13 @@ interface JobParts {
   readonly targets: WantedRecords
   readonly destinations: Destinations
   readonly monitor: PipelineMonitor
+  readonly transforms: Transforms
   readonly inForce: InForce
 }
 
 async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Promise<Logpush> {
   const { store, keys, clock, log, metrics } = deps
-  const { index, spools, targets, destinations, monitor, inForce } = parts
+  const { index, spools, targets, destinations, monitor, transforms, inForce } = parts
   return await startLogpush({
     store,
     vault: keys,
@@ -162,7 +168,7 @@ async function startJobs(whole: Config, deps: LogPushDeps, parts: JobParts): Pro
     options: () => inForce.config,
     deadLetters: index,
     standing: configuredJobs(whole, { clock, log }),
-    openTransform: transformOpener(whole.data, clock),
+    openTransform: transforms.opener(whole.data),
     monitor,
     redact,
     traces: { outgoing: (name, attributes) => inForce.spans?.outgoing(name, attributes) },

@@ -12,6 +12,7 @@ import type { Log } from '../../core/log.js'
 import { account, zone, type Scope } from '../../core/scope.js'
 import { ownDestinations } from './destinations.js'
 import { runPipeline } from './run.js'
+import type { Transforms } from './transforms.js'
 
 interface Deps {
   readonly clock: Clock
@@ -118,7 +119,7 @@ const PAUSE_MS = 60_000
 /** Starts the other pipelines. Logs their outcome; a failing pipeline does not stop the daemon. */
 export function startPipelines(
   { data, pipelines }: Config,
-  { clock, log, monitor }: Deps & { readonly monitor: PipelineMonitor },
+  { clock, log, monitor, transforms }: Deps & { readonly monitor: PipelineMonitor; readonly transforms: Transforms },
 ): RunningPipelines {
   const stopping = new AbortController()
   const { signal: stop } = stopping
@@ -134,7 +135,7 @@ export function startPipelines(
     for (const output of pipeline.outputs) monitor.add(watched(pipeline, output, { stats, shown }))
     while (!stop.aborted) {
       const tell = (message: string) => log.info({ event: 'pipeline', name }, message)
-      const options = { state, resume: true, stats, tell, size: () => {}, stop, clock, log }
+      const options = { state, resume: true, stats, tell, size: () => {}, stop, transforms, clock, log }
       try {
         shown.state = 'running'
         const end = await runPipeline(pipeline, options)

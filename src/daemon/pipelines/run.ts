@@ -7,14 +7,14 @@ import { outputName, type Pipeline } from '../../config/pipeline.js'
 import { ClosingStack } from '../../core/closing-stack.js'
 import { ownDestinations } from './destinations.js'
 import { openInput, type PipelineRun } from './inputs.js'
-import { transformOpener } from './transforms.js'
+import { Transforms } from './transforms.js'
 
 /** Returns the folder for the state of a pipeline while it has something to deliver. */
 export const stateFolder = (state: string, { name }: Pipeline): string => join(state, name)
 
 /** Runs a pipeline. Rejects with NoInput, or with any error that stops it; records that were read stay in its state. */
 export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Promise<RunEnd> {
-  const { stats, tell, stop, clock, log } = options
+  const { stats, tell, stop, clock, log, transforms = new Transforms(clock) } = options
   const folder = await openFolder(stateFolder(options.state, pipeline))
   const unlock = await lockFolder(folder)
   const stack = new ClosingStack(log)
@@ -34,7 +34,7 @@ export async function runPipeline(pipeline: Pipeline, options: PipelineRun): Pro
       stats: stats.output(output.route),
       reject: (place: string, message: string) => stats.reject(place, message),
     }))
-    const openTransform = transformOpener(folder, clock)
+    const openTransform = transforms.opener(folder)
     const failing = ({ name }: { name: string }, message: string) => tell(`${name}: ${message}; trying again`)
     const end = endOf(pipeline, await run({ outputs, input, openTransform, folder, failing, stop, clock, log }))
     if (end.end === 'done') await input.finished?.()

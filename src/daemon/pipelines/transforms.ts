@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Pipeline } from '../../config/pipeline.js'
 import type { Clock } from '../../core/clock.js'
 import { messageOf } from '../../core/errors.js'
 import type { OpenTransform, TransformModule } from '../../core/extension/record-transform.js'
@@ -29,11 +30,47 @@ export function checkTransform(file: string): TransformModule | string {
   return transformIssue(module, binary) ?? module
 }
 
-/** Returns how to start transforms whose outputs have their state in a folder. */
-export function transformOpener(folder: string, clock: Clock): OpenTransform {
-  return (module, name) => {
-    const binary = findWorkerd()
-    if (binary === undefined) throw new Error(`transform ${missingRuntime()}`)
-    return new WorkerTransform(module, { binary, key: join(folder, 'transform', name), clock })
+/** Returns the modules of pipelines. */
+export const modulesOf = (pipelines: readonly Pick<Pipeline, 'outputs'>[]): TransformModule[] =>
+  pipelines.flatMap(({ outputs }) => outputs.flatMap(({ job }) => job.settings.transform ?? []))
+
+/** The transforms that run in this process. Their modules can be replaced by the newer code of the same files. */
+export class Transforms {
+  readonly #clock: Clock
+  readonly #running = new Set<WorkerTransform>()
+  /** By file: newer code than in the settings of the jobs. */
+  readonly #newer = new Map<string, TransformModule>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Returns how to start transforms whose outputs have their state in a folder. */
+  opener(folder: string): OpenTransform {
+    return (given, name) => {
+      const binary = findWorkerd()
+      if (binary === undefined) throw new Error(`transform ${missingRuntime()}`)
+      const transform: WorkerTransform = new WorkerTransform(this.#newer.get(given.file) ?? given, {
+        binary,
+        key: join(folder, 'transform', name),
+        clock: this.#clock,
+        closed: () => void this.#running.delete(transform),
+      })
+      this.#running.add(transform)
+      return transform
+    }
+  }
+
+  /**
+   * Replaces the code of a file in all transforms that run older code. Resolves with their number. Rejects, and keeps
+   * the code, if the newer code cannot run.
+   */
+  async renew(module: TransformModule): Promise<number> {
+    const outdated = [...this.#running].filter(
+      ({ module: { file, digest } }) => file === module.file && digest !== module.digest,
+    )
+    for (const transform of outdated) await transform.replace(module)
+    this.#newer.set(module.file, module)
+    return outdated.length
   }
 }

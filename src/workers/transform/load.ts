@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { basename, dirname, relative, resolve, sep } from 'node:path'
+import { digestOfJson } from '../../core/digest.js'
 import { messageOf } from '../../core/errors.js'
 import type { TransformModule } from '../../core/extension/record-transform.js'
 import { moduleScope } from '../code/scope.js'
@@ -32,11 +33,8 @@ export function loadTransform(file: string): TransformModule {
   }
   const root = commonFolder([...sources.keys()])
   const nameOf = (path: string): string => relative(root, path).split(sep).join('/')
-  return {
-    file: main,
-    main: nameOf(main),
-    modules: [...sources].map(([path, source]) => ({ name: nameOf(path), source })),
-  }
+  const modules = [...sources].map(([path, source]) => ({ name: nameOf(path), source }))
+  return { file: main, main: nameOf(main), modules, digest: digestOfJson(JSON.stringify(modules)) }
 }
 
 function textOf(path: string, from: string, folder: string): string {

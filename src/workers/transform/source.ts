@@ -32,6 +32,7 @@ BigInt.prototype.toJSON = function () {
 /**
  * Returns the main module. A request has one JSON text per line. The response has an outcome for each text: a line with
  * the number of new records and then one line per new record, or an exclamation mark and the JSON text of the reason.
+ * The response to an empty request is the reason why the module cannot be a transform, or empty.
  */
 export const transformSource = (main: string, builtIn: string): string => `import {
   Answer, bodyOf, codeAt, exec, indexOf, integer, isArray, isInteger, isSafeInteger, namesOf, number, parse, slice, stringify, text,
@@ -127,6 +128,7 @@ export default {
   async fetch(request) {
     const given = user.default
     const body = await bodyOf(request)
+    if (body === '') return new Answer(faultOf())
     let out = ''
     for (let from = 0; from < body.length && out.length < MAX_RESPONSE;) {
       const end = indexOf(body, '\\n', from)

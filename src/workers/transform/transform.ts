@@ -30,6 +30,8 @@ export interface TransformDeps {
   /** Names the place of the state of the output. A process that a killed run left behind is recognized by it. */
   readonly key: string
   readonly clock: Clock
+  /** Called once, with the end of the transform. */
+  readonly closed?: () => void
 }
 
 /** The response of a module, or the reason why there is none. */
@@ -45,7 +47,7 @@ type Exchange =
 export class WorkerTransform implements RecordTransform {
   restarts = 0
   busyMs = 0
-  readonly #module: TransformModule
+  #module: TransformModule
   readonly #deps: TransformDeps
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
   readonly #loop = new EventLoopYield()
@@ -53,6 +55,7 @@ export class WorkerTransform implements RecordTransform {
   #process: Promise<RuntimeProcess> | undefined
   #generation = 0
   #turn: Promise<unknown> = Promise.resolve()
+  #replaced: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
   constructor(module: TransformModule, deps: TransformDeps) {
@@ -60,23 +63,48 @@ export class WorkerTransform implements RecordTransform {
     this.#deps = deps
   }
 
+  get module(): TransformModule {
+    return this.#module
+  }
+
   async run(text: Uint8Array, ends: readonly number[]): Promise<TransformedRecords> {
-    const before = this.#turn
-    const outcomes = (async () => {
-      await before.catch(() => {})
+    return await this.#inTurn(async () => {
       const begin = this.#deps.clock.monotonic()
       try {
         return await this.#outcomes(text, ends)
       } finally {
         this.busyMs += this.#deps.clock.monotonic() - begin
       }
+    })
+  }
+
+  /** Runs another module from the next call on. Rejects, and keeps the module, if the other one cannot run. */
+  async replace(module: TransformModule): Promise<void> {
+    const before = this.#replaced
+    const replaced = (async () => {
+      await before.catch(() => {})
+      const process = await this.#launch(module)
+      const fault = await this.#fault(process)
+      if (fault !== '') {
+        process.kill()
+        throw new Error(`transform: ${module.main}: ${fault}`)
+      }
+      await this.#inTurn(async () => {
+        const last = await this.#process?.catch(() => undefined)
+        last?.kill()
+        if (this.#isClosed) return process.kill()
+        this.#module = module
+        this.#use(Promise.resolve(process))
+      })
     })()
-    this.#turn = outcomes
-    return await outcomes
+    this.#replaced = replaced
+    await replaced
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
+    await this.#replaced.catch(() => {})
+    this.#deps.closed?.()
     const process = await this.#process?.catch(() => undefined)
     process?.kill()
     this.#agent.destroy()
@@ -84,6 +112,16 @@ export class WorkerTransform implements RecordTransform {
     await process?.ended
     const folder = await this.#folder?.catch(() => undefined)
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.#turn
+    const done = (async () => {
+      await before.catch(() => {})
+      return await work()
+    })()
+    this.#turn = done
+    return await done
   }
 
   async #outcomes(text: Uint8Array, ends: readonly number[]): Promise<Outcomes> {
@@ -110,39 +148,45 @@ export class WorkerTransform implements RecordTransform {
   /** Returns the running process, or a new one. */
   async #ready(): Promise<RuntimeProcess> {
     if (this.#isClosed) throw new Error('the transform was closed')
-    this.#process ??= this.#start()
-    try {
-      return await this.#process
-    } catch (error) {
-      this.#process = undefined
-      throw error
+    if (this.#process === undefined) {
+      if (this.#generation > 0) this.restarts++
+      this.#use(this.#launch(this.#module))
     }
+    return await this.#process!
   }
 
-  async #start(): Promise<RuntimeProcess> {
+  /** Makes a process the running one until it ends. */
+  #use(starting: Promise<RuntimeProcess>): void {
+    this.#process = starting
+    const forget = () => {
+      if (this.#process === starting) this.#process = undefined
+    }
+    starting.then(async ({ exited }) => await exited).then(forget, forget)
+  }
+
+  async #launch(module: TransformModule): Promise<RuntimeProcess> {
     this.#folder ??= freshFolder(this.#deps.key)
     const root = await this.#folder
     await mkdir(root, { recursive: true, mode: 0o700 })
-    if (this.#generation++ > 0) this.restarts++
     try {
-      const process = await startRuntime({
+      return await startRuntime({
         binary: this.#deps.binary,
-        config: transformConfig(this.#module),
-        folder: join(root, String(this.#generation)),
+        config: transformConfig(module),
+        folder: join(root, String(++this.#generation)),
         experimental: false,
         timeoutMs: MAX_START_MS,
       })
-      const starting = this.#process
-      const forget = () => {
-        if (this.#process === starting) this.#process = undefined
-      }
-      void process.exited.then(forget)
-      return process
     } catch (error) {
       if (!(error instanceof StartFailed)) throw error
-      const reason = error.text === '' ? `${this.#module.main}: ${error.message}` : reasonOf(error.text, this.#module)
+      const reason = error.text === '' ? `${module.main}: ${error.message}` : reasonOf(error.text, module)
       throw new Error(`transform: ${reason}`, { cause: error })
     }
+  }
+
+  /** Resolves with the reason why a running module cannot be a transform, or an empty text. */
+  async #fault(process: RuntimeProcess): Promise<string> {
+    const exchange = await this.#attempt(process, new Uint8Array(0))
+    return 'response' in exchange ? Buffer.from(exchange.response).toString() : exchange.reason
   }
 
   /** Calls the module once, within the limits of time and memory. */
