@@ -15,11 +15,11 @@ export function renewAtHangup(
   if (modules.length === 0 || process.stderr.isTTY) return () => {}
   const files = [...new Set(modules.map(({ file }) => file))]
   let turn = Promise.resolve()
-  const renew = () => {
-    turn = turn.then(async () => {
-      for (const file of files) tell(await renewed(file, transforms))
-    })
+  const renewAll = async (before: Promise<void>) => {
+    await before
+    for (const file of files) tell(await renewed(file, transforms))
   }
+  const renew = () => void (turn = renewAll(turn))
   process.on('SIGHUP', renew)
   return () => process.off('SIGHUP', renew)
 }

@@ -15,11 +15,16 @@ const DRILLS = {
     'uploads under load, scripts that loop or leak, kill -9 of the runtime and of the daemon; --uploads N, --quiet-ms N',
   agents:
     '200 user agents, half of them lying, in front of `access`, and key directories that are slow, huge, wrong or private; --max-ms N',
+  garden:
+    'mutated messages through nginx, HAProxy, Apache, Varnish and Caddy before and behind edged: nobody reads more requests than were meant; --cases N, --seed N, --only TEXT',
   mixing: 'HTTP/2 clients that reset and abort: every response is for its stream; --seconds N, --clients N',
 }
 /** No drill takes longer, or much longer than it is told to. */
 const MAX_SECONDS = 300
 const END_SECONDS = 180
+/** For each case of the drill of other servers, and the default of `--cases`. */
+const CASE_SECONDS = 0.05
+const CASES = 100_000
 /** For each `--kills` of the drill of machines. */
 const KILL_SECONDS = 40
 const KILLS = 20
@@ -49,6 +54,7 @@ const kills = name === 'machines' ? option('kills', KILLS) * KILL_SECONDS : 0
 const limit = Math.max(
   name === 'attacks' ? ATTACK_SECONDS : MAX_SECONDS,
   kills,
+  name === 'garden' ? option('cases', CASES) * CASE_SECONDS : 0,
   asked + END_SECONDS + (name === 'soak' ? END_SECONDS : 0),
 )
 setTimeout(() => {

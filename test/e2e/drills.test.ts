@@ -30,6 +30,16 @@ t.test('HTTP/2 clients that reset and abort never get bytes of another stream', 
   t.equal(code, 0, output)
 })
 
+t.test(
+  'no server of others reads more requests than edged sends it, and edged none more than they send',
+  { skip: unbuilt },
+  async (t) => {
+    const { code, output } = await drill('garden', '--cases', '240')
+    t.equal(code, 0, output)
+    for (const [line] of output.matchAll(/.*skipped, not installed.*/g)) t.comment(line)
+  },
+)
+
 t.test('a liar gets nothing that a verified agent gets', { skip: unbuilt }, async (t) => {
   const { code, output } = await drill('agents', '--max-ms', '60000')
   t.equal(code, 0, output)

@@ -42,7 +42,7 @@ export interface PipelineRun {
   readonly size: (bytes: number) => void
   readonly stop: AbortSignal
   /** The transforms of several runs, whose modules can be replaced together. */
-  readonly transforms?: Transforms
+  readonly transforms?: Transforms | undefined
   readonly clock: Clock
   readonly log: Log
 }

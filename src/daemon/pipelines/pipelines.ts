@@ -119,7 +119,12 @@ const PAUSE_MS = 60_000
 /** Starts the other pipelines. Logs their outcome; a failing pipeline does not stop the daemon. */
 export function startPipelines(
   { data, pipelines }: Config,
-  { clock, log, monitor, transforms }: Deps & { readonly monitor: PipelineMonitor; readonly transforms: Transforms },
+  {
+    clock,
+    log,
+    monitor,
+    transforms,
+  }: Deps & { readonly monitor: PipelineMonitor; readonly transforms?: Transforms | undefined },
 ): RunningPipelines {
   const stopping = new AbortController()
   const { signal: stop } = stopping

@@ -8,7 +8,7 @@ import type { BadConfig } from '../../../src/config/yaml.js'
 import { systemClock } from '../../../src/core/clock.js'
 import { silentLog as log } from '../../../src/core/log.js'
 import { runPipeline } from '../../../src/daemon/pipelines/run.js'
-import { transformOpener } from '../../../src/daemon/pipelines/transforms.js'
+import { Transforms } from '../../../src/daemon/pipelines/transforms.js'
 import { changedBatchOf } from '../../../pipelines/run/batch-of.js'
 import { loadTransform } from '../../../src/workers/transform/load.js'
 import { testFolder, textsBelow } from '../../helpers/folder.js'
@@ -187,7 +187,7 @@ t.test('a module imports others by relative paths', { skip: NO_RUNTIME }, async 
   const text = `source: stdin\ndataset: any\ntransform: ./rules/clean.js\ndestination_conf: 'stdout:'\n`
   const [pipeline] = readPipelines(text, join(folder, 'p.yaml'), checks, {})
   const { job } = pipeline!.outputs[0]!
-  const transform = transformOpener(folder, systemClock)(job.settings.transform!, 'test')
+  const transform = new Transforms(systemClock).opener(folder)(job.settings.transform!, 'test')
   t.teardown(async () => await transform.close())
   t.match(await changedBatchOf(job, ['{"a":1}'], transform), { text: '{"a":1,"seen":1}\n', rejected: [] })
 })
