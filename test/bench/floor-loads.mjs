@@ -55,8 +55,15 @@ const zones = (origin) =>
     '    settings: { content_converter: on }\n    markdown: { compress: true }\n',
   )
 
-/** Starts the built daemon with a zone for each load. */
-export const startFloor = async (origin, folder, options) => await startEdged(origin, folder, zones(origin), options)
+/** Starts the built daemon with a zone for each load, and further sections of its configuration. */
+export const startFloor = async (origin, folder, options, sections = '') =>
+  await startEdged(origin, folder, zones(origin) + sections, options)
+
+/**
+ * The request log keeps some requests of each second, so a slow machine, which needs more seconds, would allocate more for each
+ * request.
+ */
+const WITHOUT_REQUEST_LOG = 'history: { requests: 0 }\n'
 
 /** Starts the origin of the loads. */
 export async function startFloorOrigin() {
@@ -93,7 +100,7 @@ export async function allocations(folder, names = Object.keys(LOADS), scale = 1)
   const origin = await startFloorOrigin()
   const args = ['--expose-gc', '--min-semi-space-size=512', '--max-semi-space-size=512']
   args.push('--import', new URL('./heap-probe.mjs', import.meta.url).href)
-  const edged = await startFloor(origin.port, folder, { args, ipc: true })
+  const edged = await startFloor(origin.port, folder, { args, ipc: true }, WITHOUT_REQUEST_LOG)
   const bytes = {}
   try {
     // A part of the requests only shows that the measurement works.
