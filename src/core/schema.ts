@@ -68,7 +68,8 @@ export function issuesOf(
   // Compiled at first use, so that unused schemas do not delay the start.
   const { first, all } = defaults ? filling : plain
   const whole = compiledOnce(first, schema, ahead)
-  const complete = compiledOnce(all, schema, ahead)
+  // Only for inputs with issues, which are rare.
+  const complete = compiledOnce(all, schema, false)
   return (input) => {
     const valid = whole()
     if (valid(input)) return NONE

@@ -5,7 +5,7 @@ import { eachSecond, PERIOD_MS } from '../schedule/each-second.js'
 /** Delays of timers are sampled this often while the process works. */
 const BUSY_MS = 10
 /** The share of a second in which an idle process works. */
-const IDLE_SHARE = 0.02
+const IDLE_SHARE = 0.05
 /** Nanoseconds. */
 const PER_SECOND = 1e9
 
