@@ -48,7 +48,7 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
       {children}
       <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && close(false)}>
         <AlertDialog.Portal>
-          <AlertDialog.Backdrop className={styles['backdrop']} />
+          <AlertDialog.Backdrop className={`${styles['backdrop']} ${styles['over']}`} />
           <AlertDialog.Popup className={styles['confirm']} initialFocus={cancel}>
             <AlertDialog.Title render={<h2 />}>{question?.title}</AlertDialog.Title>
             {question?.text && <AlertDialog.Description render={<div />}>{question.text}</AlertDialog.Description>}

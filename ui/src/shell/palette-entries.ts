@@ -61,8 +61,9 @@ interface Kind {
   readonly kind: string
   readonly icon: IconName
   readonly page: string
-  /** Path below the account. */
+  /** Path below the account, and also below the zone if it `isOfZones`. */
   readonly path: string
+  readonly isOfZones?: boolean
   /** Groups of permissions, one of which reads the list. */
   readonly needs: readonly string[]
   /** What the page calls an object. Its id if this is left out. */
@@ -71,7 +72,7 @@ interface Kind {
 
 const KINDS: readonly Kind[] = [
   { kind: 'Worker', icon: 'zap', page: 'workers', path: '/workers/scripts', needs: ['Workers Scripts Read'] },
-  { kind: 'Log job', icon: 'logs', page: 'logs', path: '/logpush/jobs', needs: ['Logs Read'] },
+  { kind: 'Log job', icon: 'logs', page: 'logs', path: '/logpush/jobs', isOfZones: true, needs: ['Logs Read'] },
   {
     kind: 'Pipeline',
     icon: 'workflow',
@@ -102,11 +103,13 @@ function useObjects(place: Place): readonly Entry[] {
   const { ofAccount, ofZone, zone, account, may } = place
   const mayRead = (needs: readonly string[]): boolean =>
     needs.some((group) => may(group) || may(group.replace(/Read$/, 'Write')))
-  const kinds = KINDS.filter(({ needs }) => mayRead(needs))
+  const reads = KINDS.filter(({ needs }) => mayRead(needs)).flatMap((kind) =>
+    [ofAccount, ...(kind.isOfZones && zone ? [ofZone] : [])].map((owner) => ({ ...kind, path: owner + kind.path })),
+  )
   const lists = useQueries({
-    queries: kinds.map(({ path }) => ({
-      queryKey: [ofAccount + path, 'search'],
-      queryFn: async () => await get<readonly Named[]>(ofAccount + path),
+    queries: reads.map(({ path }) => ({
+      queryKey: [path, 'search'],
+      queryFn: async () => await get<readonly Named[]>(path),
     })),
   })
   const rules = useQuery({
@@ -115,7 +118,7 @@ function useObjects(place: Place): readonly Entry[] {
     enabled: zone !== undefined,
   })
   const objects = lists.flatMap(({ data = [] }, at) => {
-    const { kind, icon, page, keyOf } = kinds[at]!
+    const { kind, icon, page, keyOf } = reads[at]!
     return data.map((object): Entry => {
       const key = keyOf?.(object) ?? String(object.id)
       const name = object.name || object.label || object.description || key

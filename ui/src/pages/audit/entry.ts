@@ -36,7 +36,7 @@ const KINDS: Readonly<Record<string, string>> = {
 }
 
 /** Ids that say nothing to people. */
-const ID = /^[0-9a-f]{32}$|^[0-9a-f]{8}-[0-9a-f-]{27}$/
+const ID = /^[0-9a-f]{32,64}$|^[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 /** Members that name an object, the best one first. */
 const NAMES = ['name', 'label', 'hostname', 'pattern', 'description', 'phase']
@@ -59,7 +59,7 @@ export function titled(entry: Entry, titles: ReadonlyMap<string, string>): Entry
 export function sentenceOf({ action, object, before, after }: Entry): string {
   const verb = VERBS[action] ?? action.replaceAll('_', ' ')
   const kind = KINDS[object.type] ?? object.type.replaceAll('_', ' ')
-  const name = object.name ?? nameIn(after) ?? nameIn(before) ?? (ID.test(object.id) ? '' : object.id)
+  const name = [object.name, nameIn(after), nameIn(before), object.id].find((one) => one && !ID.test(one)) ?? ''
   return `${verb} ${kind} ${name === '' ? '' : `“${name}”`}${object.zone ? ` in ${object.zone}` : ''}`
 }
 

@@ -4,7 +4,7 @@ import { TextField, SelectField, Row } from '../../parts/fields.tsx'
 import { number } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
 import { Pager, usePageNumber } from '../../parts/pager.tsx'
-import { Time } from '../../parts/panel.tsx'
+import { Panel, Time } from '../../parts/panel.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { usePlace } from '../../place.tsx'
@@ -58,51 +58,53 @@ export default function Findings() {
   const isFiltered = wanted !== '' || severity !== ''
   return (
     <Page>
-      <Shown read={read} what="the findings">
-        {(findings) =>
-          findings.length === 0 && !isFiltered ? (
-            <Empty
-              title="No findings"
-              text="Scanners report findings to POST /accounts/…/edged/findings. Policies then send them to webhooks."
-              docs="webhooks.html"
-            />
-          ) : (
-            <>
-              <Row>
-                <TextField
-                  label="Find a finding"
-                  hideLabel
-                  type="search"
-                  placeholder="Find a finding by its name"
-                  value={search}
-                  onChange={setSearch}
-                />
-                <SelectField
-                  label="Severity"
-                  hideLabel
-                  value={severity}
-                  options={[['', 'Every severity'], ...SEVERITIES.map((one) => [one, one] as const)]}
-                  onChange={setSeverity}
-                />
-              </Row>
-              {findings.length === 0 ? (
-                <p className="soft">No finding matches.</p>
-              ) : (
-                <DataTable
-                  label="Findings"
-                  rows={findings}
-                  columns={COLUMNS}
-                  keyOf={({ id }) => id}
-                  nameOf={({ finding }) => finding.name}
-                  onOpen={({ id }) => go({ rest: [id], search: parameters })}
-                  isOff={({ ignored }) => ignored}
-                />
-              )}
-              <Pager total={read.info?.total_count ?? 0} what="the findings" />
-            </>
-          )
-        }
-      </Shown>
+      <Panel>
+        <Shown read={read} what="the findings">
+          {(findings) =>
+            findings.length === 0 && !isFiltered ? (
+              <Empty
+                title="No findings"
+                text="Scanners report findings to POST /accounts/…/edged/findings. Policies then send them to webhooks."
+                docs="webhooks.html"
+              />
+            ) : (
+              <>
+                <Row>
+                  <TextField
+                    label="Find a finding"
+                    hideLabel
+                    type="search"
+                    placeholder="Find a finding by its name"
+                    value={search}
+                    onChange={setSearch}
+                  />
+                  <SelectField
+                    label="Severity"
+                    hideLabel
+                    value={severity}
+                    options={[['', 'Every severity'], ...SEVERITIES.map((one) => [one, one] as const)]}
+                    onChange={setSeverity}
+                  />
+                </Row>
+                {findings.length === 0 ? (
+                  <p className="soft">No finding matches.</p>
+                ) : (
+                  <DataTable
+                    label="Findings"
+                    rows={findings}
+                    columns={COLUMNS}
+                    keyOf={({ id }) => id}
+                    nameOf={({ finding }) => finding.name}
+                    onOpen={({ id }) => go({ rest: [id], search: parameters })}
+                    isOff={({ ignored }) => ignored}
+                  />
+                )}
+                <Pager total={read.info?.total_count ?? 0} what="the findings" />
+              </>
+            )
+          }
+        </Shown>
+      </Panel>
       {rest[0] !== undefined && <FindingSheet id={rest[0]} onClose={() => go({ search: parameters })} />}
     </Page>
   )

@@ -3,7 +3,7 @@ import { useColumns } from '../../parts/columns.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
-import { Badge } from '../../parts/panel.tsx'
+import { Badge, Panel } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Empty, Loading, Problem, Shown } from '../../parts/states.tsx'
 import { usePlace } from '../../place.tsx'
@@ -33,33 +33,35 @@ export default function Logs() {
         </>
       }
     >
-      <Shown read={jobs} what="the log jobs">
-        {(all) =>
-          all.length === 0 ? (
-            <Empty
-              title="No log jobs"
-              text="A log job sends records of requests, rules, Workers or changes to your own systems, in batches and at least once."
-              docs="logpush.html"
-              action={mayWrite && <NewButton label="New log job" isPlain />}
-            />
-          ) : (
-            <>
-              {all.length > FEW && (
-                <TextField
-                  label="Find a log job"
-                  hideLabel
-                  type="search"
-                  placeholder="Find a log job: name, dataset, destination"
-                  value={search}
-                  onChange={setSearch}
-                />
-              )}
-              <JobTable jobs={found ?? []} hidden={hidden} mayWrite={mayWrite} />
-              {found?.length === 0 && <p className="soft">No log job contains “{search}”.</p>}
-            </>
-          )
-        }
-      </Shown>
+      <Panel>
+        <Shown read={jobs} what="the log jobs">
+          {(all) =>
+            all.length === 0 ? (
+              <Empty
+                title="No log jobs"
+                text="A log job sends records of requests, rules, Workers or changes to your own systems, in batches and at least once."
+                docs="logpush.html"
+                action={mayWrite && <NewButton label="New log job" isPlain />}
+              />
+            ) : (
+              <>
+                {all.length > FEW && (
+                  <TextField
+                    label="Find a log job"
+                    hideLabel
+                    type="search"
+                    placeholder="Find a log job: name, dataset, destination"
+                    value={search}
+                    onChange={setSearch}
+                  />
+                )}
+                <JobTable jobs={found ?? []} hidden={hidden} mayWrite={mayWrite} />
+                {found?.length === 0 && <p className="soft">No log job contains “{search}”.</p>}
+              </>
+            )
+          }
+        </Shown>
+      </Panel>
       <OpenJob jobs={jobs.value} mayWrite={mayWrite} />
     </Page>
   )

@@ -4,7 +4,7 @@ import type { Read } from '../../api/queries.ts'
 import { useAddress, useGo } from '../../address.tsx'
 import { duration, number } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
-import { Badge } from '../../parts/panel.tsx'
+import { Badge, Panel } from '../../parts/panel.tsx'
 import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Empty, Loading, Problem, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
@@ -111,33 +111,35 @@ export default function Pipelines() {
   const open = read.value?.find((one) => one.name === name && (route === undefined || one.route === route))
   return (
     <Page note={<Badge>From the configuration file</Badge>}>
-      <Shown read={read} what="the pipelines">
-        {(pipelines) =>
-          pipelines.length === 0 ? (
-            <Empty
-              title="No pipelines"
-              text={
-                <>
-                  A pipeline reads records from a file, a queue, a zone or the network, changes them and sends them on.
-                  It is a document below <code>pipelines:</code> in the configuration file.
-                </>
-              }
-              docs="pipelines.html"
-            />
-          ) : (
-            <div className={styles['table']}>
-              <DataTable
-                label="Pipelines"
-                rows={pipelines}
-                columns={COLUMNS}
-                keyOf={keyOf}
-                nameOf={nameOf}
-                onOpen={(one) => go({ rest: one.route === undefined ? [one.name] : [one.name, one.route] })}
+      <Panel>
+        <Shown read={read} what="the pipelines">
+          {(pipelines) =>
+            pipelines.length === 0 ? (
+              <Empty
+                title="No pipelines"
+                text={
+                  <>
+                    A pipeline reads records from a file, a queue, a zone or the network, changes them and sends them
+                    on. It is a document below <code>pipelines:</code> in the configuration file.
+                  </>
+                }
+                docs="pipelines.html"
               />
-            </div>
-          )
-        }
-      </Shown>
+            ) : (
+              <div className={styles['table']}>
+                <DataTable
+                  label="Pipelines"
+                  rows={pipelines}
+                  columns={COLUMNS}
+                  keyOf={keyOf}
+                  nameOf={nameOf}
+                  onOpen={(one) => go({ rest: one.route === undefined ? [one.name] : [one.name, one.route] })}
+                />
+              </div>
+            )
+          }
+        </Shown>
+      </Panel>
       {name !== undefined && open && <PipelineSheet pipeline={open} onClose={close} />}
       {name !== undefined && !open && (
         <Sheet title={name} onClose={close}>

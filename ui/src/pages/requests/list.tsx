@@ -32,7 +32,7 @@ function Value({ onClick, label, children }: { onClick: () => void; label: strin
 
 type Set = (name: FilterName, value: string) => void
 
-export const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
+export const columnsFor = (set: Set, zone: string): readonly Column<RequestItem>[] => [
   {
     key: 'at',
     title: 'Time',
@@ -66,7 +66,7 @@ export const columnsFor = (set: Set): readonly Column<RequestItem>[] => [
         <Value label={method} onClick={() => set('method', method)}>
           {method}
         </Value>
-        <span className={styles['host']}>{host}</span>
+        {host !== zone && <span className={styles['host']}>{host}</span>}
         <span className={styles['path']}>
           {path}
           <span className="soft">{query}</span>

@@ -23,7 +23,7 @@ const MAX = 1000
 
 /** The last requests, live and stored, newest first. */
 export default function Requests() {
-  const { ofZone } = usePlace()
+  const { zone, ofZone } = usePlace()
   const { rest } = useAddress()
   const range = useRange()
   const state = useFilters()
@@ -35,7 +35,7 @@ export default function Requests() {
   const read = useRead<readonly RequestItem[]>(`${ofZone}/edged/requests?${range.query}&limit=${limit}${query}`, {
     keep: true,
   })
-  const columns = columnsFor(state.set)
+  const columns = columnsFor(state.set, zone!.name)
   const { hidden, chooser } = useColumns('requests', columns)
   const now = useLive({ expression: state.expression, isOn, isHeld: isHeld || rest.length > 0 })
   return (

@@ -4,7 +4,7 @@ import { Switch } from '../../parts/fields.tsx'
 import { number } from '../../parts/format.ts'
 import { NewButton } from '../../parts/new-button.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ActionMenu, Badge } from '../../parts/panel.tsx'
+import { ActionMenu, Badge, Panel } from '../../parts/panel.tsx'
 import { Empty, Problem, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
 import { usePlace } from '../../place.tsx'
@@ -36,22 +36,24 @@ export default function Webhooks() {
       note={!mayWrite && <Badge>Read only: needs Zero Trust Write</Badge>}
       actions={mayWrite && <NewButton label="New webhook" />}
     >
-      <Shown read={read} what="the webhooks">
-        {(webhooks) =>
-          id !== undefined && id !== 'new' ? (
-            <Problem title="No webhook with this id, or this token cannot see it" />
-          ) : webhooks.length === 0 ? (
-            <Empty
-              title="No webhooks"
-              text="A webhook gets findings as JSON, signed, with retries and a record of each attempt."
-              docs="webhooks.html"
-              action={mayWrite && <NewButton label="New webhook" isPlain />}
-            />
-          ) : (
-            <List webhooks={webhooks} mayWrite={mayWrite} />
-          )
-        }
-      </Shown>
+      <Panel>
+        <Shown read={read} what="the webhooks">
+          {(webhooks) =>
+            id !== undefined && id !== 'new' ? (
+              <Problem title="No webhook with this id, or this token cannot see it" />
+            ) : webhooks.length === 0 ? (
+              <Empty
+                title="No webhooks"
+                text="A webhook gets findings as JSON, signed, with retries and a record of each attempt."
+                docs="webhooks.html"
+                action={mayWrite && <NewButton label="New webhook" isPlain />}
+              />
+            ) : (
+              <List webhooks={webhooks} mayWrite={mayWrite} />
+            )
+          }
+        </Shown>
+      </Panel>
       {id === 'new' && mayWrite && <WebhookSheet onClose={() => go({ rest: [] })} />}
     </Page>
   )

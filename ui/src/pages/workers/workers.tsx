@@ -6,7 +6,7 @@ import { Button } from '../../parts/button.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { ms, number, percent } from '../../parts/format.ts'
 import { Page } from '../../parts/page.tsx'
-import { Badge, Time } from '../../parts/panel.tsx'
+import { Badge, Panel, Time } from '../../parts/panel.tsx'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import { Empty, Problem, Shown } from '../../parts/states.tsx'
 import { DataTable, type Column } from '../../parts/table.tsx'
@@ -43,28 +43,30 @@ export default function Workers() {
         )
       }
     >
-      <Shown read={read} what="the Workers">
-        {(scripts) =>
-          name !== undefined ? (
-            <Problem title="No Worker with this name, or this token cannot see it" />
-          ) : scripts.length === 0 ? (
-            <Empty
-              title="No Workers"
-              text="A Worker is a script that answers requests of your zones, runs by a schedule or reads a queue. Upload one here, or with wrangler deploy."
-              docs="workers.html"
-              action={
-                mayWrite && (
-                  <Button kind="primary" onClick={open}>
-                    Upload a Worker
-                  </Button>
-                )
-              }
-            />
-          ) : (
-            <List scripts={scripts} />
-          )
-        }
-      </Shown>
+      <Panel>
+        <Shown read={read} what="the Workers">
+          {(scripts) =>
+            name !== undefined ? (
+              <Problem title="No Worker with this name, or this token cannot see it" />
+            ) : scripts.length === 0 ? (
+              <Empty
+                title="No Workers"
+                text="A Worker is a script that answers requests of your zones, runs by a schedule or reads a queue. Upload one here, or with wrangler deploy."
+                docs="workers.html"
+                action={
+                  mayWrite && (
+                    <Button kind="primary" onClick={open}>
+                      Upload a Worker
+                    </Button>
+                  )
+                }
+              />
+            ) : (
+              <List scripts={scripts} />
+            )
+          }
+        </Shown>
+      </Panel>
       {upload === 'new' && mayWrite && <UploadSheet onClose={() => setUpload(undefined)} />}
     </Page>
   )
