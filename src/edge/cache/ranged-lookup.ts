@@ -237,6 +237,7 @@ export class RangedLookup implements CacheCall {
   #fail(error: unknown): void {
     if (error instanceof NoPart && !this.#extent) {
       this.#shared.large.delete(this.#parts.key)
+      this.#shared.marks.add(this.#parts.key)
       this.#relay()
       return
     }

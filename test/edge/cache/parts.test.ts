@@ -177,6 +177,11 @@ t.test('a rule stores the ranges of every response in parts', async (t) => {
   t.match(await site.get('/v', { range: 'bytes=100-199' }), { status: 206, cache: 'MISS' })
   t.match(await site.get('/v', { range: 'bytes=300-399' }), { status: 206, cache: 'HIT' })
   t.same(origin.ranges, [`bytes=0-${MIB - 1}`])
+
+  origin.ignoresRanges = true
+  origin.ranges.length = 0
+  for (let i = 0; i < 3; i++) t.match(await site.get('/whole', { range: 'bytes=5-9' }), { status: 200 })
+  t.same(origin.ranges, [`bytes=0-${MIB - 1}`, 'bytes=5-9', 'bytes=5-9', 'bytes=5-9'], 'asked for a part only once')
 })
 
 t.test('players of one response share the requests for its parts', async (t) => {
