@@ -119,6 +119,8 @@ async function settled(page) {
 async function openRow(page, name) {
   const rows = page.locator('main tr[data-row]')
   if ((await rows.count()) === 0) return console.warn(`${name}: no row to open`)
-  await rows.first().click({ position: { x: 12, y: 12 } })
+  // A click could hit a control of the row.
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
   await settled(page)
 }

@@ -130,6 +130,23 @@ export async function getForm(path: string): Promise<FormData> {
   return await response.formData()
 }
 
+/** Saves the body of a response as a file of the browser. Throws {@link ApiFailure}. */
+export async function download(path: string, name: string): Promise<void> {
+  const response = await fetch(PREFIX + path, { headers: { authorization: `Bearer ${token}` } })
+  if (!response.ok) {
+    const envelope = (await response.json().catch(() => undefined)) as Envelope<unknown> | undefined
+    throw new ApiFailure(
+      response.status,
+      envelope?.errors ?? [{ code: response.status, message: `status ${response.status}` }],
+    )
+  }
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(await response.blob())
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
 export const get = async <T>(path: string): Promise<T> => await send<T>('GET', path)
 export const post = async <T>(path: string, body: unknown = {}): Promise<T> => await send<T>('POST', path, body)
 export const put = async <T>(path: string, body: unknown): Promise<T> => await send<T>('PUT', path, body)

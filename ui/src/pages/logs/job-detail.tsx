@@ -1,10 +1,8 @@
-import { useMemo } from 'react'
 import { post } from '../../api/client.ts'
 import { useRead } from '../../api/queries.ts'
 import { useGo } from '../../address.tsx'
 import { useLive } from '../../live.ts'
 import { Button } from '../../parts/button.tsx'
-import { Chart } from '../../parts/chart.tsx'
 import { Switch } from '../../parts/fields.tsx'
 import { bytes, count, duration, number } from '../../parts/format.ts'
 import { LiveRecords } from '../../parts/live-records.tsx'
@@ -13,8 +11,10 @@ import { Sheet, SheetBody } from '../../parts/sheet.tsx'
 import { Notice } from '../../parts/states.tsx'
 import { BatchTable } from './batch-table.tsx'
 import { parseDestination, writeDestination } from './destination.ts'
+import { DeadLetters } from './dead-letters.tsx'
 import { JobState, lagText, useJobActions } from './job-state.tsx'
-import { lagOf, nameOf, reasonOf, type LagPoint, type OwnedJob } from './jobs.ts'
+import { nameOf, reasonOf, type OwnedJob } from './jobs.ts'
+import { LagChart } from './lag-chart.tsx'
 import styles from './logs.module.css'
 
 const COUNTS_MS = 5000
@@ -69,10 +69,11 @@ export function JobDetail({ job, mayWrite, onClose }: { job: OwnedJob; mayWrite:
           isBusy={actions.busyId === job.id}
         />
         <JobFacts job={job} />
-        <LagChart points={lagOf(job.id)} />
+        <LagChart job={job} />
         <Panel title="Batches">
           <BatchTable batches={job.edged.batches} />
         </Panel>
+        <DeadLetters job={job} mayWrite={mayWrite} />
         <LivePanel job={job} />
       </SheetBody>
     </Sheet>
@@ -172,44 +173,6 @@ function DestinationFact({ conf }: { conf: string }) {
       )}
     </>
   )
-}
-
-const CELL_SECONDS = 5
-const LAG_HEIGHT = 140
-
-/** Waiting records while the dashboard is open. */
-function LagChart({ points }: { points: readonly LagPoint[] }) {
-  const last = points.at(-1)?.at
-  const drawn = useMemo(() => cellsOf(points), [last, points.length])
-  if (drawn.times.length < 2) return null
-  return (
-    <Chart
-      title="Waiting records since you opened the dashboard"
-      times={drawn.times}
-      step={CELL_SECONDS}
-      range={{ from: drawn.times[0]!, to: drawn.times.at(-1)! + CELL_SECONDS }}
-      series={[
-        {
-          key: 'lag',
-          label: 'Waiting',
-          color: '--accent',
-          values: drawn.values,
-          total: number(drawn.values.at(-1) ?? 0),
-        },
-      ]}
-      format={number}
-      height={LAG_HEIGHT}
-    />
-  )
-}
-
-/** Puts the points into cells of equal length. A cell without a point has no value. */
-function cellsOf(points: readonly LagPoint[]): { times: number[]; values: (number | null)[] } {
-  const cells = new Map(points.map(({ at, records }) => [Math.floor(at / 1000 / CELL_SECONDS) * CELL_SECONDS, records]))
-  const first = Math.min(...cells.keys())
-  const length = cells.size === 0 ? 0 : (Math.max(...cells.keys()) - first) / CELL_SECONDS + 1
-  const times = Array.from({ length }, (_, at) => first + at * CELL_SECONDS)
-  return { times, values: times.map((time) => cells.get(time) ?? null) }
 }
 
 /** The records of a job as they come, written as it writes them. */

@@ -105,7 +105,7 @@ export function useJobs(): Read<readonly OwnedJob[]> {
 }
 
 /** Waiting records of a job at one time. */
-export interface LagPoint {
+interface LagPoint {
   readonly at: number
   readonly records: number
 }
@@ -114,7 +114,7 @@ const MAX_POINTS = 720
 const SECOND_MS = 1000
 const lags = new Map<number, LagPoint[]>()
 
-/** Adds the lag of a job to what this tab has seen of it. The API has no history of it. */
+/** Adds the lag of a job to what this tab has seen of it: finer than the history of the API. */
 function remember({ id, edged }: Job): void {
   const points = lags.get(id) ?? []
   const at = Date.now()

@@ -3,6 +3,7 @@ import { post } from '../../api/client.ts'
 import { useWork } from '../../api/queries.ts'
 import { Button } from '../../parts/button.tsx'
 import { Row, SelectField, TextArea, TextField } from '../../parts/fields.tsx'
+import { Code } from '../../parts/panel.tsx'
 import { Notice } from '../../parts/states.tsx'
 import { kindOf, KINDS, MASK, withSecrets, writeDestination, type Destination, type Parameter } from './destination.ts'
 import { usualDataset, type Draft } from './draft.ts'
@@ -147,18 +148,25 @@ function ParameterField({
   )
 }
 
+/** What the receiver made of a test. */
+interface Tested {
+  readonly valid: boolean
+  readonly message: string
+  readonly edged?: { readonly status: number | null; readonly body: string | null }
+}
+
 /** Sends a test to the destination and shows what the receiver answers. */
 function DestinationTest({ draft, stored }: { draft: Draft; stored: Destination | undefined }) {
   const [tested, setTested] = useState<string>()
   const conf = writeDestination(stored ? withSecrets(draft.destination, stored) : draft.destination)
   const test = useWork(async () => {
-    const result = await post<{ valid: boolean; message: string }>(`${draft.owner.path}/logpush/validate/destination`, {
+    const result = await post<Tested>(`${draft.owner.path}/logpush/validate/destination`, {
       destination_conf: conf,
     })
     setTested(conf)
     return result
   }, [])
-  const [result, setResult] = useState<{ valid: boolean; message: string }>()
+  const [result, setResult] = useState<Tested>()
   const run = async (): Promise<void> => {
     setResult(undefined)
     setResult(await test.run().catch((error: unknown) => ({ valid: false, message: String(error) })))
@@ -177,6 +185,7 @@ function DestinationTest({ draft, stored }: { draft: Draft; stored: Destination 
             {result.valid ? 'The receiver accepts records.' : reasonOf(result.message)}
           </Notice>
         )}
+        {result?.edged?.body && isCurrent && <Code label="Answer of the receiver" text={result.edged.body} />}
       </div>
     </div>
   )

@@ -18,14 +18,15 @@ interface DryRun {
   readonly samples: readonly string[]
 }
 
-/** Counts the last requests that an expression matches. Undefined for an account, and while the expression is not valid. */
+/** Counts the last requests of the zone, or of all zones of the account. Undefined while the expression is not valid. */
 export function useDryRun(phase: string, expression: string): DryRun | undefined {
-  const { zone, ofZone } = usePlace()
+  const { zone, ofZone, ofAccount } = usePlace()
+  const owner = zone ? ofZone : ofAccount
   const check = useCheck(expression, phase)
   const { data } = useQuery({
-    queryKey: ['dry-run', ofZone, phase, expression],
-    queryFn: async () => await post<DryRun>(`${ofZone}/edged/rules/dry-run`, { phase, expression }),
-    enabled: zone !== undefined && check?.checked.valid === true,
+    queryKey: ['dry-run', owner, phase, expression],
+    queryFn: async () => await post<DryRun>(`${owner}/edged/rules/dry-run`, { phase, expression }),
+    enabled: check?.checked.valid === true,
     retry: false,
     staleTime: FRESH_MS,
   })
@@ -35,6 +36,7 @@ export function useDryRun(phase: string, expression: string): DryRun | undefined
 /** `Would have matched 37 of 12,402 requests in the last hour · 35 × 404`. */
 export function DryRunLine({ run }: { run: DryRun | undefined }) {
   const [isOpen, setOpen] = useState(false)
+  const { zone } = usePlace()
   if (!run) return <p className={styles['dryRun']} aria-live="polite" />
   const { matched, examined, statuses, samples } = run
   const shown = Object.entries(statuses).sort(([, a], [, b]) => b - a)
@@ -51,7 +53,7 @@ export function DryRunLine({ run }: { run: DryRun | undefined }) {
             .slice(0, 3)
             .map(([status, times]) => `${number(times)} × ${status}`)
             .join(', ')}`}{' '}
-        {samples.length > 0 && (
+        {zone && samples.length > 0 && (
           <Button kind="quiet" size="small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             {isOpen ? 'Hide' : 'Show'}
           </Button>
