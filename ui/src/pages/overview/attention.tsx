@@ -4,6 +4,7 @@ import { count } from '../../parts/format.ts'
 import { Panel, Time } from '../../parts/panel.tsx'
 import { usePlace, useZones, type Place } from '../../place.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { attentionText } from './attention-text.ts'
 import styles from './overview.module.css'
 
 interface Item {
@@ -52,7 +53,7 @@ export function Attention() {
             <Icon name={item.severity === 'error' ? 'x' : 'triangle-alert'} />
             <span className={styles['attentionText']}>
               <span className="visually-hidden">{item.severity}: </span>
-              {item.text}
+              {attentionText(item.text)}
             </span>
             {item.since !== null && (
               <span className="soft">
