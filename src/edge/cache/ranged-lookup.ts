@@ -22,7 +22,7 @@ interface PartLookup {
 }
 
 /** A request for a range, and how the parts of the range are looked up. */
-export interface RangedParts {
+interface RangedParts {
   readonly call: CacheCall
   readonly request: CacheRequest
   readonly key: string
