@@ -124,12 +124,14 @@ export const ERRORS = {
   integrationOfFindings: [10618, 409, 'findings name the integration, which was not created here'],
   badIntegration: [10619, 400, 'the integration does not fit'],
   tooManyIntegrations: [10620, 403, 'the maximum number of integrations is reached'],
+  applicationNotFound: [10622, 404, 'the application is not known'],
   exportNotFound: [10621, 404, 'the export was not found'],
   policyNotFound: [10613, 404, 'the policy was not found'],
   tooManyPolicies: [10614, 403, 'the maximum number of policies is reached (webhooks.quotas.policies)'],
 
   // Versions, deployments and secrets of scripts
   serviceNotFound: [10090, 404, 'This service does not exist on your account.'],
+  objectNamespaceNotFound: [10066, 404, 'the namespace of Durable Objects was not found'],
   scriptVersionNotFound: [10222, 404, 'the version was not found'],
   deploymentNotFound: [20441, 404, 'the deployment was not found'],
   badDeployment: [20442, 400, 'the deployment does not fit'],

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import type { ObjectHttpFields, StoredObject } from '../../src/core/model/objects.js'
+import { R2_OBJECTS, type ObjectHttpFields, type StoredObject } from '../../src/core/model/objects.js'
 import { bucketId, R2_BUCKETS } from '../../src/core/model/storage.js'
+import { EventLoopYield, inSlices } from '../../src/core/schedule/event-loop-yield.js'
 import {
   byteRange,
   etagTests,
@@ -33,6 +34,14 @@ const FIELDS = [
   ['content-encoding', 'contentEncoding'],
   ['cache-control', 'cacheControl'],
 ] as const
+
+const EMPTY = { objects: 0, payloadSize: 0, metadataSize: 0 }
+const Counted = Type.Object({ objects: Type.Integer(), payloadSize: Type.Integer(), metadataSize: Type.Integer() })
+const ClassMetrics = Type.Object({
+  published: Counted,
+  uploaded: Type.Object(Counted.properties, { description: 'Of uploads in parts that are not complete: not counted.' }),
+})
+const slices = new EventLoopYield()
 
 const ListedObject = Type.Object({
   key: Type.String(),
@@ -65,11 +74,27 @@ const rows = area({ scopes, access: ACCESS.r2 }, ({ store }: ControlDeps, object
     bucket: bucketOf(call),
     key: call.params.object_key,
   })
-  return { objects, bucketOf, placeOf }
+  return { store, objects, bucketOf, placeOf }
 })
 
 /** The objects of a bucket. Workers see the same ones. */
 export const r2Objects = rows.endpoints([
+  rows.get('/r2/metrics', {
+    summary: 'Read how many objects an account has, and their bytes, by storage class',
+    result: Type.Object({ standard: ClassMetrics, infrequentAccess: ClassMetrics }),
+    async handle({ store }, { scope }) {
+      const counts = { Standard: { ...EMPTY }, InfrequentAccess: { ...EMPTY } }
+      for await (const slice of inSlices(store.list(R2_OBJECTS, scope), () => slices.yieldToEventLoop()))
+        for (const { value } of slice) {
+          const of = counts[value.storage_class === 'InfrequentAccess' ? 'InfrequentAccess' : 'Standard']
+          of.objects++
+          of.payloadSize += value.size
+          of.metadataSize += Buffer.byteLength(JSON.stringify([value.http, value.custom]))
+        }
+      const metrics = (published: typeof EMPTY) => ({ published, uploaded: { ...EMPTY } })
+      return { standard: metrics(counts.Standard), infrequentAccess: metrics(counts.InfrequentAccess) }
+    },
+  }),
   rows.get(OBJECTS, {
     summary: 'List the objects of a bucket',
     query: Type.Object({

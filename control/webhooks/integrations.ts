@@ -9,7 +9,7 @@ import { QuotaReservation } from '../resources/quota.js'
 import { area } from '../http/area.js'
 import { ACCOUNT_ONLY as scopes, ApiResponse, type Call, type Message } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { page } from '../http/paging.js'
+import { page, whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
 import type { ControlDeps } from '../http/context.js'
 
@@ -34,6 +34,41 @@ const APPLICATIONS = [
   'SERVICENOW',
   'SLACK',
 ] as const
+
+const Application = Type.Object({
+  id: Type.Enum([...APPLICATIONS]),
+  display_name: Type.String(),
+  description: Type.String(),
+  category: Type.String(),
+  logo: Type.Null(),
+  instructions: Type.Null(),
+  dlp_enabled: Type.Boolean(),
+  auth_methods: Type.Array(Type.Object({})),
+  permissions: Type.Array(Type.Object({})),
+  supported_environments: Type.Array(Type.String()),
+  use_cases: Type.Array(Type.Object({})),
+})
+type ApplicationId = (typeof APPLICATIONS)[number]
+
+const application = (id: ApplicationId): Static<typeof Application> => ({
+  id,
+  display_name: id,
+  description: '',
+  category: '',
+  logo: null,
+  instructions: null,
+  dlp_enabled: false,
+  auth_methods: [],
+  permissions: [],
+  supported_environments: [],
+  use_cases: [],
+})
+
+function known(id: string): ApplicationId {
+  const found = APPLICATIONS.find((one) => one === id)
+  if (found === undefined) throw new ApiError('applicationNotFound')
+  return found
+}
 
 const Texts = Type.Array(Type.String({ minLength: 1, maxLength: 512 }), { maxItems: 100 })
 const Changeable = {
@@ -78,9 +113,12 @@ const Integration = Type.Object({
 })
 type Integration = Static<typeof Integration>
 
-const Query = Type.Object({
+const Pages = {
   page: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 }),
   page_size: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
+}
+const Query = Type.Object({
+  ...Pages,
   application: Type.Optional(Type.String({ maxLength: 256 })),
   dlp_enabled: Type.Optional(Type.Boolean()),
   search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name.' })),
@@ -155,6 +193,26 @@ export const integrations = rows.endpoints([
       const sign = direction === 'asc' ? 1 : -1
       chosen.sort((a, b) => (key(a) === key(b) ? 0 : key(a) < key(b) ? -sign : sign))
       return page(chosen, { page: query.page, per_page: query.page_size }, listed)
+    },
+  }),
+  rows.get('/one/applications', {
+    summary: 'List the applications that integrations name',
+    query: Type.Object({ ...Pages, environment: Type.Optional(Type.String({ maxLength: 256 })) }),
+    result: Type.Array(Application),
+    handle: (_, { query }) => page(APPLICATIONS, { page: query.page, per_page: query.page_size }, application),
+  }),
+  rows.get('/one/applications/:application_id', {
+    summary: 'Read an application',
+    result: Application,
+    handle: (_, { params }) => application(known(params.application_id)),
+  }),
+  rows.get('/one/applications/:application_id/auth-methods', {
+    summary: 'List the ways to sign in to an application: always empty, because edged signs in to none',
+    query: Type.Object(Pages),
+    result: Type.Array(Type.Object({})),
+    handle(_, { params }) {
+      known(params.application_id)
+      return whole<never>([])
     },
   }),
   rows.post(PATH, {

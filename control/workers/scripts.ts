@@ -3,7 +3,7 @@ import { WORKER_NAMESPACES, WORKER_SCRIPTS, type StoredScript } from '../../src/
 import type { Scope } from '../../src/core/scope.js'
 import { scriptResult } from '../../src/workers/script-summary.js'
 import { area } from '../http/area.js'
-import { ACCOUNT_ONLY as scopes } from '../http/endpoint.js'
+import { ACCOUNT_ONLY as scopes, ApiResponse } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
 import { page, paging, whole } from '../http/paging.js'
 import { ACCESS } from '../http/permissions.js'
@@ -145,6 +145,27 @@ export const scripts = rows.endpoints([
         class: value.class,
         use_sqlite: value.use_sqlite,
       })),
+  }),
+  rows.get('/workers/durable_objects/namespaces/:namespace_id/objects', {
+    summary: 'List the Durable Objects of a namespace whose data this machine has',
+    query: Type.Object({
+      cursor: Type.Optional(Type.String({ maxLength: 64, description: 'From `result_info` of the page before.' })),
+      limit: Type.Integer({ minimum: 1, maximum: 10_000, default: 1000 }),
+    }),
+    result: Type.Array(Type.Object({ id: Type.String(), hasStoredData: Type.Literal(true) })),
+    async handle({ deps, store }, { scope, params, query: { cursor = '', limit } }) {
+      const { namespace_id: id } = params
+      const known = store.list(WORKER_NAMESPACES, scope).some(({ value }) => value.id === id)
+      if (!known) throw new ApiError('objectNamespaceNotFound')
+      const all = (await deps.workers().objectIds?.(scope, id)) ?? []
+      const rest = all.filter((one) => one > cursor)
+      const found = rest.slice(0, limit)
+      const after = rest.length > limit ? found.at(-1) : undefined
+      return new ApiResponse(
+        found.map((one) => ({ id: one, hasStoredData: true as const })),
+        { result_info: { count: found.length, per_page: limit, cursor: after ?? '', cursors: after ? { after } : {} } },
+      )
+    },
   }),
 ])
 

@@ -46,15 +46,21 @@ const PurgeInput = Type.Object(
 
 const MEMBERS = ['purge_everything', 'files', 'tags', 'hosts', 'prefixes'] as const
 
+/** A stale response would only save a transfer from the origin, so both remove. */
+const PATHS = [
+  ['/purge_cache', 'Remove cached responses of a zone: everything, or by URL, tag, host or prefix'],
+  ['/invalidate_cache', 'Remove cached responses of a zone, as purge_cache does'],
+] as const
+
 /** Removes cached responses. */
 export function purge({ config, store, clock }: ControlDeps): Endpoint[] {
-  return [
+  return PATHS.map(([path, summary]) =>
     endpoint({
       method: 'post',
-      path: '/purge_cache',
+      path,
       scopes: ['zone'],
       permissions: ['Cache Purge'],
-      summary: 'Remove cached responses of a zone: everything, or by URL, tag, host or prefix',
+      summary,
       body: PurgeInput,
       result: Type.Object({ id: Type.String() }),
       async handle(call) {
@@ -86,7 +92,7 @@ export function purge({ config, store, clock }: ControlDeps): Endpoint[] {
         return { id }
       },
     }),
-  ]
+  )
 }
 
 type Body = Readonly<Partial<Record<'tags' | 'hosts' | 'prefixes', readonly string[]>>> & {

@@ -21,7 +21,7 @@ import { ObjectUploads } from '../workers/storage/object-uploads.js'
 import { Objects } from '../workers/storage/objects.js'
 import type { Edge } from './proxy/edge.js'
 import type { LogPush } from './pipelines/logpush.js'
-import { dataFiles } from './workers/data-files.js'
+import { dataFiles, objectIds } from './workers/data-files.js'
 import { openRuntime, workerData, type RunningWorkers } from './workers/runtime.js'
 import { MachineStreams } from './machines/streams.js'
 import { WorkerHomeServer, type HomeRuntime } from './machines/home-server.js'
@@ -124,7 +124,18 @@ export async function openWorkerScripts(stack: ClosingStack, deps: WorkerScripts
   workers.runtime = runtime
   const code = stack.use(new CodeReader())
   return {
-    services: { vault: keys, blobs, repository, uploads, assets, code, tails, runtime, limits: () => config().workers },
+    services: {
+      vault: keys,
+      blobs,
+      repository,
+      uploads,
+      assets,
+      code,
+      tails,
+      runtime,
+      objectIds: async (scope, namespace) => await objectIds(workerData(config()), scope, namespace),
+      limits: () => config().workers,
+    },
     running,
     sources: server?.sources,
     collector,

@@ -6,6 +6,7 @@ import type { AssetUploads } from '../../../src/workers/assets/uploads.js'
 import type { CodeReader } from '../../../src/workers/code/reader.js'
 import type { Runtime } from '../../../src/workers/runtime/runtime.js'
 import type { ScriptRepository } from '../../../src/workers/script-repository.js'
+import type { Scope } from '../../../src/core/scope.js'
 import type { KeyedEdits } from '../../resources/keyed-edits.js'
 import type { ControlDeps } from '../../http/context.js'
 import type { Tails } from './tail-sessions.js'
@@ -22,6 +23,8 @@ export interface WorkersServices {
   readonly tails: Tails
   /** Runs scripts. Undefined if this server runs none. */
   readonly runtime: Runtime | undefined
+  /** Returns the ids of the Durable Objects of a namespace whose data this machine has, in order. Not set: it has none. */
+  readonly objectIds?: (scope: Scope, namespace: string) => Promise<readonly string[]>
   /** The configuration in force now. */
   readonly limits: () => WorkersConfig
 }

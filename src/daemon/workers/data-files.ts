@@ -42,6 +42,15 @@ export function dataFiles(deps: DataFilesDeps): BackupFiles {
   return { files: copies(deps), elsewhere }
 }
 
+/** Returns the ids of the Durable Objects of a namespace in the folder, in order. */
+export async function objectIds(folder: string, scope: Scope, namespace: string): Promise<string[]> {
+  const names = await fs.readdir(join(folder, scope.id, namespace)).catch(() => [])
+  return names
+    .filter((name) => FILE_NAME.test(name) && name !== ALARMS)
+    .map((name) => basename(name, ENDING))
+    .sort()
+}
+
 async function* copies(deps: DataFilesDeps): AsyncGenerator<BackupFile> {
   const { folder, temporary, isHere } = deps
   await fs.rm(temporary, { recursive: true, force: true })

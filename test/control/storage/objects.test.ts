@@ -235,6 +235,16 @@ t.test(
   },
 )
 
+t.test('the official client reads how many objects an account has', async (t) => {
+  const { cf, put } = await open(t)
+  await put('a', {}, 'four')
+  await put('b', { 'cf-r2-storage-class': 'InfrequentAccess' }, 'six___')
+  t.match(await cf.r2.buckets.metrics.list(inAccount), {
+    standard: { published: { objects: 1, payloadSize: 4, metadataSize: Number }, uploaded: { objects: 0 } },
+    infrequentAccess: { published: { objects: 1, payloadSize: 6 } },
+  })
+})
+
 t.test('the official client sets, reads and deletes a CORS policy, which has no effect', async (t) => {
   const { cf, call } = await open(t)
   const { cors } = cf.r2.buckets

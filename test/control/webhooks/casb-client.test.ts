@@ -79,6 +79,15 @@ t.test('the official client manages integrations, and sees those that findings n
   await t.rejects(integrations.get('gone', inAccount), { status: 404, errors: [{ code: 10617 }] })
 })
 
+t.test('the official client lists the applications of integrations', async (t) => {
+  const { applications } = (await official(t)).casb
+  const listed = await all(applications.list(inAccount))
+  t.equal(listed.length, 15)
+  t.match(await applications.get('GITHUB', inAccount), { id: 'GITHUB', use_cases: [] })
+  t.same(await all(applications.authMethods.list('GITHUB', inAccount)), [])
+  await t.rejects(applications.get('NONE' as never, inAccount), { status: 404, errors: [{ code: 10622 }] })
+})
+
 t.test('the official client exports findings and instances as CSV', async (t) => {
   const { api, casb } = await official(t)
   const { findings, exports } = casb.posture

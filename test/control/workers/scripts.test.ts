@@ -66,6 +66,9 @@ t.test('a script that others use is deleted by force alone', async (t) => {
   t.match((await call('GET', `${WORKERS}/durable_objects/namespaces?per_page=1000`)).body.result, [
     { id: namespace.id, name: 'app_Counter', script: 'app', class: 'Counter', use_sqlite: true },
   ])
+  const objects = `${WORKERS}/durable_objects/namespaces/${namespace.id}/objects`
+  t.match(await call('GET', objects), { status: 200, body: { result: [], result_info: { count: 0, cursors: {} } } })
+  t.match(await call('GET', `${WORKERS}/durable_objects/namespaces/none/objects`), { status: 404 })
   t.match(await call('DELETE', `${WORKERS}/services/app?force=false`), {
     status: 409,
     body: { errors: [{ code: 20445 }] },

@@ -67,3 +67,9 @@ t.test('older purges are deleted', async (t) => {
   for (let i = 0; i < 105; i++) await call('POST', PATH, { purge_everything: true })
   t.equal(store.count(PURGE, zone(ZONE)), 100)
 })
+
+t.test('an invalidation removes as a purge does', async (t) => {
+  const { call, store } = await client(t)
+  t.match(await call('POST', `/zones/${ZONE}/invalidate_cache`, { tags: ['a'] }), { status: 200, body: { result: {} } })
+  t.match(store.list(PURGE, zone(ZONE)), [{ value: { kind: 'tags', values: ['a'] } }])
+})
