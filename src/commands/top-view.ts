@@ -17,6 +17,8 @@ export interface Top {
     readonly markdown: number
     readonly cache_hits: number
     readonly bytes: number
+    /** Of the last five minutes, in milliseconds. */
+    readonly p95_ms: number | null
   }[]
   readonly origins: readonly {
     readonly zone: string
@@ -70,6 +72,7 @@ export function topOf(status: DaemonStatus, metrics: string, at: number): Top {
       markdown: sum('edged_zone_markdown_responses_total', { zone: name }),
       cache_hits: sum('edged_zone_cache_hits_total', { zone: name }),
       bytes: sum('edged_zone_response_body_bytes_total', { zone: name }),
+      p95_ms: status.zones.find((zone) => zone.name === name)?.p95_ms ?? null,
     })),
     origins: samples
       .filter(({ name }) => name === 'edged_origin_asked')
@@ -127,6 +130,7 @@ export function topText(now: Top, before?: Top): string {
       zone.name,
       amount(zone.requests, old?.requests),
       amount(zone.errors, old?.errors),
+      zone.p95_ms === null ? '-' : `${Math.round(zone.p95_ms)} ms`,
       share(zone.markdown, zone.requests),
       share(zone.cache_hits, zone.requests),
       megabytes(zone.bytes),
@@ -137,7 +141,7 @@ export function topText(now: Top, before?: Top): string {
     `edged ${now.version}, up ${now.uptime_seconds} s, ${now.ready ? 'ready' : 'not ready'}, ${megabytes(now.memory_bytes)} of memory, ${now.connections} connections`,
     `cache ${megabytes(cache.bytes)} in ${cache.entries} responses; deliveries ${deliveries.pending} pending, ${deliveries.in_flight} in flight, ${amount(deliveries.attempts, before?.deliveries.attempts)} attempts`,
     '',
-    ...columns([['ZONE', 'REQUESTS', '5XX', 'MARKDOWN', 'CACHED', 'SENT'], ...zones]),
+    ...columns([['ZONE', 'REQUESTS', '5XX', 'P95', 'MARKDOWN', 'CACHED', 'SENT'], ...zones]),
     '',
     ...columns([
       ['ORIGIN', 'STATE', 'IN FLIGHT', 'ZONE'],

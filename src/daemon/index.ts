@@ -31,6 +31,7 @@ import { Serving } from './serving.js'
 import { ActivatedSockets } from './processes/socket-activation.js'
 import { keptText, type KeptRules } from './config/kept-rules.js'
 import { Attention } from './state/attention.js'
+import { zoneDurations } from './state/durations.js'
 import { DaemonState } from './state/state.js'
 import { runningWork } from './state/troubles.js'
 import type { DaemonUrls } from './state/status.js'
@@ -231,6 +232,7 @@ async function start(
     attention,
     urls,
     zones: () => serving.zoneStatus(),
+    durations: async () => await zoneDurations(history, config().accounts, clock.now()),
     work,
     certificates,
     keptRules: () => keptRules(config(), store),

@@ -49,6 +49,18 @@ t.test('an origin that nobody asked is unknown, and a zone without one has none'
   t.match(topText(top), /^- +no origin +0 +d$/m)
 })
 
+t.test('a zone shows the 95th percentile of its durations, and none without requests', (t) => {
+  const zones = [
+    { name: 'a.test', p95_ms: 182.4 },
+    { name: 'b.test', p95_ms: null },
+  ]
+  const top = topOf({ ...status, zones } as unknown as DaemonStatus, '', 0)
+  t.match(topText(top), /^ZONE +REQUESTS +5XX +P95 +MARKDOWN/m)
+  t.match(topText(top), /^a\.test +0 +0 +182 ms/m)
+  t.match(topText(top), /^b\.test +0 +0 +- /m)
+  t.end()
+})
+
 t.test('a spool without losses is not mentioned', async (t) => {
   t.notMatch(topText(topOf(status, '', 0)), 'spool')
 })

@@ -113,6 +113,9 @@ for (const processes of [1, 2])
       await until(async () => (await originOf('refused.test'))?.state === 'down')
       const down = { state: 'down', up: false, since: /^20.*Z$/, last_error: /ECONNREFUSED/, checked_at: /^20.*Z$/ }
       t.match(await originOf('refused.test'), down, 'after one failure, because it has never responded')
+      const { zones: shown } = await status()
+      t.ok(shown.find(({ name }) => name === 'refused.test')!.p95_ms! > 0)
+      t.equal(shown.find(({ name }) => name === 'idle.test')!.p95_ms, null)
       t.match(await originOf('idle.test'), unknown)
       const { zones: seen } = (await api('GET', `/accounts/${ACCOUNT}/edged/overview`)).result
       t.match(seen.find(({ name }) => name === 'refused.test')?.origins, [down], 'in the overview too')

@@ -44,6 +44,8 @@ interface RunningParts {
   /** Undefined if no backups are scheduled. */
   readonly backup: () => BackupStatus | undefined
   readonly attention: Pick<Attention, 'list'>
+  /** Durations of requests in milliseconds, by id of the zone. */
+  readonly durations: () => Promise<ReadonlyMap<string, number>>
 }
 
 /**
@@ -126,6 +128,7 @@ export class DaemonState {
     const { config: current, configFile, lastReload, clock } = this.#deps
     const config = current()
     const secrets = await this.secrets?.()
+    const durations = await this.#running?.durations()
     const reasons = this.notReady()
     return {
       version: VERSION,
@@ -143,7 +146,7 @@ export class DaemonState {
       secrets: secrets === undefined ? null : secretsStatus(secrets),
       memory_bytes: process.memoryUsage.rss(),
       listeners: this.#running?.urls() ?? {},
-      zones: [...this.zones()],
+      zones: [...this.zones()].map((zone) => ({ ...zone, p95_ms: durations?.get(zone.id) ?? null })),
       certificates: this.#running?.certificates.list() ?? [],
       missing_certificates: this.missingCertificates(),
       ...(this.#running?.work() ?? { failing_jobs: [], open_circuit_breakers: [], workers: {} }),

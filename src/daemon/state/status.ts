@@ -40,7 +40,7 @@ export interface DaemonStatus extends RunningWork {
   readonly secrets: SecretsStatus | null
   readonly memory_bytes: number
   readonly listeners: Partial<DaemonUrls>
-  readonly zones: readonly ZoneStatus[]
+  readonly zones: readonly (ZoneStatus & ZoneDuration)[]
   /** Certificates of the HTTPS listener, by their expiry. */
   readonly certificates: readonly CertificateStatus[]
   /** Served names and patterns without a certificate. */
@@ -66,6 +66,11 @@ export interface SecretsStatus {
   readonly unreadable: number
   /** Keys that the configuration names and nothing needs any more. */
   readonly removable_keys: readonly string[]
+}
+
+interface ZoneDuration {
+  /** 95th percentile of the durations of requests in the last five minutes; null without requests. */
+  readonly p95_ms: number | null
 }
 
 export interface ZoneStatus {
