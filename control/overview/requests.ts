@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
+import { cacheReasonText } from '../../src/core/model/cache-reason.js'
 import type { RecordedFields, RecordPlace, RequestRecord } from '../../src/core/model/request-record.js'
 import type { RequestCoverage } from '../../src/core/model/request-reader.js'
 import { ApiError } from '../http/errors.js'
@@ -19,6 +20,9 @@ const Detail = Type.Object({
   ...ITEM,
   scheme: Type.Enum(['http', 'https']),
   http_version: Type.String({ description: '1.0, 1.1 or 2.' }),
+  cache_reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'One sentence why the cache did not answer. Null if it did, or if it only had no response yet.',
+  }),
   phases: Type.Array(
     Type.Object({
       name: Type.Enum(['rules', 'cache', 'worker', 'origin', 'convert', 'send']),
@@ -157,6 +161,7 @@ const detail = (record: RequestRecord): Static<typeof Detail> => ({
   ...requestItem(record),
   scheme: record.scheme,
   http_version: record.http,
+  cache_reason: record.why === undefined ? null : (cacheReasonText(record.why) ?? null),
   phases: [...record.phases],
   rules: [...(record.rules ?? [])],
   origin: record.origin ?? null,

@@ -63,6 +63,12 @@ t.test('finished requests are listed, found and survive a restart', async (t) =>
     other.result.phases.map(({ name }: { name: string }) => name),
     ['rules', 'cache', 'origin', 'send'],
   )
+  t.equal(one.result.cache_reason, null, 'the cache was not asked')
+  t.match(other.result.cache_reason, /^The path has no extension of a static file/)
+  const cookie = await first.visit('/page.css')
+  await kept(first, 4)
+  const { body: bypassed } = await first.call('GET', `${PATH}/${cookie.ray}`)
+  t.match(bypassed.result, { cache_status: 'BYPASS', cache_reason: 'The response sets a cookie.' })
   t.match(other.result.fields, { request: { 'user-agent': 'GPTBot/1.0' }, response: { 'content-type': 'text/html' } })
   for (const secret of ['secret', 'hidden', 'c2VjcmV0'])
     for (const text of await textsBelow(`${folder}/data/requests`)) t.notMatch(text, secret)
@@ -71,8 +77,8 @@ t.test('finished requests are listed, found and survive a restart', async (t) =>
   const second = await started(t, folder, url)
   const later = await second.visit('/later')
   t.strictSame(
-    (await kept(second, 4)).result.map(({ ray_id }: { ray_id: string }) => ray_id),
-    [later.ray, failed.ray, blocked.ray, page.ray],
+    (await kept(second, 5)).result.map(({ ray_id }: { ray_id: string }) => ray_id),
+    [later.ray, cookie.ray, failed.ray, blocked.ray, page.ray],
   )
   const missing = await second.call('GET', `${PATH}/${'0'.repeat(16)}`)
   t.equal(missing.status, 404)

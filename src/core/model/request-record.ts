@@ -39,6 +39,8 @@ export interface RequestRecord {
   readonly http: string
   readonly status: number
   readonly cache?: string
+  /** Number of the reason why the cache did not answer. Absent if it had no response, or if it answered. */
+  readonly why?: number
   readonly markdown?: RecordedMarkdown
   readonly agent?: {
     readonly name: string

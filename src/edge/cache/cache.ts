@@ -17,7 +17,7 @@ import { Purges, type Purge } from './entries/purge.js'
 import { CacheRequest } from './delivery/request.js'
 import { SearchVariances } from './search-variance.js'
 import { Fetches, Marks, type CacheCall, type CacheShared } from './shared.js'
-import type { CacheStatus } from './entries/types.js'
+import type { CacheReason } from '../../core/model/cache-reason.js'
 
 export interface CacheDeps {
   readonly facts: KeyFacts
@@ -100,12 +100,14 @@ export class ResponseCache {
     if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return pass(call, sink)
     if (!SAFE.has(method)) {
       exchange.caching.status = 'DYNAMIC'
+      exchange.caching.reason = 'method'
       const observe = (...[code, headers]: Parameters<ResponseSink['head']>) => this.#observe(exchange, code, headers)
       return pass(call, new InvalidatingSink(sink, observe))
     }
-    const status = this.#excluded(exchange, call.hasBody)
-    if (status) {
-      exchange.caching.status = status
+    const reason = this.#excluded(exchange, call.hasBody)
+    if (reason) {
+      exchange.caching.status = reason === 'development' ? 'BYPASS' : 'DYNAMIC'
+      exchange.caching.reason = reason
       return pass(call, sink)
     }
     const request = new CacheRequest(exchange.headers)
@@ -151,19 +153,21 @@ export class ResponseCache {
     this.#shared.disk?.purge(zone, purge, version)
   }
 
-  /** Returns the status of a request that the cache has nothing to do with. */
+  /** Returns why the cache has nothing to do with a request. Undefined if it has. */
   #excluded(
     { method, target, zone, rawHeaders, local, decisions: { cache } }: Exchange,
     hasBody: boolean,
-  ): CacheStatus | undefined {
-    if ((method !== 'GET' && method !== 'HEAD') || hasBody || cache?.cache === false) return 'DYNAMIC'
-    if (cache?.cache !== true && zone.cache.mode === 'default' && !isStatic(target)) return 'DYNAMIC'
-    if (zone.cache.query === 'without' && target.includes('?')) return 'DYNAMIC'
+  ): CacheReason | undefined {
+    if (method !== 'GET' && method !== 'HEAD') return 'method'
+    if (hasBody) return 'body'
+    if (cache?.cache === false) return 'rule_bypass'
+    if (cache?.cache !== true && zone.cache.mode === 'default' && !isStatic(target)) return 'not_static'
+    if (zone.cache.query === 'without' && target.includes('?')) return 'query'
     const port = portOf(headerOf(rawHeaders, 'host') ?? '')
     if (port !== undefined && port !== local.localPort && !cache?.additional_cacheable_ports?.includes(port))
-      return 'DYNAMIC'
+      return 'port'
     const { developmentUntil } = zone.cache
-    return developmentUntil > 0 && developmentUntil > this.#shared.clock.now() ? 'BYPASS' : undefined
+    return developmentUntil > 0 && developmentUntil > this.#shared.clock.now() ? 'development' : undefined
   }
 
   /** Invalidates the stored responses for the URLs of an unsafe request that succeeded (RFC 9111, 4.4). */

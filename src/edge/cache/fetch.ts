@@ -317,6 +317,7 @@ export class Fetch implements ResponseSink, SharedFetch {
   #pass(response: OriginResponse, reason: Refusal): void {
     const { metrics, marks, large, store, disk } = this.#shared
     metrics.refused(reason)
+    this.#leader.exchange.caching.reason = reason
     marks.add(this.key)
     const isParted = reason === 'too_large' && hasParts(response.status, response.headers)
     if (isParted) large.add(this.key)

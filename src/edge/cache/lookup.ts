@@ -112,6 +112,7 @@ export class Lookup implements CachedResponse, Waiter {
       return
     }
     if (request.authorization && !entry.head.freshness.forAuthorized) {
+      this.exchange.caching.reason = 'authorization'
       this.pass('BYPASS')
       return
     }

@@ -6,6 +6,7 @@ import type { Decisions, RouteParams } from '../../rules/decisions.js'
 import type { Run } from '../../rules/engine/run.js'
 import type { BodyHead, ExchangeResponse, RuleExchange, RuleMatch } from '../../rules/types.js'
 import type { ExchangeTrace } from '../../telemetry/tracer.js'
+import type { CacheReason } from '../../core/model/cache-reason.js'
 import type { CachedResponse, CacheStatus } from '../cache/entries/types.js'
 import { ArrivedRequest, type Arrival } from './arrival.js'
 import { aliasOf, type Alias } from './markdown-addresses.js'
@@ -23,6 +24,8 @@ const MAX_MATCHES = 256
 class CacheFacts {
   /** Undefined if the response is the proxy's own or the zone has no cache. */
   status: CacheStatus | undefined
+  /** Why the cache did not answer, if there is a reason besides that it had no response. */
+  reason: CacheReason | undefined
   /** Undefined if the response is not in the cache, or rules replaced it. */
   response: CachedResponse | undefined
   /** Bytes of the body that the cache sent, before later stages changed it. */

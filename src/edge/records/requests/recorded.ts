@@ -1,4 +1,5 @@
 import type { Agent } from '../../../agents/identity.js'
+import { cacheReasonNumber } from '../../../core/model/cache-reason.js'
 import type { RecordedMarkdown, RecordedPhase } from '../../../core/model/request-record.js'
 import { formatIp, parseIp, plainAddress, toText } from '../../../expr/index.js'
 import { network } from '../../../expr/language/ip.js'
@@ -21,6 +22,8 @@ export interface RecordOptions {
   readonly anonymise: boolean
 }
 
+/** The cache did not answer. */
+const UNANSWERED: ReadonlySet<string | undefined> = new Set(['MISS', 'EXPIRED', 'BYPASS', 'DYNAMIC'])
 const MAX_TARGET = 2048
 const MAX_VALUE = 512
 const MAX_RULES = 16
@@ -120,6 +123,8 @@ export function lineOf(
   if (mark >= 0 && queries) line += `,"query":${ofBytes(target.slice(mark), MAX_TARGET)}`
   line += `,"http":"${exchange.httpVersion}","status":${sent.status}`
   if (caching.status !== undefined) line += `,"cache":"${caching.status}"`
+  if (caching.reason !== undefined && UNANSWERED.has(caching.status))
+    line += `,"why":${cacheReasonNumber(caching.reason)}`
   if (markdown !== undefined) line += `,"markdown":"${markdown}"`
   if (agent !== undefined) line += `,"agent":${ofAgent(agent)}`
   line += `,"ip":${quoted(ip)}`
