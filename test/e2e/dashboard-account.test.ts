@@ -62,7 +62,7 @@ t.test('zones: added with a check of the origin, changed, deleted after typing t
   await page.getByLabel('Host name').fill('shop.test')
   await page.getByLabel('Origin').fill('http://10.0.0.1:80')
   await page.getByRole('dialog').getByRole('button', { name: 'Add zone' }).click()
-  await page.getByText(/egress\.allow_cidrs$/).waitFor()
+  await page.getByText(/the address is not allowed; .*egress\.allow_cidrs/).waitFor()
   await page.getByLabel('Origin').fill(`http://127.0.0.1:${port}`)
   await page.getByRole('dialog').getByRole('button', { name: 'Add zone' }).click()
   await page.getByRole('heading', { name: 'shop.test is added' }).waitFor()
