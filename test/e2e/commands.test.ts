@@ -213,7 +213,7 @@ t.test('convert leaves out links or numbers them', options, async (t) => {
 t.test('convert leaves footnotes, callouts and formulas in their plain form', options, async (t) => {
   const note = '<p>a<sup><a href="#fn1">1</a></sup></p><ol><li id="fn1">b</ol>'
   t.equal(edged(['convert'], note).stdout, 'a[^1]\n\n[^1]: b\n')
-  t.equal(edged(['convert', '--no-footnotes'], note).stdout, 'a<sup>[1](#fn1)</sup>\n\n1. b\n')
+  t.equal(edged(['convert', '--no-footnotes'], note).stdout, 'a[1](#fn1)\n\n1. b\n')
   const callout = '<div class="admonition note"><p>Take care</p></div>'
   t.equal(edged(['convert'], callout).stdout, '> [!NOTE]\n> Take care\n')
   t.equal(edged(['convert', '--no-callouts'], callout).stdout, 'Take care\n')
