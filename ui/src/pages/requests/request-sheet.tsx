@@ -162,7 +162,7 @@ function factsOf(request: RequestDetail) {
       ? undefined
       : (['Origin', `${origin.url} answered ${origin.status === 0 ? 'nothing' : origin.status}${tries}`] as const),
     worker === null ? undefined : (['Worker', worker] as const),
-    ['Cache', cacheText(request.cache_status)],
+    ['Cache', cacheText(request.cache_status, request.cache_reason)],
     markdown === null ? undefined : (['Markdown', markdown] as const),
     ['Size', bytes(request.bytes)],
     ['HTTP', request.http_version],

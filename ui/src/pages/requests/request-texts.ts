@@ -23,10 +23,10 @@ const CACHE_TEXTS: Readonly<Record<string, string>> = {
   DYNAMIC: 'not stored unless a rule says so',
 }
 
-/** Returns a status of the cache with its meaning. */
-export function cacheText(status: string | null): string {
-  if (status === null) return 'no part in it'
-  const text = CACHE_TEXTS[status]
+/** Returns a status of the cache with its meaning, or with why the cache did not answer. */
+export function cacheText(status: string | null, reason: string | null): string {
+  if (status === null) return reason ?? 'no part in it'
+  const text = reason ?? CACHE_TEXTS[status]
   return text === undefined ? status : `${status}: ${text}`
 }
 

@@ -29,6 +29,8 @@ export interface Phase {
 
 /** A request with everything that is kept. */
 export interface RequestDetail extends RequestItem {
+  /** Why the cache did not answer. */
+  readonly cache_reason: string | null
   readonly scheme: 'http' | 'https'
   readonly http_version: string
   readonly phases: readonly Phase[]
