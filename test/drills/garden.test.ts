@@ -73,7 +73,14 @@ async function failures(t: Test, kind: Kind, front: (origin: number) => Promise<
   t.teardown(() => origin.close())
   const edged = await front(port)
   const peer = { name: 'peer', version: '1', toEdged: await relay(t, edged), toOrigin: await relay(t, port) }
-  return await new GardenRun(origin, { peers: [peer], edged, seed: 1, kinds: [kind], patientMs: 700 }).all(CASES)
+  return await new GardenRun(origin, {
+    peers: [peer],
+    edged,
+    seed: 1,
+    kinds: [kind],
+    silentMs: 4000,
+    patientMs: 4000,
+  }).all(CASES)
 }
 
 t.test('a strict proxy is safe', async (t) => {

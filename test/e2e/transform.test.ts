@@ -54,6 +54,14 @@ t.test('pipelines of the daemon run modules', options, async (t) => {
         transform: './web.js',
         destination_conf: `file://${web}/logs`,
       },
+      {
+        ...common,
+        name: 'columns',
+        source: { zone: ZONE },
+        dataset: 'http_requests',
+        output_options: { output_type: 'parquet' },
+        destination_conf: 'file:columns',
+      },
     ],
   })
   const daemon = await startDaemon(t, config, folder)
@@ -74,6 +82,13 @@ t.test('pipelines of the daemon run modules', options, async (t) => {
   t.equal(await daemon.metric('edged_pipeline_transform_records_in_total{pipeline="own"}'), 4)
   t.equal(await daemon.metric('edged_pipeline_records_invalid_total{pipeline="own"}'), 1)
   t.equal(await daemon.metric('edged_pipeline_transform_records_out_total{pipeline="web"}'), 2)
+  t.equal(await daemon.metric('edged_pipeline_transform_records_invalid_total{pipeline="own"}'), 1)
+  t.equal(await daemon.metric('edged_pipeline_transform_restarts_total{pipeline="own"}'), 0)
+  t.ok(((await daemon.metric('edged_pipeline_transform_seconds_total{pipeline="own"}')) ?? 0) > 0)
+  const ofColumns = async (name: string) =>
+    (await daemon.metric(`edged_pipeline_parquet_${name}_total{pipeline="columns"}`)) ?? 0
+  await until(async () => (await ofColumns('files')) > 0)
+  for (const name of ['row_groups', 'bytes', 'seconds']) t.ok((await ofColumns(name)) > 0, name)
 })
 
 t.test('a reload runs the new code of a module, and keeps the code if the new one is broken', options, async (t) => {

@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 import { table } from '../../bench/measure.mjs'
 import { readMessage, valuesOf } from './messages.js'
 import { caseOf, KINDS, type Case, type Kind } from './mutations.js'
-import { GardenOrigin, tokenOf, type Arrived } from './origin.js'
+import { GardenOrigin, namedIn, tokenOf, type Arrived } from './origin.js'
 import { isInstalled, PEERS, peerPorts, startPeer, type RunningPeer } from './peers.js'
 
 /** Cases that run at the same time. */
@@ -124,11 +124,13 @@ interface RunOptions {
   readonly edged: number
   readonly seed: number
   readonly kinds: readonly Kind[]
-  /** Silence of a connection in a repeated case. */
+  /** Silence of a connection at first, and in a repeated case. */
+  readonly silentMs?: number
   readonly patientMs?: number
 }
 
 export class GardenRun {
+  readonly #silentMs: number
   readonly #patientMs: number
   readonly #origin: GardenOrigin
   readonly #of: RunOptions
@@ -139,6 +141,7 @@ export class GardenRun {
   constructor(origin: GardenOrigin, of: RunOptions) {
     this.#origin = origin
     this.#of = of
+    this.#silentMs = of.silentMs ?? SILENT_MS
     this.#patientMs = of.patientMs ?? PATIENT_MS
     for (const { name } of of.peers)
       this.#tallies.set(name, { cases: 0, alike: 0, edgedMore: 0, peerMore: 0, other: 0, ownFaults: 0, unsafe: 0 })
@@ -185,7 +188,7 @@ export class GardenRun {
     ]
     tally.cases++
     const [, , ours] = await Promise.all(chains.map(async (chain) => await this.#judged(number, kind, chain, tally)))
-    const theirs = await this.#run(number, kind, alone, SILENT_MS)
+    const theirs = await this.#run(number, kind, alone, this.#silentMs)
     const [a, b] = [readingOf(ours!), readingOf(theirs)]
     if (a === b) tally.alike++
     else if (ours!.arrived.length > theirs.arrived.length) tally.edgedMore++
@@ -195,7 +198,7 @@ export class GardenRun {
 
   /** Runs a case. One that looks unsafe runs again, alone and with more patience. */
   async #judged(number: number, kind: Kind, chain: Chain, tally: Tally): Promise<Outcome> {
-    const outcome = await this.#run(number, kind, chain, SILENT_MS)
+    const outcome = await this.#run(number, kind, chain, this.#silentMs)
     if (outcome.issue === undefined) return outcome
     let last = outcome
     for (let times = 0; times < CONFIRMATIONS; times++) {
@@ -222,12 +225,12 @@ export class GardenRun {
     if (given.response !== undefined) this.#origin.responses.set(token, given.response)
     try {
       const got = await exchange(port, given, silentMs)
-      const clean = kind === 'requests' ? await exchange(port, cleanCase(token, host), this.#patientMs) : ''
-      const arrived = arrivals.requests.filter(({ target }) => !target.endsWith(`${token}.css`) || kind === 'responses')
-      const issue =
-        issueOf(given, got, { arrived: arrivals.requests, faults: arrivals.faults, token }) ??
-        (kind === 'requests' ? poisoned(clean, token, host) : undefined)
-      return { arrived, issue }
+      // Before another client asks.
+      const arrived = [...arrivals.requests]
+      const issue = issueOf(given, got, { arrived, faults: arrivals.faults, token })
+      if (kind === 'responses') return { arrived, issue }
+      const clean = await exchange(port, cleanCase(token, host), this.#patientMs)
+      return { arrived, issue: issue ?? poisoned(clean, token, host) }
     } finally {
       void setTimeout(this.#patientMs).then(() => this.#origin.forget(token))
     }
@@ -273,8 +276,12 @@ interface Seen {
 }
 
 /** Returns why an outcome is unsafe. */
-function issueOf({ methods, response }: Case, got: string, { arrived, faults, token }: Seen): string | undefined {
-  const responses: { readonly status: string; readonly id: string | undefined; readonly isHidden: boolean }[] = []
+function issueOf(
+  { pieces, methods, response }: Case,
+  got: string,
+  { arrived, faults, token }: Seen,
+): string | undefined {
+  const responses: { readonly status: string; readonly id: string | undefined; readonly body: string }[] = []
   for (let text = got; text !== '';) {
     const method = methods[responses.filter(({ status }) => !status.startsWith('1')).length] ?? 'GET'
     const read = readMessage(text, 'response', { method, ended: true })
@@ -283,11 +290,11 @@ function issueOf({ methods, response }: Case, got: string, { arrived, faults, to
       if (response === undefined && !text.startsWith('HTTP/1.')) break
       return `the client gets bytes that are no response: ${read.fault}`
     }
-    const { head, rest } = read
+    const { head, body, rest } = read
     responses.push({
       status: head.line.slice(9, 12),
       id: valuesOf(head, 'x-clean')[0],
-      isHidden: valuesOf(head, 'x-hidden').length > 0,
+      body,
     })
     text = rest
   }
@@ -295,7 +302,12 @@ function issueOf({ methods, response }: Case, got: string, { arrived, faults, to
   const finals = responses.filter(({ status }) => !status.startsWith('1'))
   if (response === undefined) {
     const known = new Set(arrived.map(({ id }) => String(id)))
-    const foreign = finals.find(({ id }) => id !== undefined && !known.has(id))
+    // Mutations can change the name of the case, so that nobody knows whose the request is.
+    const isForeign = (body: string) => {
+      const named = namedIn(body)
+      return named !== undefined && named !== token && !pieces.some((piece) => piece.includes(named))
+    }
+    const foreign = finals.find(({ id, body }) => id !== undefined && !known.has(id) && isForeign(body))
     if (foreign !== undefined) return `the client gets the response to a request of another connection (${foreign.id})`
     // Each request that the server in front has read gets a response, also one that it rejects.
     if (arrived.length > finals.length && arrived.some(({ target }) => target.includes('/hidden/')))

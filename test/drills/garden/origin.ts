@@ -23,6 +23,8 @@ export interface Arrivals {
 /** Names a case in targets, fields and bodies. All have one length, so that a case is the same in each run. */
 export const tokenOf = (number: number): string => `case${String(number).padStart(8, '0')}z`
 const TOKEN = /case\d{8}z/
+/** Returns the first name of a case in a text. */
+export const namedIn = (text: string): string | undefined => TOKEN.exec(text)?.[0]
 
 export class GardenOrigin {
   readonly #server = createServer((socket) => this.#serve(socket))
@@ -62,7 +64,7 @@ export class GardenOrigin {
         if (text === '') return
         const read = readMessage(text, 'request')
         if (read === undefined) return
-        const token = TOKEN.exec(text)?.[0] ?? ''
+        const token = namedIn(text) ?? ''
         const arrivals = this.#cases.get(token)
         if ('fault' in read) {
           arrivals?.faults.push(read.fault)
