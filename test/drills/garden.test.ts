@@ -78,8 +78,8 @@ async function failures(t: Test, kind: Kind, front: (origin: number) => Promise<
     edged,
     seed: 1,
     kinds: [kind],
-    silentMs: 4000,
-    patientMs: 4000,
+    silentMs: 2000,
+    patientMs: 2000,
   }).all(CASES)
 }
 
