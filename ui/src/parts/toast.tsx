@@ -31,6 +31,19 @@ interface Data {
   readonly action?: ToastAction | undefined
 }
 
+type Add = ReturnType<typeof Toast.useToastManager<Data>>['add']
+
+async function takeBack(undo: () => Promise<unknown>, add: Add): Promise<void> {
+  try {
+    await undo()
+    add({ title: 'Undone.' })
+  } catch (error) {
+    add({ title: `This could not be undone: ${messageOf(error)}`, type: 'bad' })
+  }
+  // Pages show the values from before the change again.
+  await queries.invalidateQueries()
+}
+
 function Toasts() {
   const { toasts, close, add } = Toast.useToastManager<Data>()
   return toasts.map((toast) => (
@@ -41,14 +54,7 @@ function Toasts() {
           size="small"
           onClick={() => {
             close(toast.id)
-            toast.data!.undo!().then(
-              () => {
-                // Pages show the values from before the change again.
-                void queries.invalidateQueries()
-                add({ title: 'Undone.' })
-              },
-              (error: unknown) => add({ title: `This could not be undone: ${messageOf(error)}`, type: 'bad' }),
-            )
+            void takeBack(toast.data!.undo!, add)
           }}
         >
           Undo
