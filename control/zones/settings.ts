@@ -33,7 +33,10 @@ const NewValue = {
   value: Type.Optional(Type.Unknown({ description: 'The new value; on or off for most settings.' })),
   enabled: Type.Optional(Type.Boolean({ description: 'Only of ssl_recommender, in place of the value.' })),
 }
-const SettingInput = Type.Object(NewValue, strict)
+/** A change without `enabled` lacks its value. */
+// oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+const orValue = { ...strict, if: { not: { required: ['enabled'] } }, then: { required: ['value'] } }
+const SettingInput = Type.Object(NewValue, orValue)
 
 /** The setting that has a boolean member in place of a value in the public API. */
 const RECOMMENDER = 'ssl_recommender'
@@ -61,7 +64,7 @@ function changeOf({ id, value, enabled }: GivenSetting, at: string): SettingChan
 
 const SettingsInput = Type.Object(
   {
-    items: Type.Array(Type.Object({ id: Type.String(), ...NewValue }, strict), {
+    items: Type.Array(Type.Object({ id: Type.String(), ...NewValue }, orValue), {
       minItems: 1,
       maxItems: 100,
     }),

@@ -132,6 +132,8 @@ function issues(errors: readonly ErrorObject[]): Issue[] {
 function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept: ErrorObject[] = []
   for (const error of errors) {
+    // The errors of the condition's own schemas say it better.
+    if (error.keyword === 'if') continue
     kept.push(error)
     if (error.keyword !== 'anyOf') continue
     const path = `${error.schemaPath}/`

@@ -1,3 +1,4 @@
+// Alone: it replaces the time of the process.
 import t, { type Test } from 'tap'
 import { basicEndpoints } from '../../../control/index.js'
 import { storage } from '../../../control/storage/index.js'
