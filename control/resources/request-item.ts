@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import type { RequestRecord } from '../../src/core/model/request-record.js'
-import type { RequestCoverage, RequestReader } from '../../src/core/model/request-reader.js'
+import type { RequestRecord } from '../../src/core/model/requests/request-record.js'
+import type { RequestCoverage, RequestReader } from '../../src/core/model/requests/request-reader.js'
 import type { ControlDeps } from '../http/context.js'
 
 /** Dependencies of endpoints that read the last requests of zones. */

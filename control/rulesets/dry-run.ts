@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { InvalidInput } from '../../src/core/errors.js'
-import type { DryRun } from '../../src/core/model/request-reader.js'
+import type { DryRun } from '../../src/core/model/requests/request-reader.js'
 import { strict } from '../../src/core/schema.js'
 import { MAX_LENGTH } from '../../src/expr/index.js'
 import { PHASES } from '../../src/rules/phases.js'

@@ -2,7 +2,7 @@ import { messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
 import { requestTailSource } from '../../control/logpush/request-tail.js'
 import type { StreamRequest, StreamSource } from '../core/machine-streams.js'
-import type { RecordPlace, RequestRecord } from '../core/model/request-record.js'
+import type { RecordPlace, RequestRecord } from '../core/model/requests/request-record.js'
 import type {
   DryRun,
   KeptRequests,
@@ -11,7 +11,7 @@ import type {
   RequestQuery,
   RequestReader,
   TrialRule,
-} from '../core/model/request-reader.js'
+} from '../core/model/requests/request-reader.js'
 import { zone as zoneScope } from '../core/scope.js'
 import { MachineQuestions, type Answers, type MachineQuestionsDeps } from './machines/questions.js'
 

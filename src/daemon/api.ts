@@ -23,7 +23,7 @@ import type { Foundation } from './foundation.js'
 import { observeApi } from './observe.js'
 import type { ActivatedSockets } from './processes/socket-activation.js'
 import type { DaemonState } from './state/state.js'
-import type { RequestReader } from '../core/model/request-reader.js'
+import type { RequestReader } from '../core/model/requests/request-reader.js'
 import type { TrafficHistory } from './traffic-history.js'
 import type { WorkerScripts } from './worker-scripts.js'
 

@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
 import { InvalidInput, messageOf } from '../core/errors.js'
 import type { Log } from '../core/log.js'
-import type { RequestRecord } from '../core/model/request-record.js'
+import type { RequestRecord } from '../core/model/requests/request-record.js'
 import type {
   DryRun,
   KeptRequests,
@@ -11,7 +11,7 @@ import type {
   RequestQuery,
   RequestReader,
   TrialRule,
-} from '../core/model/request-reader.js'
+} from '../core/model/requests/request-reader.js'
 import { requestFolder } from '../edge/records/requests/request-log.js'
 import { followed } from '../edge/records/requests/following.js'
 import { keptRequests, removeOldRequests } from '../edge/records/requests/old-requests.js'

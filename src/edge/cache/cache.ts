@@ -17,7 +17,7 @@ import { Purges, type Purge } from './entries/purge.js'
 import { CacheRequest } from './delivery/request.js'
 import { SearchVariances } from './search-variance.js'
 import { Fetches, Marks, type CacheCall, type CacheShared } from './shared.js'
-import type { CacheReason } from '../../core/model/cache-reason.js'
+import type { CacheReason } from '../../core/model/requests/cache-reason.js'
 
 export interface CacheDeps {
   readonly facts: KeyFacts

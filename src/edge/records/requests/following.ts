@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { RequestRecord } from '../../../core/model/request-record.js'
+import type { RequestRecord } from '../../../core/model/requests/request-record.js'
 import type { Clock } from '../../../core/clock.js'
 import { readAt } from '../../../disk/positioned-io.js'
 import { segmentsIn, wholeLines, type Segment } from './segments.js'

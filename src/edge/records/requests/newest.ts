@@ -1,4 +1,4 @@
-import type { RecordPlace } from '../../../core/model/request-record.js'
+import type { RecordPlace } from '../../../core/model/requests/request-record.js'
 import { EventLoopYield } from '../../../core/schedule/event-loop-yield.js'
 import { linesOf, rayOf, readSegment, segmentsIn, type Line, type Segment } from './segments.js'
 

@@ -1,6 +1,6 @@
 import type { Agent } from '../../../agents/identity.js'
-import { cacheReasonNumber } from '../../../core/model/cache-reason.js'
-import type { RecordedMarkdown, RecordedPhase } from '../../../core/model/request-record.js'
+import { cacheReasonNumber } from '../../../core/model/requests/cache-reason.js'
+import type { RecordedMarkdown, RecordedPhase } from '../../../core/model/requests/request-record.js'
 import { formatIp, parseIp, plainAddress, toText } from '../../../expr/index.js'
 import { network } from '../../../expr/language/ip.js'
 import type { RawHeaders } from '../../../http/headers.js'

@@ -1,4 +1,4 @@
-import type { RequestRecord } from '../../../core/model/request-record.js'
+import type { RequestRecord } from '../../../core/model/requests/request-record.js'
 import { toBytes, type Filter, type Value } from '../../../expr/index.js'
 import { fieldContext } from '../../../rules/fields/index.js'
 import type { FieldDeps } from '../../../rules/fields/source.js'

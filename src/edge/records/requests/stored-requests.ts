@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RecordPlace, RequestRecord } from '../../../core/model/request-record.js'
+import type { RecordPlace, RequestRecord } from '../../../core/model/requests/request-record.js'
 import { EventLoopYield } from '../../../core/schedule/event-loop-yield.js'
 import type { Filter } from '../../../expr/index.js'
 import type { FieldDeps } from '../../../rules/fields/source.js'
