@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 
 /** The parts of the repository that its unit tests need. */
@@ -344,8 +344,11 @@ async function print(copy: string): Promise<void> {
 t.test('one new thing of each type, added as CONTRIBUTING.md says, compiles and passes the near tests', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'edged-contributing-'))
   t.teardown(() => rmSync(copy, { recursive: true }))
-  for (const part of [...PARTS, ...FILES]) cpSync(part, join(copy, part), { recursive: true })
-  symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
+  // The packages are most of the files by far, and stay as they are.
+  const filter = (path: string): boolean => basename(path) !== 'node_modules'
+  for (const part of [...PARTS, ...FILES]) cpSync(part, join(copy, part), { recursive: true, filter })
+  for (const packages of ['node_modules', 'test/peers/node_modules'])
+    if (existsSync(packages)) symlinkSync(resolve(packages), join(copy, packages))
   await writeFile(join(copy, 'probe.yaml'), PIPELINE)
   for (const [name, addition] of Object.entries(ADDITIONS)) await add(t, copy, name, addition)
   await print(copy)
