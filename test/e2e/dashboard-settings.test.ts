@@ -39,7 +39,7 @@ t.test('settings by topic: a switch is stored, undone, and the same after a relo
   await open(page, 'Settings')
   const always = page.getByRole('switch', { name: 'Always online', exact: true })
   await always.click()
-  await page.getByText('Always online is saved.').waitFor()
+  await page.getByText('Always online is on.').waitFor()
   t.equal((await settingsOf(daemon)).get('always_online')?.value, 'on')
   await page.getByRole('button', { name: 'Undo' }).click()
   await until(async () => (await settingsOf(daemon)).get('always_online')?.value === 'off')

@@ -20,7 +20,7 @@ export function SettingRow({ setting, mayWrite }: { setting: Setting; mayWrite: 
       const notices = await store(ofZone, setting.id, value)
       const isInert = !setting.acts || notices.some((one) => NO_EFFECT.test(one))
       const what = value === 'on' || value === 'off' ? `is ${value}` : 'is saved'
-      toast(isInert ? `${setting.title} ${what}, but edged does not act on it.` : `${setting.title} ${what}.`, {
+      toast(isInert ? `${setting.title} is saved, but edged does not act on it.` : `${setting.title} ${what}.`, {
         undo: async () => await putBack(ofZone, setting),
       })
     },
