@@ -123,7 +123,12 @@ const Query = Type.Object({
   dlp_enabled: Type.Optional(Type.Boolean()),
   search: Type.Optional(Type.String({ maxLength: 256, description: 'Part of the name.' })),
   status: Type.Optional(Type.Enum(['Healthy', 'Initializing', 'Offline', 'Unhealthy'])),
-  use_cases: Type.Optional(Type.String({ maxLength: 256, description: 'Separated by commas: one of them.' })),
+  use_cases: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: 'Names with commas between. An integration with one of these names fits.',
+    }),
+  ),
   order: Type.Enum(['application', 'created', 'name', 'status'], { default: 'created' }),
   direction: Type.Enum(['asc', 'desc'], { default: 'asc' }),
 })

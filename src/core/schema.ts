@@ -132,7 +132,7 @@ function issues(errors: readonly ErrorObject[]): Issue[] {
 function meant(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept: ErrorObject[] = []
   for (const error of errors) {
-    // The errors of the condition's own schemas say it better.
+    // The schemas of the condition have errors of their own, which name the member.
     if (error.keyword === 'if') continue
     kept.push(error)
     if (error.keyword !== 'anyOf') continue

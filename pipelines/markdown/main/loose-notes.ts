@@ -32,7 +32,7 @@ interface Start {
 
 /**
  * Makes footnotes of notes that no link connects with their marks: numbers above the line, and later blocks that begin with
- * these numbers in the same order, from 1 on. All of them have to be buffered. Returns the rows of titles and rules of such
+ * these numbers in the same order, from 1 on. All marks and notes have to be buffered. Returns the rows of titles and rules of such
  * notes, which are dropped, or undefined without any notes.
  */
 export function joinLooseNotes(blocks: Blocks, containers: Containers): number[] | undefined {

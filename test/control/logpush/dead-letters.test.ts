@@ -83,7 +83,7 @@ t.test('a file that is damaged, deleted or elsewhere is an error that names it',
   })
 })
 
-t.test('dead letters are sent again once, and what is rejected again is a dead letter of its own', async (t) => {
+t.test('dead letters are sent again once, and records that are rejected again become a new dead letter', async (t) => {
   const { call, destinations, paths, index } = await withLetters(t)
   const sent: string[] = []
   destinations.write = async (batch) => {

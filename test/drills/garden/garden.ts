@@ -113,7 +113,7 @@ interface Tally {
   edgedMore: number
   peerMore: number
   other: number
-  /** Unsafe for the server alone: edged is no part of them. */
+  /** Cases that are unsafe for the server alone. Edged had no part in these cases. */
   ownFaults: number
   unsafe: number
 }

@@ -86,7 +86,7 @@ ${host(toOrigin, origin)}
   varnish: {
     program: 'varnishd',
     args(folder, { toEdged, toOrigin, edged, origin }) {
-      // It stores nothing: its cache would hide what it reads.
+      // Varnish stores nothing here, because a cache would hide how Varnish reads a request.
       const text = `vcl 4.1;
 backend origin { .host = "127.0.0.1"; .port = "${origin}"; }
 backend edged { .host = "127.0.0.1"; .port = "${edged}"; }

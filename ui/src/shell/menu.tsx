@@ -1,19 +1,25 @@
 import { useEffect, useRef } from 'react'
 import { To, useAddress, type To as Target } from '../address.tsx'
+import { useRead } from '../api/queries.ts'
+import type { Zone } from '../api/types.ts'
 import type { PageRow } from '../page-row.ts'
 import { pagesOf } from '../pages/index.ts'
 import { Icon } from '../parts/icon.tsx'
-import { usePlaceOf, useZones, type Place } from '../place.tsx'
+import { usePlaceOf, type Place } from '../place.tsx'
 import { lastZone } from './last-place.ts'
 import styles from './shell.module.css'
 
 const GROUPS = ['', 'Delivery', 'Developer', 'Account'] as const
 
-/** The zone of the address. On pages of an account, the zone that was open last, or else its first one. */
+/** The zone of the address. On pages of an account, the zone that was open last, or the first one if none was open. */
 function useZonePlace(place: Place): Place | undefined {
-  const own = useZones().value?.filter(({ account }) => account.id === place.account.id)
   const last = lastZone()
-  const other = usePlaceOf(place.account, own?.find(({ name }) => name === last) ?? own?.[0])
+  const named = last === null ? '' : `&name=${encodeURIComponent(last)}`
+  // One zone and no list: an account can have many thousands.
+  const { value } = useRead<readonly Zone[]>(
+    place.zone ? undefined : `/zones?account.id=${place.account.id}&order=name&per_page=1${named}`,
+  )
+  const other = usePlaceOf(place.account, value?.[0])
   return place.zone ? place : other
 }
 

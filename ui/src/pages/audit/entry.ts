@@ -25,7 +25,7 @@ const VERBS: Readonly<Record<string, string>> = {
   test: 'tested',
 }
 
-/** Kinds of objects whose own words are not those of people. */
+/** Names of kinds for people, where the name of the API says less. */
 const KINDS: Readonly<Record<string, string>> = {
   logpush_job: 'log job',
   worker_script: 'Worker',
