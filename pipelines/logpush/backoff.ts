@@ -4,6 +4,8 @@ import type { Position, ReadableSpool } from './spool/types.js'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
+/** Reason that ends a wait that is not needed any more. A reason of its own for each wait would cost its stack. */
+const OVER = new Error('over')
 
 /** Maximum wait that a destination can ask for. */
 const MAX_REQUESTED_MS = 60 * MINUTE
@@ -32,7 +34,7 @@ export async function more(
 ): Promise<void> {
   if (signal.aborted) return
   const over = new AbortController()
-  const end = () => over.abort()
+  const end = () => over.abort(OVER)
   signal.addEventListener('abort', end, { once: true })
   try {
     const waits = [spool.waitFor(position, over.signal)]
@@ -41,7 +43,7 @@ export async function more(
   } catch (error) {
     if (!over.signal.aborted) throw error
   } finally {
-    over.abort()
+    over.abort(OVER)
     signal.removeEventListener('abort', end)
   }
 }

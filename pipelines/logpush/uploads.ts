@@ -24,6 +24,8 @@ export interface Upload {
 
 /** Time that an aborted attempt has to end. */
 const ENDING_MS = 5000
+/** Reason that ends the clock of an attempt that has ended. A reason of its own for each attempt would cost its stack. */
+const SETTLED = new Error('settled')
 
 /**
  * Assigns slots to attempts. Jobs that fail have separate slots, because an attempt can last until its timeout. So
@@ -115,7 +117,7 @@ export class Uploads {
       signal.throwIfAborted()
       throw this.#judged(attempt.signal.aborted ? attempt.signal.reason : error)
     } finally {
-      settled.abort()
+      settled.abort(SETTLED)
       signal.removeEventListener('abort', end)
     }
   }

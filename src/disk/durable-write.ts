@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { LRUCache } from 'lru-cache'
 
 /** The part of `node:fs/promises` that durable writes use, so that tests can inject faults and power loss. */
 export type Disk = Pick<typeof fs, 'open' | 'rename' | 'rm' | 'readdir' | 'mkdir' | 'stat'>
@@ -25,7 +24,7 @@ export interface DurableWriteOptions {
 const MAX_DURABLE_ENTRIES = 4096
 /** Codes for a folder that this process must not or cannot sync. Such a folder was not changed by this process. */
 const NOT_SYNCABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP'])
-const durableEntries = new WeakMap<Disk, LRUCache<string, true>>()
+const durableEntries = new WeakMap<Disk, Set<string>>()
 
 /** Ending of the names of temporary files. */
 export const TEMPORARY = '.tmp'
@@ -83,7 +82,7 @@ export async function syncFolder(disk: Disk, path: string): Promise<void> {
  */
 export async function syncEntry(disk: Disk, path: string, { isNew = false } = {}): Promise<void> {
   let known = durableEntries.get(disk)
-  if (known === undefined) durableEntries.set(disk, (known = new LRUCache({ max: MAX_DURABLE_ENTRIES })))
+  if (known === undefined) durableEntries.set(disk, (known = new Set()))
   const entry = resolve(path)
   if (isNew) known.delete(entry)
   else if (known.has(entry)) return
@@ -92,7 +91,11 @@ export async function syncEntry(disk: Disk, path: string, { isNew = false } = {}
   } catch (error) {
     if (isNew || !NOT_SYNCABLE.has((error as NodeJS.ErrnoException).code)) throw error
   }
-  known.set(entry, true)
+  for (const oldest of known) {
+    if (known.size < MAX_DURABLE_ENTRIES) break
+    known.delete(oldest)
+  }
+  known.add(entry)
 }
 
 /** Creates a folder and its missing parents, and returns its path. All entries that it creates are durable. */

@@ -2,23 +2,13 @@ import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import type { Disk } from '../../src/disk/durable-write.js'
 import { failure, type Faults } from './faults.js'
+import { Inode, SimulatedFile, type FilePort } from './file.js'
 import type { Random } from './random.js'
 import type { Life, Scheduler } from './scheduler.js'
 
-const SECTOR = 512
 const SLOW_MS = 5000
 /** Calls that fail after the first one without a descriptor. */
 const WITHOUT_DESCRIPTORS = 12
-
-type Change = { readonly at: number; readonly bytes: Buffer } | { readonly cut: number }
-
-/** A file: what processes see, what survives a loss of power, and the changes between the two. */
-interface Inode {
-  data: Buffer
-  synced: Buffer
-  pending: Change[]
-  changedAt: number
-}
 
 /** A change of names. The system keeps their order. */
 interface NameChange {
@@ -60,7 +50,7 @@ export class SimulatedDisk {
     for (const change of this.#journal.slice(0, random.below(this.#journal.length + 1))) change.apply(this.#durable)
     this.#journal = []
     const inodes = new Set([...this.#names.values(), ...this.#durable.values()])
-    for (const inode of inodes) if (inode !== 'folder') survive(inode, random)
+    for (const inode of inodes) if (inode !== 'folder') inode.losePower(random)
     this.#names = new Map(this.#durable)
     this.#withoutDescriptors = 0
   }
@@ -92,17 +82,12 @@ export class SimulatedDisk {
     }
     if (found !== undefined && flags === 'wx') throw failure('EEXIST')
     if (found !== undefined) {
-      this.#change(found, { cut: 0 })
+      found.change({ cut: 0 }, this.#scheduler.time)
       return this.#file(life, path, found)
     }
     this.#inFolder(path)
     this.#faults.strike('full')
-    const inode: Inode = {
-      data: Buffer.alloc(0),
-      synced: Buffer.alloc(0),
-      pending: [],
-      changedAt: this.#scheduler.time,
-    }
+    const inode = new Inode(this.#scheduler.time)
     this.#changed(path, (names) => names.set(path, inode))
     return this.#file(life, path, inode)
   }
@@ -158,87 +143,15 @@ export class SimulatedDisk {
   }
 
   #file(life: Life, path: string, inode: Inode): FileHandle {
-    const call = async <T>(name: string, work: () => T): Promise<T> =>
-      await this.#call(life, `${name} ${label(path)}`, work)
-    const sync = async () => await call('sync', () => this.#sync(inode))
-    let end = 0
-    const file = {
-      writeFile: async (content: string | Uint8Array) =>
-        await call('write', () => {
-          const bytes = Buffer.from(content)
-          this.#write(inode, end, bytes, false)
-          end += bytes.length
-        }),
-      writev: async (pieces: readonly Uint8Array[], at: number) =>
-        await call(`write ${at}`, () => ({ bytesWritten: this.#write(inode, at, Buffer.concat(pieces), true) })),
-      read: async (into: Buffer, offset: number, length: number, at: number) =>
-        await call(`read ${at}`, () => {
-          this.#faults.strike('read')
-          return { bytesRead: inode.data.copy(into, offset, at, Math.min(inode.data.length, at + length)) }
-        }),
-      truncate: async (cut = 0) =>
-        await call(`cut ${cut}`, () => {
-          this.#faults.strike('cut')
-          this.#change(inode, { cut })
-        }),
-      datasync: sync,
-      sync,
-      close: async () => {},
+    const name = label(path)
+    const port: FilePort = {
+      faults: this.#faults,
+      call: (operation, work) => this.#call(life, `${operation} ${name}`, work),
+      now: () => this.#scheduler.time,
     }
-    return file as unknown as FileHandle
-  }
-
-  /** Returns the number of stored bytes. */
-  #write(inode: Inode, at: number, bytes: Buffer, mayBeShort: boolean): number {
-    const { random } = this.#faults
-    if (this.#faults.has('full')) {
-      this.#change(inode, { at, bytes: bytes.subarray(0, random.below(bytes.length + 1)) })
-      throw failure('ENOSPC')
-    }
-    const stored = mayBeShort && this.#faults.has('short') ? 1 + random.below(bytes.length) : bytes.length
-    this.#change(inode, { at, bytes: bytes.subarray(0, stored) })
-    return stored
-  }
-
-  #change(inode: Inode, change: Change): void {
-    inode.data = changed(inode.data, change)
-    inode.pending.push(change)
-    inode.changedAt = this.#scheduler.time
-  }
-
-  #sync(inode: Inode): void {
-    if (this.#faults.has('sync')) {
-      inode.pending = inode.pending.filter(() => this.#faults.random.chance(0.5))
-      throw failure('EIO')
-    }
-    for (const change of inode.pending) inode.synced = changed(inode.synced, change)
-    inode.pending = []
+    return new SimulatedFile(inode, port) as unknown as FileHandle
   }
 }
 
 /** The path without the random part of a temporary name. */
 const label = (path: string): string => path.replace(/[0-9a-f]{12}\.tmp$/, 'tmp')
-
-/** Returns the content after a change, which has memory of its own. */
-function changed(content: Buffer, change: Change): Buffer {
-  const size = 'cut' in change ? change.cut : Math.max(content.length, change.at + change.bytes.length)
-  const result = Buffer.alloc(size)
-  content.copy(result, 0, 0, Math.min(size, content.length))
-  if (!('cut' in change)) change.bytes.copy(result, change.at)
-  return result
-}
-
-/** Of the changes since the last sync any are there, each whole or some of its sectors. */
-function survive(inode: Inode, random: Random): void {
-  for (const change of inode.pending) {
-    if (random.chance(0.4)) continue
-    if ('cut' in change || random.chance(0.6)) inode.synced = changed(inode.synced, change)
-    else {
-      const from = Math.floor(random.below(change.bytes.length + 1) / SECTOR) * SECTOR
-      const bytes = change.bytes.subarray(from, from + SECTOR * (1 + random.below(4)))
-      inode.synced = changed(inode.synced, { at: change.at + from, bytes })
-    }
-  }
-  inode.pending = []
-  inode.data = inode.synced
-}

@@ -4,7 +4,7 @@ import { SimulatedDisk } from './disk.js'
 import { Faults } from './faults.js'
 import type { Crash, Plan } from './plan.js'
 import { stream, type Random } from './random.js'
-import { drained, Life, Scheduler } from './scheduler.js'
+import { Life, Scheduler, turned } from './scheduler.js'
 
 /** Steps in which a run without faults must reach its goals, and in which an orderly end must be over. */
 const MAX_STEPS = 60_000
@@ -120,7 +120,7 @@ export async function simulate(
   } finally {
     scheduler.kill(scheduler.current)
     globalThis.setImmediate = turn
-    await drained()
+    await turned()
     process.off('unhandledRejection', unhandled)
   }
 }

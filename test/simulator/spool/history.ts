@@ -18,13 +18,20 @@ export class History {
   readonly #positions = new Map<number, Position>()
   readonly #records = new Map<Position, number>()
   readonly #jobs = new Map<string, Delivered>()
+  /** Frames that were checked. */
+  readonly #frames = new WeakSet<Frame>()
   readonly #splits: boolean
   readonly #drops: boolean
+  readonly #place: number
   #next = 0
   #dropped = 0
 
-  /** `splits`: batches can become smaller, under other names. `drops`: the oldest records are dropped at a limit. */
-  constructor({ splits, drops }: { splits: boolean; drops: boolean }) {
+  /**
+   * `splits`: batches can become smaller, under other names. `drops`: the oldest records are dropped at a limit. `place` is the
+   * field with the id of a record.
+   */
+  constructor({ splits, drops, place }: { splits: boolean; drops: boolean; place: number }) {
+    this.#place = place
     this.#splits = splits
     this.#drops = drops
   }
@@ -56,10 +63,16 @@ export class History {
 
   /** A job has read a frame. A position has one record for ever. */
   read(frame: Frame): void {
+    if (this.#frames.has(frame)) return
+    this.#frames.add(frame)
     for (let index = 0; index < frame.count; index++) {
       const position = frame.first + index
-      const record = JSON.parse(Buffer.from(frame.line(index)).toString()) as { ClientIPASN: number }
-      const id = record.ClientIPASN - FIRST_ID
+      const { bytes, starts, ends } = frame.record(index)
+      const digits = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice(
+        starts[this.#place],
+        ends[this.#place],
+      )
+      const id = Number(digits) - FIRST_ID
       const before = this.#records.get(position)
       if (before !== undefined && before !== id) throw new Finding(`position ${position} was ${before}, is ${id}`)
       const other = this.#positions.get(id)

@@ -81,7 +81,11 @@ export class SpoolSubject implements Subject {
     this.#buffer = buffer
     this.#jobNames = Array.from({ length: world.plan.work['jobs']! }, (_, index) => `job-${index}`)
     const drops = world.plan.work['limit'] === DROP
-    this.#history = new History({ splits: drops || world.faults.isOn('too_large'), drops })
+    this.#history = new History({
+      splits: drops || world.faults.isOn('too_large'),
+      drops,
+      place: DATASET.places.get('ClientIPASN')!,
+    })
   }
 
   get isDone(): boolean {
