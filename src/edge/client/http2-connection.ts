@@ -6,6 +6,7 @@ import type { ConnectionEnds } from '../../http/proxy-protocol.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { ConnectionEvents, ConnectionLimits, OpenConnection } from './client-stream.js'
 import type { HttpParseError } from './framing.js'
+import { watchFrameErrors } from './http2-errors.js'
 import { readHttp2Head } from './http2-head.js'
 import { Http2ClientStream, type StreamOwner } from './http2-stream.js'
 import { Http2Probe } from './http2-probe.js'
@@ -105,6 +106,14 @@ export class Http2Connection implements OpenConnection, StreamOwner {
     )
     this.#session.on('ping', () => this.#controlled())
     this.#session.on('remoteSettings', () => this.#controlled())
+    watchFrameErrors(
+      this.#session,
+      () => this.socket.bytesWritten,
+      (isClean) => {
+        this.#controlled()
+        if (!isClean) this.#probe.suspect(deps.monotonic())
+      },
+    )
     // A client that ends its side gets nothing more. This is needed because the listener allows half-open connections
     // for HTTP/1.1.
     this.socket.once('end', () => this.cut())

@@ -5,6 +5,8 @@ import type { SecureConnection } from '../../tls/terminator.js'
 const READ_AGAIN_MS = 2000
 /** Time for an answer if clients have no time limit. */
 const DEFAULT_PATIENCE_MS = 60_000
+/** Time for an answer after a frame that was not accepted. */
+const SUSPECT_PATIENCE_MS = 2000
 
 /**
  * Finds connections that nobody uses any more. After an error of the connection nghttp2 stops to read, and Node neither
@@ -19,6 +21,8 @@ export class Http2Probe {
   #answered = -1
   /** A question without an answer, since this time. */
   #askedAt: number | undefined
+  /** A frame was not accepted, so nghttp2 has possibly stopped. */
+  #isSuspect = false
 
   constructor(session: ServerHttp2Session, secure: SecureConnection) {
     this.#session = session
@@ -31,7 +35,8 @@ export class Http2Probe {
     const { bytesRead } = this.#secure.transport
     if (this.#askedAt !== undefined) {
       const waited = now - this.#askedAt
-      if (waited > (patience || DEFAULT_PATIENCE_MS)) return true
+      const common = patience || DEFAULT_PATIENCE_MS
+      if (waited > (this.#isSuspect ? Math.min(common, SUSPECT_PATIENCE_MS) : common)) return true
       if (waited > READ_AGAIN_MS) this.#readAgain()
       return false
     }
@@ -41,10 +46,17 @@ export class Http2Probe {
     return false
   }
 
+  /** Asks now, and waits less. */
+  suspect(now: number): void {
+    this.#isSuspect = true
+    if (this.#askedAt === undefined) this.#ask(now)
+  }
+
   #ask(now: number): void {
     const asked = this.#session.ping((error) => {
       if (error) return
       this.#askedAt = undefined
+      this.#isSuspect = false
       // The answer itself is not a reason to ask again.
       this.#answered = this.#last = this.#secure.transport.bytesRead
     })
