@@ -35,7 +35,7 @@ export interface Live {
 export function useLive(key: string | undefined, open: () => Promise<LiveSession>): Live {
   const [state, setState] = useState<Live['state']>('off')
   const [reason, setReason] = useState<string>()
-  const [{ lines, total }, setLines] = useState<{ lines: readonly LiveLine[]; total: number }>(NOTHING)
+  const [come, setLines] = useState<{ of?: string; lines: readonly LiveLine[]; total: number }>(NOTHING)
   const [tries, setTries] = useState(0)
   const opener = useRef(open)
   opener.current = open
@@ -46,13 +46,19 @@ export function useLive(key: string | undefined, open: () => Promise<LiveSession
     return listen(opener.current, {
       onOpen: () => setState('live'),
       onLines: (more) =>
-        setLines((old) => ({ lines: [...more, ...old.lines].slice(0, MAX_LINES), total: old.total + more.length })),
+        setLines((old) => ({
+          of: key,
+          lines: [...more, ...old.lines].slice(0, MAX_LINES),
+          total: old.total + more.length,
+        })),
       onEnd: (why) => {
         setState('ended')
         setReason(why)
       },
     })
   }, [key, tries])
+  // Until the effect has run, the lines are those of the session before.
+  const { lines, total } = come.of === key ? come : NOTHING
   return {
     state,
     reason: state === 'ended' ? reason : undefined,

@@ -18,7 +18,8 @@ const SETTLE_MS = 600
 export function RecordPreview({ draft, job }: { draft: Draft; job: OwnedJob | undefined }) {
   const { owner, dataset, filter, output } = draft
   const { sample_rate: _rate, ...shape } = writeOutput(output, job?.output_options ?? {}) ?? {}
-  const settled = useSettled(JSON.stringify({ path: owner.path, dataset, filter, shape }), SETTLE_MS)
+  const wanted = JSON.stringify({ path: owner.path, dataset, filter, shape })
+  const settled = useSettled(wanted, SETTLE_MS)
   const open = (body: object) => async () => {
     const { destination_conf: url } = await post<{ destination_conf: string }>(`${owner.path}/edged/tail`, {
       dataset,
@@ -33,23 +34,25 @@ export function RecordPreview({ draft, job }: { draft: Draft; job: OwnedJob | un
     open({ ...(filter !== '' && { filter }), output_options: shape }),
   )
   const isCounted = filter !== '' && isSound
+  // While a person types, the records are those of the filter before.
+  const isCurrent = settled === wanted
   return (
     <div className={styles['conditions']} aria-label="Records as they would be sent" role="group">
       <div className={styles['fieldHead']}>
         <strong>Records as they would be sent</strong>
-        {matched.state === 'live' && <State tone="ok">Live</State>}
+        {isCurrent && matched.state === 'live' && <State tone="ok">Live</State>}
       </div>
       {matched.state === 'ended' && <Notice kind="warn">{matched.reason}</Notice>}
       {matched.state !== 'ended' && (
         <p className="soft" aria-live="off">
-          {all.total === 0
+          {!isCurrent || all.total === 0
             ? `Waits for records of ${dataset}. They show here as they come.`
             : isCounted
               ? `${number(matched.total)} of the last ${count(all.total, 'record')} match.`
               : `${count(all.total, 'record')} since you opened this step.`}
         </p>
       )}
-      {matched.lines.length > 0 && (
+      {isCurrent && matched.lines.length > 0 && (
         <pre className={panel['lines']} tabIndex={0} role="region" aria-label="Last records">
           {matched.lines
             .slice(0, SHOWN)
