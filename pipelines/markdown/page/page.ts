@@ -1,33 +1,23 @@
 import { Addresses } from '../text/address.js'
-import { holds } from '../text/characters.js'
 import type { Aside, ElementPage, Role } from '../elements/element.js'
 import { CLOSE, IS_FORMAT, OPEN } from '../elements/index.js'
-import { beginTitle, calloutOf, IS_FRAME, mayBeCallout, withoutKind } from '../elements/callouts.js'
-import { beginNoteAt, concernsNotes, NOTES_TITLE, noteRoleOf, NoteStart } from '../elements/footnotes.js'
+import { beginTitle, calloutOf, IS_FRAME, mayBeCallout } from '../elements/callouts.js'
+import { beginNoteAt, concernsNotes, noteRoleOf, NoteStart } from '../elements/footnotes.js'
 import { Footnotes } from '../elements/notes.js'
 import { SideNote } from '../elements/side-notes.js'
 import { isTwin } from '../elements/late-images.js'
 import { isHidden } from '../elements/left-out.js'
 import { OpenRoles, ROLE_BIT, roleOf } from '../elements/roles.js'
-import type { Callout } from '../output/callout.js'
-import { taskOf } from '../elements/lists.js'
-import { escapeStarts } from '../output/escape.js'
 import type { Events, Skip, Tag } from '../text/events.js'
 import { FrontMatter } from '../output/front-matter.js'
 import { isJsonLd, JsonLd } from '../output/json-ld.js'
-import { Line } from '../output/line.js'
 import type { LinkStyle } from '../output/link-style.js'
 import { elementNamed, HEAD_ELEMENTS, KNOWN_NAMES } from '../text/names.js'
+import { PageBlocks } from './blocks.js'
 import { MIN_NOSCRIPT_TEXT, proseLength } from './noscript.js'
 import { Preformatted } from '../elements/preformatted.js'
-import { Table } from '../output/table.js'
 import { beginNamed, loadsMath, texScriptOf, writeDelimited, writeScript } from '../elements/tex.js'
 import { BLANK, SPECIALS } from '../text/text-traits.js'
-import { Writer, type Leaf } from '../output/writer.js'
-
-/** Maximum number of blocks in one link that are read as its text, and maximum length of that text. */
-const MAX_LINK_BLOCKS = 32
-const MAX_LINK_LENGTH = 4000
 
 /** Maximum Markdown that is buffered for a `<head>` that was opened and not closed. */
 const MAX_HELD = 256 * 1024
@@ -35,27 +25,18 @@ const MAX_HELD = 256 * 1024
 /** Maximum number of names of elements with a shadow root per page. */
 const MAX_HOSTS = 64
 
-const NUMBER_SIGN = 0x23
-
 const SCRIPT = elementNamed('script').id
 const PARAGRAPH = elementNamed('p').id
 const BREAK = elementNamed('br').id
 
 /** Converts a page to Markdown. Receives the events of a tokenizer and passes each to the family of its element. */
-export class Page implements ElementPage, Events {
-  readonly line = new Line()
-  readonly writer = this.newWriter()
+export class Page extends PageBlocks implements ElementPage, Events {
   readonly addresses: Addresses
   readonly frontMatter = new FrontMatter()
   /** Markdown between the frontmatter and the content. */
   notice = ''
   readonly #jsonLd = new JsonLd()
 
-  /** The type of leaf that the open block is written as. */
-  kind: Leaf = 'text'
-  /** The level of the open heading, or 0. */
-  heading = 0
-  table: Table | undefined
   /** Number of open tables that are written as text only. */
   deepTables = 0
   /** Number of open `article`, `main` and `section` elements. */
@@ -65,7 +46,6 @@ export class Page implements ElementPage, Events {
   language: string | undefined
   /** The source that the open `picture` offers. */
   picture: string | undefined
-  missingImage: string | undefined
   opened = 0
   openedAtItem = 0
   #aside: Aside | undefined
@@ -73,8 +53,6 @@ export class Page implements ElementPage, Events {
   reading = false
   formula: string | undefined
 
-  #footnotes: Footnotes | undefined
-  #callout: Callout | undefined
   readsNotes = true
   readsCallouts = true
   writesTex = true
@@ -107,6 +85,7 @@ export class Page implements ElementPage, Events {
   readonly #hosts = new Set<string>()
 
   constructor(outer?: Page, links: LinkStyle | undefined = outer?.writer.links) {
+    super()
     this.#outer = outer
     this.writer.links = links
     this.addresses = outer?.addresses ?? new Addresses()
@@ -116,10 +95,6 @@ export class Page implements ElementPage, Events {
     this.sections = outer.sections
     this.readsNotes = this.readsCallouts = false
     this.writesTex = outer.writesTex
-  }
-
-  get inNote(): boolean {
-    return this.writer.inNote
   }
 
   /** Receives text that is not part of the line, until an end tag ends it. */
@@ -135,10 +110,6 @@ export class Page implements ElementPage, Events {
   /** Creates the page for the contents of a `noscript`. */
   protected newPage(): Page {
     return new Page(this)
-  }
-
-  protected newWriter(): Writer {
-    return new Writer()
   }
 
   open(tag: Tag): Skip | void {
@@ -289,24 +260,10 @@ export class Page implements ElementPage, Events {
   /** Checks whether nothing is open that start tags may belong to. */
   #simple(): void {
     this.#isSimple =
-      this.#isDirect && this.#callout === undefined && this.#roles === undefined && this.#footnotes === undefined
+      this.#isDirect && this.callout === undefined && this.#roles === undefined && this.footnotes === undefined
   }
 
-  get footnotes(): Footnotes | undefined {
-    return this.#footnotes
-  }
-
-  set footnotes(footnotes: Footnotes | undefined) {
-    this.#footnotes = footnotes
-    this.#simple()
-  }
-
-  get callout(): Callout | undefined {
-    return this.#callout
-  }
-
-  set callout(callout: Callout | undefined) {
-    this.#callout = callout
+  protected override partsChanged(): void {
     this.#simple()
   }
 
@@ -374,109 +331,6 @@ export class Page implements ElementPage, Events {
     this.#direct()
     const block = this.frontMatter.toString()
     this.writer.putFirst(block === '' || this.notice === '' ? block + this.notice : `${block}\n\n${this.notice}`)
-  }
-
-  /** Begins a block that a paragraph, link or heading cannot contain. Returns false if it must be text of a cell. */
-  beginBlock(): boolean {
-    this.endHeading()
-    this.endBlock()
-    if (this.table === undefined || this.table.state === 'layout') return true
-    if (this.table.state === 'data') return false
-    this.writeHeld(this.table)
-    this.table.floor = this.writer.raise()
-    return true
-  }
-
-  /** Begins or ends a block. Inside a heading or a link this is only white space. */
-  boundary(): void {
-    const { line } = this
-    if (this.heading > 0) {
-      line.space()
-      return
-    }
-    if (line.inLink) {
-      const blocks = line.countLinkBlock()
-      if (blocks <= MAX_LINK_BLOCKS && line.length < MAX_LINK_LENGTH && line.linkIsWritten) {
-        line.space()
-        return
-      }
-    }
-    this.endBlock()
-  }
-
-  /** Writes the open block unless it is empty. */
-  endBlock(): void {
-    this.missingImage = undefined
-    let markdown = this.takeLine()
-    if (markdown === '') return
-    if (this.#callout !== undefined || this.#footnotes !== undefined) markdown = this.#trimmed(markdown)
-    if (markdown === '') return
-    if (this.writer.atItemStart) markdown = taskOf(markdown)
-    this.#write(this.kind, markdown, this.line.startsMayMean, this.line.isOneLine)
-    this.kind = 'text'
-  }
-
-  /** Returns a block without text that only names the kind of its callout, and without the space before a link back. */
-  #trimmed(markdown: string): string {
-    const { callout } = this
-    this.callout = undefined
-    const text = callout?.isEmpty === true ? withoutKind(callout, markdown) : markdown
-    return this.footnotes !== undefined && this.inNote ? text.replace(/(?:&nbsp;|[\s\u00a0])+$/, '') : text
-  }
-
-  /** Ends the contents of the open block and returns its Markdown. */
-  protected takeLine(): string {
-    return this.line.take()
-  }
-
-  #write(kind: Leaf, markdown: string, startsMayMean = true, isOneLine = false): void {
-    const { table } = this
-    if (table !== undefined && table.state !== 'layout') table.add(markdown)
-    else this.writer.leaf(kind, startsMayMean ? escapeStarts(markdown, isOneLine) : markdown, false, isOneLine)
-  }
-
-  /** Writes the open heading, even an empty one, because it is part of the page's outline. */
-  endHeading(): void {
-    const level = this.heading
-    if (level === 0) return
-    const text = this.takeLine()
-    this.heading = 0
-    const { isOneLine, lastUnit } = this.line
-    const line = isOneLine || !holds(text, '\n') ? text : text.replaceAll('  \n', ' ')
-    const mayEndInHash = lastUnit < 0 || lastUnit === NUMBER_SIGN
-    if (this.footnotes !== undefined && this.table === undefined && NOTES_TITLE.test(line))
-      this.writer.hold('heading', headingOf(level, line, mayEndInHash))
-    else if (this.table?.state !== 'data') this.writer.heading(headingOf(level, line, mayEndInHash), isOneLine)
-    else if (line !== '') this.table.add(line)
-  }
-
-  /** Writes the blocks that a layout table buffered. */
-  writeHeld(table: Table): void {
-    for (const block of table.release()) this.#write('text', block)
-  }
-
-  /** Creates a table inside `outer`. */
-  newTable(outer: Table | undefined, state: 'held' | 'layout'): Table {
-    return new Table(this.writer, outer, state)
-  }
-
-  endTable(): void {
-    const { table } = this
-    if (table === undefined) return
-    this.endCell(table)
-    const blocks = table.end()
-    this.table = table.outer
-    for (const block of blocks) this.#write('text', block)
-  }
-
-  /** Ends the open cell of `table` and everything inside it. */
-  endCell(table: Table): void {
-    this.endHeading()
-    if (table.state !== 'layout' || this.writer.isRaised) this.endBlock()
-    if (table.inCell) this.line.closeDownTo(table.formats)
-    if (table.floor !== undefined) this.writer.lower(table.floor)
-    table.floor = undefined
-    table.closeCell()
   }
 
   beginPreformatted(tag: Tag): void {
@@ -572,19 +426,4 @@ export class Page implements ElementPage, Events {
     this.aside = undefined
     aside.end(this)
   }
-}
-
-function headingOf(level: number, text: string, mayEndInHash: boolean): string {
-  const marks = '#'.repeat(level)
-  if (text === '') return marks
-  return `${marks} ${mayEndInHash ? escapeTrailingHashes(text) : text}`
-}
-
-/** Escapes a row of `#` at the end, which would be removed. CommonMark 0.31.2, 4.2. */
-function escapeTrailingHashes(text: string): string {
-  let at = text.length
-  while (at > 0 && text.charCodeAt(at - 1) === NUMBER_SIGN) at--
-  return at === text.length || (at > 0 && text.charCodeAt(at - 1) !== 0x20)
-    ? text
-    : `${text.slice(0, at)}\\${text.slice(at)}`
 }
