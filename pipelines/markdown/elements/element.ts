@@ -4,7 +4,8 @@ import type { Callout } from '../output/callout.js'
 import type { Footnotes } from './notes.js'
 import type { Line } from '../output/line.js'
 import type { Table } from '../output/table.js'
-import type { Leaf, Writer } from '../output/writer.js'
+import type { Leaf } from '../output/frame.js'
+import type { Writer } from '../output/writer.js'
 
 /** An element whose text is collected instead of written directly. */
 export interface Aside {

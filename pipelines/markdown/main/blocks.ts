@@ -1,5 +1,5 @@
 import { codeAt, lengthOf } from '../text/characters.js'
-import type { Frame, Leaf } from '../output/writer.js'
+import type { Frame, Leaf } from '../output/frame.js'
 import { Rows, WIDTH } from './rows.js'
 
 // The numbers in the row of a block.

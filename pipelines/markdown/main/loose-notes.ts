@@ -1,6 +1,6 @@
 import { lengthOf } from '../text/characters.js'
 import { NOTES_TITLE } from '../elements/footnotes.js'
-import { frame, type Frame } from '../output/writer.js'
+import { frame, type Frame } from '../output/frame.js'
 import { BLOCK_LINKS, BLOCK_TEXT, LEVEL, PLACE, type Blocks } from './blocks.js'
 import { WITHIN, type Containers } from './containers.js'
 import { WIDTH } from './rows.js'

@@ -1,5 +1,6 @@
 import { lengthOf } from '../text/characters.js'
-import { Writer, type Frame, type Leaf } from '../output/writer.js'
+import type { Frame, Leaf } from '../output/frame.js'
+import { Writer } from '../output/writer.js'
 import { Blocks, IS_FINAL, isLong, KEPT } from './blocks.js'
 import { MainContent } from './choose.js'
 import { Containers } from './containers.js'

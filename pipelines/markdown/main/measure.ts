@@ -1,6 +1,6 @@
 import { lengthOf } from '../text/characters.js'
 import { CodeUnits } from '../text/code-units.js'
-import type { Leaf } from '../output/writer.js'
+import type { Leaf } from '../output/frame.js'
 
 const LESS = 0x3c
 const GREATER = 0x3e

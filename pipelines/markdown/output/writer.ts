@@ -1,6 +1,7 @@
 import { holds, lengthOf } from '../text/characters.js'
 import type { Callout } from './callout.js'
 import { escapeStarts } from './escape.js'
+import { AFTER_ALERT, frame, isDetail, staysTight, typeOf, type Child, type Frame, type Leaf } from './frame.js'
 import type { LinkStyle } from './link-style.js'
 
 /** Maximum nesting of lists and quotes that is written. Deeper ones become part of the one around them. */
@@ -12,58 +13,8 @@ const MAX_INDENTATION = 16 * 1024 * 1024
 /** Characters that are added up piece by piece. */
 const MANY = 16 * 1024
 
-/** A block that is written as one piece. `text` has no element of its own, as in `<li>text</li>`. */
-export type Leaf = 'text' | 'paragraph' | 'heading' | 'fence' | 'rule' | 'table' | 'term' | 'detail' | 'html' | 'empty'
-
-type Child = Leaf | 'quote' | 'list' | 'item' | ''
-
-/** An open list, list item or quote. */
-export interface Frame {
-  readonly type: 'page' | 'quote' | 'list' | 'item'
-  /** It has been written, if only its marker. */
-  written: boolean
-  /** Whether blocks of its contents are buffered until their form is decided. */
-  pending: boolean
-  /** Prefix of each further line of its contents. */
-  prefix: string
-  /** The last thing inside it. */
-  last: Child
-  /** For a list, whether blank lines are between its items. */
-  loose: boolean
-  readonly ordered: boolean
-  /** For a list, whether it was begun by an item outside of any list. */
-  readonly implied: boolean
-  /** For a list, the number of its next item. For an item, its number. */
-  number: number
-  /**
-   * For a list, its bullet or the character after its numbers. For any other frame, the marker of the last list inside
-   * it.
-   */
-  marker: string
-  /** For a quote, the line that makes it an alert. For an item, the marker of a footnote. */
-  head: string
-}
-
 /** Indentation of the further blocks of a footnote. */
 const NOTE_INDENT = '    '
-
-/** Returns a frame that has no contents. */
-export const frame = (type: Frame['type'], ordered = false, number = 1, implied = false): Frame => ({
-  type,
-  written: false,
-  pending: false,
-  prefix: '',
-  last: '',
-  loose: false,
-  ordered,
-  implied,
-  number,
-  marker: '',
-  head: '',
-})
-
-/** Blocks that end the first line of an alert, so that they may follow on the next line. */
-const AFTER_ALERT: ReadonlySet<Child> = new Set<Child>(['text', 'paragraph', 'heading', 'fence', 'quote', 'list'])
 
 /**
  * Writes finished blocks in order. Tracks open lists and quotes, the prefix of each line, and the separation of two
@@ -482,34 +433,4 @@ function rewritten(links: LinkStyle, kind: Leaf, contents: string): string {
   const markdown = VERBATIM.has(kind) ? contents : links.rewrite(contents)
   if (markdown === contents || kind === 'table') return markdown
   return kind === 'heading' ? markdown.replace(/(?<=\S #*)#$/, '\\#') : escapeStarts(markdown)
-}
-
-const typeOf = (open: Frame): Child => (open.type === 'page' ? '' : open.type)
-
-/** Returns whether a block of a definition list follows the last one without a blank line, as details after a term. */
-const isDetail = (last: Child, leaf: Leaf): boolean => leaf === 'detail' && (last === 'term' || last === 'detail')
-
-/**
- * Whether two blocks of a list item can do without a blank line between them, which would make paragraphs of the text
- * of all items. CommonMark 0.31.2, 5.3.
- */
-function staysTight(last: Child, child: Child, leaf: Leaf, list: Frame | undefined, number = 1): boolean {
-  switch (child) {
-    case 'text':
-      return last === 'heading' || last === 'fence' || last === 'rule'
-    case 'list':
-      // After text, only a list that begins with 1 and an item that is not empty is read as one.
-      if (last === 'text') return leaf !== 'empty' && (list?.ordered !== true || number === 1)
-      return last === 'heading' || last === 'fence' || last === 'rule' || last === 'quote' || last === 'list'
-    case 'quote':
-      return last === 'text' || last === 'heading' || last === 'fence' || last === 'rule' || last === 'list'
-    case 'heading':
-    case 'fence':
-    case 'rule':
-      return last !== 'paragraph' && last !== 'table' && last !== 'term' && last !== 'detail' && last !== 'html'
-    case 'html':
-      return last === 'text'
-    default:
-      return false
-  }
 }

@@ -6,7 +6,8 @@ import type { Callout } from '../output/callout.js'
 import { escapeStarts } from '../output/escape.js'
 import { Line } from '../output/line.js'
 import { Table } from '../output/table.js'
-import { Writer, type Leaf } from '../output/writer.js'
+import type { Leaf } from '../output/frame.js'
+import { Writer } from '../output/writer.js'
 import { holds } from '../text/characters.js'
 
 /** Maximum number of blocks in one link that are read as its text, and maximum length of that text. */
