@@ -101,14 +101,21 @@ export class SimulatedDisk {
     if (inode === undefined) throw failure('ENOENT')
     this.#faults.strike('full')
     this.#changed(to, (names) => {
+      if (inode === 'folder') moveBelow(names, from, to)
       if (names.get(from) === inode) names.delete(from)
       names.set(to, inode)
     })
   }
 
   #rm(path: string, { force = false }: { force?: boolean } = {}): void {
-    if (this.#names.has(path)) this.#changed(path, (names) => names.delete(path))
-    else if (!force) throw failure('ENOENT')
+    if (!this.#names.has(path)) {
+      if (!force) throw failure('ENOENT')
+      return
+    }
+    this.#changed(path, (names) => {
+      for (const name of names.keys()) if (name.startsWith(`${path}/`)) names.delete(name)
+      names.delete(path)
+    })
   }
 
   #mkdir(path: string): void {
@@ -150,6 +157,15 @@ export class SimulatedDisk {
       now: () => this.#scheduler.time,
     }
     return new SimulatedFile(inode, port) as unknown as FileHandle
+  }
+}
+
+/** Moves the content of a folder. */
+function moveBelow(names: Map<string, Inode | 'folder'>, from: string, to: string): void {
+  for (const [name, inode] of names) {
+    if (!name.startsWith(`${from}/`)) continue
+    names.delete(name)
+    names.set(to + name.slice(from.length), inode)
   }
 }
 

@@ -11,6 +11,7 @@ import type { Random } from './random.js'
  * - `slow` means that a call takes up to 5 s.
  * - `refused` means that a receiver rejects a batch for now, `unheard` that it took the batch and the answer is lost.
  * - `late` means that a receiver answers after up to 60 s, `too_large` that it rejects batches of many records.
+ * - `broken` means that a connection ends before a command arrives, `restart` that the server ends and begins again.
  * - `away` means that a machine cannot reach the shared store for up to 40 s. `unheard` also means that the store made a
  *   change and the answer is lost.
  */
@@ -27,6 +28,8 @@ export const FAULTS = [
   'late',
   'too_large',
   'away',
+  'broken',
+  'restart',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 export type Rates = Readonly<Partial<Record<FaultKind, number>>>

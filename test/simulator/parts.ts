@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BatchBuffer } from '../../pipelines/logpush/batches/batch-buffer.js'
 import type { Plan } from './plan.js'
+import { RedisSubject, redisPlan } from './redis/subject.js'
 import { SpoolSubject, spoolPlan } from './spool/subject.js'
+import { StoreSubject, storePlan } from './stores/embedded.js'
 import { WebhooksSubject, webhooksPlan } from './webhooks/subject.js'
 import { simulate, type Outcome } from './world.js'
 
@@ -11,6 +13,8 @@ import { simulate, type Outcome } from './world.js'
 export interface Part {
   readonly plan: (seed: number) => Plan
   readonly run: (plan: Plan, said?: (line: string) => void) => Promise<Outcome>
+  /** Number of seeds that `npm test` runs. */
+  readonly tested: number
 }
 
 let buffer: Promise<BatchBuffer> | undefined
@@ -24,13 +28,25 @@ function openBuffer(): Promise<BatchBuffer> {
 
 export const PARTS: Readonly<Record<string, Part>> = {
   spool: {
+    tested: 100,
     plan: spoolPlan,
     run: async (plan, said) => {
       const opened = await (buffer ??= openBuffer())
       return await simulate(plan, (world) => new SpoolSubject(world, opened), said)
     },
   },
+  store: {
+    tested: 60,
+    plan: storePlan,
+    run: async (plan, said) => await simulate(plan, (world) => new StoreSubject(world), said),
+  },
+  redis: {
+    tested: 40,
+    plan: redisPlan,
+    run: async (plan, said) => await simulate(plan, (world) => new RedisSubject(world), said),
+  },
   webhooks: {
+    tested: 50,
     plan: webhooksPlan,
     run: async (plan, said) => await simulate(plan, (world) => new WebhooksSubject(world), said),
   },

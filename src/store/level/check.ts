@@ -1,6 +1,6 @@
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolder, syncFolder } from '../../disk/durable-write.js'
+import { makeFolder, syncFolder, type Disk } from '../../disk/durable-write.js'
 import { META, type Meta } from './format.js'
 import { lastPut, readLevelLog } from './log.js'
 import { load, open, StoreDamaged } from './open.js'
@@ -150,7 +150,7 @@ async function copyStore(folder: string, copy: string): Promise<void> {
 }
 
 /** Syncs all files of a folder, then the folder. */
-export async function syncFiles(folder: string): Promise<void> {
-  for (const name of await fs.readdir(folder)) await syncFolder(fs, join(folder, name))
-  await syncFolder(fs, folder)
+export async function syncFiles(folder: string, disk: Disk = fs): Promise<void> {
+  for (const name of await disk.readdir(folder)) await syncFolder(disk, join(folder, name))
+  await syncFolder(disk, folder)
 }

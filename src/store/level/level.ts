@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
@@ -21,8 +20,9 @@ import {
   type Operation,
 } from './format.js'
 import { LevelTrail } from './audit.js'
-import { checkLevel, lossOf, syncFiles, type Checked } from './check.js'
-import { load, open, StoreDamaged, type Loaded } from './open.js'
+import { lossOf, syncFiles, type Checked } from './check.js'
+import { LEVEL, type LevelOptions } from './engine.js'
+import { load, StoreDamaged, type Loaded } from './open.js'
 import { migrateLevel } from './migrate.js'
 import { SCHEMA } from '../migrations/index.js'
 import type { Commit, Row, RowChange } from '../records/record.js'
@@ -32,6 +32,16 @@ import { createStore, type Backend } from '../records/create-store.js'
 import { createWitness, Witness, witnessedOf } from './witness.js'
 
 const RETRY_MS = 5000
+
+async function exists(folder: string, { disk = fs }: StoreOptions): Promise<boolean> {
+  try {
+    await disk.stat(folder)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}
 
 /** Syncs the name of a store that exists. The process that created it may have ended between the rename and the sync. */
 async function confirmCreated(folder: string, { disk = fs }: StoreOptions): Promise<void> {
@@ -43,12 +53,13 @@ async function confirmCreated(folder: string, { disk = fs }: StoreOptions): Prom
 }
 
 /** Opens the store in a local folder, for one process. Every write is on the disk before it is confirmed. */
-export async function openLevel(options: StoreOptions): Promise<Store> {
+export async function openLevel(options: LevelOptions): Promise<Store> {
   const folder = join(options.folder, 'store')
-  if (!existsSync(folder)) await createLevel(options)
-  else await confirmCreated(folder, options)
-  const checked = await checkLevel(folder, options)
-  const db = await open(folder, { createIfMissing: false })
+  const { engine = LEVEL } = options
+  if (await exists(folder, options)) await confirmCreated(folder, options)
+  else await createLevel(options)
+  const checked = await engine.check(folder, options)
+  const db = await engine.open(folder, { createIfMissing: false })
   let witness: Witness | undefined
   try {
     let loaded = await loadChecked(db, folder, checked, options)
@@ -99,7 +110,12 @@ async function loadChecked(
  * content. Without `fill`, the store is empty. It replaces one with the same name, which only a copy can have.
  */
 export async function createLevel(
-  { folder: parent, disk = fs, clock = systemClock }: Pick<StoreOptions, 'folder'> & Partial<StoreOptions>,
+  {
+    folder: parent,
+    disk = fs,
+    clock = systemClock,
+    engine = LEVEL,
+  }: Pick<LevelOptions, 'folder'> & Partial<LevelOptions>,
   fill: (db: Database) => Promise<void> = async (db) =>
     await write(db, [putMeta({ schema: SCHEMA, version: 0, records: 0, sum: 0, audit: 0 })]),
   name = 'store',
@@ -113,7 +129,7 @@ export async function createLevel(
     const message = `data: cannot create the store in ${dirname(folder)}: ${messageOf(cause)}; set data to another folder`
     throw new Error(message, { cause })
   }
-  const db = await open(unfinished, { createIfMissing: true })
+  const db = await engine.open(unfinished, { createIfMissing: true })
   try {
     await fill(db)
     const meta = JSON.parse((await db.get<string, string>(META, { valueEncoding: 'utf8' }))!) as Meta
@@ -122,7 +138,7 @@ export async function createLevel(
     await db.close()
   }
   // Not every write of `fill` was synced.
-  await syncFiles(unfinished)
+  await syncFiles(unfinished, disk)
   if (name !== 'store') await disk.rm(folder, { recursive: true, force: true })
   await disk.rename(unfinished, folder)
   await syncFolder(disk, dirname(folder))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { messageOf } from '../../core/errors.js'
 import { writeDurably, type Disk } from '../../disk/durable-write.js'
-import { writeAt } from '../../disk/positioned-io.js'
+import { readAt, writeAt } from '../../disk/positioned-io.js'
 import type { Meta } from './format.js'
 import type { StoreOptions } from '../records/options.js'
 
@@ -37,10 +37,15 @@ const PAGE_BYTES = 4096
 const SYNC_PAUSE_MS = 50
 
 /** Reads the confirmed state. Undefined if there is no file, as in stores of an older edged. */
-export async function readWitness(folder: string): Promise<Witnessed | 'damaged' | undefined> {
+export async function readWitness(folder: string, disk: Disk = fs): Promise<Witnessed | 'damaged' | undefined> {
   let bytes: Buffer
   try {
-    bytes = await fs.readFile(join(folder, FILE))
+    const file = await disk.open(join(folder, FILE))
+    try {
+      bytes = await readAt(file, 0, SLOTS * PAGE_BYTES)
+    } finally {
+      await file.close()
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

@@ -55,8 +55,8 @@ const MIN_CHANGES_KEPT = 64
 const POLL_MS = 10
 
 /** Opens the store that several machines share. Confirmed data is in Redis, and each machine follows all changes. */
-export async function openRedis(url: string, options: StoreOptions): Promise<Store> {
-  const link = await openLink(url, options.log)
+export async function openRedis(url: string, options: StoreOptions, linkOf = openLink): Promise<Store> {
+  const link = await linkOf(url, options.log)
   const place = new RedisPlace(url, link, options)
   try {
     await place.begin()

@@ -68,7 +68,8 @@ export class History {
     for (let index = 0; index < frame.count; index++) {
       const position = frame.first + index
       const { bytes, starts, ends } = frame.record(index)
-      const digits = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice(
+      const digits = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(
+        'latin1',
         starts[this.#place],
         ends[this.#place],
       )

@@ -1,0 +1,55 @@
+import type { Plan } from './plan.js'
+import type { RedisFlaws } from './redis/server.js'
+import { RedisSubject, redisPlan } from './redis/subject.js'
+import { StoreSubject, storePlan } from './stores/embedded.js'
+import type { EngineFlaws } from './stores/engine.js'
+import { FLAWED } from './stores/flawed.js'
+import type { Subject, World } from './world.js'
+
+/** A fault that is planted in a port or around a part, and what a run must say about it. */
+export interface Mutant {
+  readonly name: string
+  readonly plan: (seed: number) => Plan
+  readonly subject: (world: World) => Subject
+  readonly found: RegExp
+  /** The first seed to run. A fault that few runs notice begins near one that does. */
+  readonly from?: number
+}
+
+type Flaw = keyof typeof FLAWED
+
+const store = (name: string, found: RegExp, flaws: EngineFlaws, as?: Flaw): Mutant => ({
+  name: `store: ${name}`,
+  plan: storePlan,
+  subject: (world) => new StoreSubject(world, flaws, as && FLAWED[as]),
+  found,
+})
+
+const redis = (name: string, found: RegExp, flaws: RedisFlaws, as?: Flaw): Mutant => ({
+  name: `redis: ${name}`,
+  plan: redisPlan,
+  subject: (world) => new RedisSubject(world, flaws, as && FLAWED[as]),
+  found,
+})
+
+export const MUTANTS: readonly Mutant[] = [
+  store('batches are not synced', /is confirmed|missing|is damaged/, { unsynced: true }),
+  store('a part of a batch is read', /holds \d+ records|in part|lacks the content/, { torn: true }),
+  {
+    ...store('what failed is not undone', /is confirmed|was rejected|missing|holds|of operations|twice/, {
+      forgetful: true,
+    }),
+    from: 95,
+  },
+  store('changes do not compare versions', /one is lost/, {}, 'blind'),
+  store('watchers miss a batch', /a watcher knows|a watcher gets/, {}, 'deaf'),
+  store('batches are split', /visible in part/, {}, 'split'),
+  store('rejected batches are made', /was rejected|was made|one is lost/, {}, 'late'),
+  store('audit entries are dropped', /lacks operation/, {}, 'unaudited'),
+  redis('the server compares no versions', /one is lost/, { blind: true }),
+  redis('the change stream has a part of a batch', /visible in part|a watcher knows/, { partial: true }),
+  { ...redis('a replica has less than it says', /is confirmed, and lost/, { hasty: true }), from: 120 },
+  redis('changes do not compare versions', /one is lost|another value/, {}, 'blind'),
+  redis('watchers miss a batch', /a watcher knows|a watcher gets/, {}, 'deaf'),
+  redis('reads do not wait for other machines', /is confirmed$/, {}, 'stale'),
+]
