@@ -34,6 +34,7 @@ export class MainWriter extends Writer {
   /** Measures of the block that is written next, -1 if they are not known. */
   #text = -1
   #links = 0
+  protected override readonly sharesFrames = true
   /** The open frames around the block that was buffered last. */
   #around: Frame[] = []
   /** Whether nothing is buffered any more, because the page has ended. */

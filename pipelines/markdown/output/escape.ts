@@ -6,12 +6,11 @@ import {
   lastCodePoint,
   lengthOf,
   part,
-  searchIn,
   type CharacterClass,
 } from '../text/characters.js'
 
 /** Characters that may have to be escaped inside text. */
-const SPECIAL = /[\\`*_~<&[\]]/
+const SPECIAL = /[\\`*_~<&[\]]/g
 const ENTITY = /&(?:#(?:\d{1,7}|[xX][\da-fA-F]{1,6})|[A-Za-z][A-Za-z\d]{1,31});/y
 const TAG_START = /[A-Za-z/!?]/
 /** CommonMark 0.31.2, 6.5. */
@@ -60,7 +59,9 @@ function bracketsAreSafe(text: string, length: number): boolean {
  * are unchanged. Returns the first `length` characters of `text`. Later characters only decide the meaning of these.
  */
 export function escapeInline(text: string, context: EscapeContext, length = lengthOf(text)): string {
-  const first = searchIn(text, SPECIAL)
+  // `search` would create an object for each match.
+  SPECIAL.lastIndex = 0
+  const first = SPECIAL.test(text) ? SPECIAL.lastIndex - 1 : -1
   if (first < 0 || first >= length) return length === lengthOf(text) ? text : part(text, 0, length)
 
   const parts: string[] = []

@@ -6,7 +6,7 @@ export type Child = Leaf | 'quote' | 'list' | 'item' | ''
 
 /** An open list, list item or quote. */
 export interface Frame {
-  readonly type: 'page' | 'quote' | 'list' | 'item'
+  type: 'page' | 'quote' | 'list' | 'item'
   /** It has been written, if only its marker. */
   written: boolean
   /** Whether blocks of its contents are buffered until their form is decided. */
@@ -17,9 +17,9 @@ export interface Frame {
   last: Child
   /** For a list, whether blank lines are between its items. */
   loose: boolean
-  readonly ordered: boolean
+  ordered: boolean
   /** For a list, whether it was begun by an item outside of any list. */
-  readonly implied: boolean
+  implied: boolean
   /** For a list, the number of its next item. For an item, its number. */
   number: number
   /**
@@ -45,6 +45,33 @@ export const frame = (type: Frame['type'], ordered = false, number = 1, implied 
   marker: '',
   head: '',
 })
+
+/** Creates lists and items in the memory of those that ended. */
+export class NewFrames {
+  readonly #ended: Frame[] = []
+
+  create(type: 'list' | 'item', ordered = false, number = 1, implied = false): Frame {
+    const open = this.#ended.pop()
+    if (open === undefined) return frame(type, ordered, number, implied)
+    open.type = type
+    open.written = open.pending = open.loose = false
+    open.prefix = open.last = open.marker = open.head = ''
+    open.ordered = ordered
+    open.implied = implied
+    open.number = number
+    return open
+  }
+
+  /** Nothing may refer to the frame any more. */
+  ended(open: Frame): void {
+    this.#ended.push(open)
+  }
+}
+
+const SPACES = Array.from({ length: 16 }, (_, length) => ' '.repeat(length))
+
+/** Returns this many spaces. */
+export const spaces = (length: number): string => SPACES[length] ?? ' '.repeat(length)
 
 /** Blocks that end the first line of an alert, so that they may follow on the next line. */
 export const AFTER_ALERT: ReadonlySet<Child> = new Set<Child>([

@@ -30,14 +30,14 @@ export interface Link {
 export const destinationOf = ({ url, title, plain, plainTitle }: Link): string =>
   destination(url, title, plain, plainTitle)
 
-/** An inline element that is open. */
+/** An inline element that is open. Elements that are opened later use its memory again. */
 export interface Format {
-  readonly kind: Kind
+  kind: Kind
   /** Name of the element, to find it at its end tag. */
-  readonly name: string
+  name: string
   /** Mark that opens and closes it in Markdown. For emphasis it is chosen when it is written. */
   mark: string
-  readonly link: Link | undefined
+  link: Link | undefined
   /** Number of blocks that began or ended inside a link. */
   blocks: number
   /** Text of a link as long as it contains only one piece of text. */
@@ -55,6 +55,18 @@ export const newFormat = (kind: Kind, name: string, mark: string, link: Link | u
   only: undefined,
   pieces: 0,
 })
+
+/** Makes a newly opened format of one that ended. */
+export function reopen(format: Format, kind: Kind, name: string, mark: string, link: Link | undefined): Format {
+  format.kind = kind
+  format.name = name
+  format.mark = mark
+  format.link = link
+  format.blocks = 0
+  format.only = undefined
+  format.pieces = 0
+  return format
+}
 
 /** Returns the white space at the end of a text, including Unicode white space. */
 export function trailingSpaces(text: string): string {

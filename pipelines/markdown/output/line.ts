@@ -20,6 +20,7 @@ import {
   MAX_SPAN,
   newFormat,
   nothingOpens,
+  reopen,
   sealed,
   trailingSpaces,
   type Format,
@@ -59,7 +60,9 @@ export class Line extends Pieces {
   /** The block begins with a bracket that is text. */
   #bracket = false
 
-  #formats: Format[] = []
+  readonly #formats: Format[] = []
+  /** Formats that ended. */
+  readonly #unused: Format[] = []
   /** Number of formats that are written. */
   #written = 0
   /** Number of open formats beyond the limit. */
@@ -247,6 +250,7 @@ export class Line extends Pieces {
     if (format.kind === 'code') this.#code = undefined
     if (format.kind === 'strike') this.#strikes--
     if (format === this.#link) this.#link = undefined
+    this.#unused.push(format)
   }
 
   /** Number of open elements. Those beyond it can be ended with `closeDownTo`. */
@@ -320,7 +324,10 @@ export class Line extends Pieces {
       this.#tooDeep++
       return undefined
     }
-    const format = newFormat(this.#code === undefined ? kind : 'plain', name, mark, link)
+    const unused = this.#unused.pop()
+    const written = this.#code === undefined ? kind : 'plain'
+    const format =
+      unused === undefined ? newFormat(written, name, mark, link) : reopen(unused, written, name, mark, link)
     this.#formats.push(format)
     if (kind === 'strike') this.#strikes++
     return format

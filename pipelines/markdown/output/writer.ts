@@ -1,7 +1,8 @@
 import { holds, lengthOf } from '../text/characters.js'
 import type { Callout } from './callout.js'
 import { escapeStarts } from './escape.js'
-import { AFTER_ALERT, frame, isDetail, staysTight, typeOf, type Child, type Frame, type Leaf } from './frame.js'
+import { AFTER_ALERT, frame, isDetail, NewFrames, spaces, staysTight, typeOf } from './frame.js'
+import type { Child, Frame, Leaf } from './frame.js'
 import type { LinkStyle } from './link-style.js'
 
 /** Maximum nesting of lists and quotes that is written. Deeper ones become part of the one around them. */
@@ -28,6 +29,9 @@ export class Writer {
   #before = ''
   /** Open frames, the page first. */
   protected frames: Frame[] = [{ ...frame('page'), written: true }]
+  readonly #newFrames = new NewFrames()
+  /** Frames are also part of other lists of frames, so they are not used again. */
+  protected readonly sharesFrames: boolean = false
   /** Lists and quotes beyond the greatest depth. */
   #deepLists = 0
   #deepQuotes = 0
@@ -129,7 +133,7 @@ export class Writer {
       const open = frames[index] as Frame
       const marker = this.#markerOf(open, above)
       line += marker
-      if (open.type === 'item') prefix += open.head === '' ? ' '.repeat(marker.length) : NOTE_INDENT
+      if (open.type === 'item') prefix += open.head === '' ? spaces(marker.length) : NOTE_INDENT
       else prefix += marker
       if (open.type === 'quote' && open.head !== '') line += this.#alertLine(open, prefix, frames[index + 1], kind)
       open.prefix = prefix
@@ -217,7 +221,8 @@ export class Writer {
       }
       default:
         if (open.head !== '') return open.head
-        return parent.ordered ? `${open.number}${parent.marker} ` : `${parent.marker} `
+        if (parent.ordered) return `${open.number}${parent.marker} `
+        return parent.marker === '-' ? '- ' : `${parent.marker} `
     }
   }
 
@@ -275,7 +280,7 @@ export class Writer {
       return
     }
     this.leaveList()
-    this.frames.push(frame('list', ordered, start))
+    this.frames.push(this.#newFrames.create('list', ordered, start))
   }
 
   closeList(): void {
@@ -293,11 +298,11 @@ export class Writer {
     if (this.#top.type === 'item' && this.frames.length > this.#floor) this.pop()
     if (this.#top.type !== 'list' || this.frames.length <= this.#floor) {
       if (this.#isDeep) return
-      this.frames.push(frame('list', false, 1, true))
+      this.frames.push(this.#newFrames.create('list', false, 1, true))
     }
     const list = this.#top
     if (number !== undefined) list.number = number
-    const item = frame('item', false, list.number)
+    const item = this.#newFrames.create('item', false, list.number)
     if (label !== undefined) {
       item.head = `[^${label}]: `
       this.hasNotes = true
@@ -408,6 +413,8 @@ export class Writer {
     // A callout without contents is decoration, also if it has a title.
     if (!top.written && top.type !== 'list' && (top.type !== 'quote' || top.head === '')) this.leaf('empty', '')
     this.frames.pop()
+    // A callout is known beyond the end of its quote.
+    if (!this.sharesFrames && top.type !== 'quote') this.#newFrames.ended(top)
   }
 
   /** Handles contents that are not an item. Inside a list they belong to the last item, or end an implied list. */
@@ -416,12 +423,12 @@ export class Writer {
     if (list.type !== 'list') return
     if (list.implied && this.frames.length > this.#floor) this.pop()
     else if (list.written) {
-      const item = frame('item')
+      const item = this.#newFrames.create('item')
       item.written = true
       item.last = 'list'
-      item.prefix = list.prefix + ' '.repeat(list.ordered ? `${list.number - 1}. `.length : 2)
+      item.prefix = list.prefix + spaces(list.ordered ? `${list.number - 1}. `.length : 2)
       this.frames.push(item)
-    } else this.frames.push(frame('item', false, list.number++))
+    } else this.frames.push(this.#newFrames.create('item', false, list.number++))
   }
 }
 

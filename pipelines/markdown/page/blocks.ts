@@ -164,10 +164,12 @@ export abstract class PageBlocks {
   }
 }
 
+const MAX_LEVEL = 6
+const HEADING_MARKS = Array.from({ length: MAX_LEVEL + 1 }, (_, level) => `${'#'.repeat(level)} `)
+
 function headingOf(level: number, text: string, mayEndInHash: boolean): string {
-  const marks = '#'.repeat(level)
-  if (text === '') return marks
-  return `${marks} ${mayEndInHash ? escapeTrailingHashes(text) : text}`
+  if (text === '') return '#'.repeat(level)
+  return (HEADING_MARKS[level] as string) + (mayEndInHash ? escapeTrailingHashes(text) : text)
 }
 
 /** Escapes a row of `#` at the end, which would be removed. CommonMark 0.31.2, 4.2. */

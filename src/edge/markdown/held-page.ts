@@ -10,6 +10,7 @@ import type { Outcome, PageContext, PageConverter, PageSink } from './page-sink.
  * broken. So both the original bytes and their Markdown are buffered until one of the two is sent.
  */
 export class HeldPage implements PageSink {
+  readonly copies = false
   readonly #context: PageContext
   readonly #original: HeldBytes
   readonly #markdown: HeldBytes

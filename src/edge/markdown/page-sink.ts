@@ -8,7 +8,8 @@ import type { TurnQueue } from '../../core/schedule/turn-queue.js'
 /** Converts one page to Markdown, chunk by chunk. */
 export interface PageConverter {
   /**
-   * Returns the Markdown that is final so far, often less than the HTML so far would produce. Throws NotConvertible.
+   * Returns the Markdown that is final so far, often less than the HTML so far would produce. Retains no bytes. Throws
+   * NotConvertible.
    */
   write(html: Uint8Array): string
   /** Returns the rest. Throws NotConvertible. */
@@ -58,6 +59,8 @@ export interface PageContext {
 
 /** Receives the body of one page, and sends head and body of the response to the next sink. */
 export interface PageSink {
+  /** The page retains no chunk of `data`, so its memory may change afterwards. */
+  readonly copies: boolean
   /** Returns false if no more data may be sent until `resume` is called. */
   data(chunk: Buffer): boolean
   end(): void

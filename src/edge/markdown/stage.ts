@@ -34,6 +34,7 @@ import {
 } from './page-sink.js'
 import { CONVERSIONS, TurnQueue, type Arrivals } from '../../core/schedule/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
+import { copyFor, giveRoom, takeRoom } from './shared-bytes.js'
 import { StreamedPage } from './streamed-page.js'
 
 export interface MarkdownOptions {
@@ -206,12 +207,16 @@ interface StageContext extends Pick<
 }
 
 class MarkdownResponse implements ResponseSink {
+  /** A page is converted during the call. What has to wait, or what others retain, is copied. */
+  readonly copies = true
   readonly #next: ResponseSink
   readonly #context: StageContext
   /** Undefined if the body passes unchanged. */
   #page: PageSink | undefined
   /** Data that is not processed yet, and whether the end follows it. */
   #rest: Buffer | undefined
+  /** Memory of the rest that other pages use after its conversion. */
+  #room: Buffer | undefined
   #endDue = false
   /** `data` returned false and the listener waits to be called. */
   #waiting = false
@@ -243,14 +248,20 @@ class MarkdownResponse implements ResponseSink {
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true
-    if (this.#page) {
-      this.#rest = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk
-      if (this.#context.turns.open) this.#waiting = !this.#work(this.#page)
-      else {
-        this.#waiting = true
-        this.#context.turns.add(this.#resume)
-      }
-    } else this.#waiting = !this.#next.data(chunk)
+    const page = this.#page
+    if (!page) this.#waiting = !this.#next.data(copyFor(this.#next, chunk))
+    else if (this.#rest) {
+      this.#rest = Buffer.concat([this.#rest, chunk])
+      this.#waiting = true
+    } else if (this.#context.turns.open) {
+      this.#rest = copyFor(page, chunk)
+      this.#waiting = !this.#work(page)
+      if (this.#rest && page.copies) this.#rest = Buffer.from(this.#rest)
+    } else {
+      this.#rest = this.#waitingCopy(page, chunk)
+      this.#waiting = true
+      this.#context.turns.add(this.#resume)
+    }
     return !this.#waiting
   }
 
@@ -323,8 +334,17 @@ class MarkdownResponse implements ResponseSink {
       open = page.data(rest.subarray(0, SLICE))
     })
     this.#working = false
+    if (this.#room) giveRoom(this.#room)
+    this.#room = undefined
     if (open && this.#rest) this.#context.turns.add(this.#resume)
     return open && !this.#rest
+  }
+
+  #waitingCopy({ copies }: PageSink, chunk: Buffer): Buffer {
+    this.#room = copies ? takeRoom(chunk.length) : undefined
+    if (!this.#room) return Buffer.from(chunk)
+    this.#room.set(chunk)
+    return this.#room.subarray(0, chunk.length)
   }
 
   #timed(work: () => void): void {

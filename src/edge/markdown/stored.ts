@@ -7,6 +7,7 @@ import type { Exchange } from '../exchange/exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { markdownHeaders, pageOf, variesByAccept } from './headers.js'
 import type { Outcome, ReportOutcome } from './page-sink.js'
+import { copyFor } from './shared-bytes.js'
 import { mayFit } from './variants.js'
 
 /** Creates the sink that converts one page. `conversion` gets its sizes, `reportOutcome` the outcome; `reduced` is called if not all settings applied. */
@@ -39,6 +40,8 @@ const PERMANENT: ReadonlySet<Outcome | undefined> = new Set(['too_large', 'undec
  * combination of settings, stored beside the page and removed with it.
  */
 export class StoredMarkdown implements ResponseSink {
+  /** So does the sink that converts; others get copies. */
+  readonly copies = true
   readonly #next: ResponseSink
   readonly #exchange: Exchange
   readonly #options: StoredOptions
@@ -76,7 +79,7 @@ export class StoredMarkdown implements ResponseSink {
   }
 
   data(chunk: Buffer): boolean {
-    return this.#target ? this.#target.data(chunk) : true
+    return this.#target ? this.#target.data(copyFor(this.#target, chunk)) : true
   }
 
   end(): void {
@@ -184,6 +187,8 @@ interface Recording {
 
 /** Records the Markdown of a page on its way to the client, or without one. */
 class RecordedMarkdown implements ResponseSink {
+  /** The recorder copies. */
+  readonly copies: boolean
   outcome: Outcome | undefined
   readonly #next: ResponseSink | undefined
   readonly #recorder: VariantRecorder
@@ -193,6 +198,7 @@ class RecordedMarkdown implements ResponseSink {
   #isMarkdown = false
 
   constructor(next: ResponseSink | undefined, { recorder, conversion, begun, done = () => undefined }: Recording) {
+    this.copies = next === undefined || next.copies === true
     this.#next = next
     this.#recorder = recorder
     this.#conversion = conversion

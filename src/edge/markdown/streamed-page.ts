@@ -1,11 +1,13 @@
 import { markdownHeaders, TOKENS, tokensIn, type Page } from './headers.js'
 import type { PageContext, PageConverter, PageSink } from './page-sink.js'
+import { encodedFor } from './shared-bytes.js'
 
 /**
  * A page that certainly fits, since its length is known and its bytes are HTML, in which nothing is an error. Each
  * chunk of Markdown is sent as soon as it is available; nothing is buffered.
  */
 export class StreamedPage implements PageSink {
+  readonly copies = true
   readonly #context: PageContext
   readonly #converter: PageConverter
   #missing: number
@@ -43,7 +45,7 @@ export class StreamedPage implements PageSink {
 
   #send(markdown: string, whole: boolean): boolean {
     const { next, status, headers, signal, reportOutcome, trailers } = this.#context
-    const bytes = Buffer.from(markdown)
+    const bytes = encodedFor(next, markdown)
     this.#bytes += bytes.length
     this.#context.conversion.bytes = this.#bytes
     this.#context.conversion.isWhole = whole

@@ -3,7 +3,8 @@ import t from 'tap'
 import { NotConvertible } from '../../../pipelines/markdown/text/not-convertible.js'
 import { silentLog } from '../../../src/core/log.js'
 import { openMetrics } from '../../../src/core/metrics/metrics.js'
-import type { ResponseSink } from '../../../src/edge/exchange/response.js'
+import { CONVERSIONS } from '../../../src/core/schedule/turn-queue.js'
+import type { ResponseSink, Stage } from '../../../src/edge/exchange/response.js'
 import type { Exchange } from '../../../src/edge/exchange/exchange.js'
 import type { RawHeaders } from '../../../src/http/headers.js'
 import { markdownStage } from '../../../src/edge/markdown/stage.js'
@@ -32,6 +33,7 @@ export const shout = (html: Buffer): string => `${html.toString('latin1').toUppe
 
 /** The client's end: accepts `window` chunks, then one more per request. */
 class Client implements ResponseSink {
+  readonly copies = true
   status = 0
   headers: Record<string, string | undefined> = {}
   readonly chunks: Buffer[] = []
@@ -53,7 +55,7 @@ class Client implements ResponseSink {
   data(chunk: Buffer): boolean {
     if (this.state !== 'open') throw new Error(`data when ${this.state}`)
     if (this.#blocked) throw new Error('data after "no more"')
-    this.chunks.push(chunk)
+    this.chunks.push(Buffer.from(chunk))
     this.#blocked = --this.window <= 0
     return !this.#blocked
   }
@@ -93,7 +95,28 @@ export interface Case {
   readonly content?: 'page' | 'main'
   /** Markdown is compressed without a rule. */
   readonly compresses?: boolean
+  /** A stage of {@link busyStage}, for several responses. */
+  readonly stage?: Stage
 }
+
+/** A stage whose converter needs the time of a turn for each chunk, so that others wait. */
+export const busyStage = (): Stage =>
+  markdownStage({
+    memory: new MemoryBudget(MEMORY),
+    metrics: openMetrics({ process: false }),
+    log: silentLog,
+    converter(contentType, content) {
+      const converter = shouting(contentType, content)
+      return {
+        ...converter,
+        write(html) {
+          const until = performance.now() + CONVERSIONS.amount
+          while (performance.now() < until);
+          return converter.write(html)
+        },
+      }
+    },
+  })
 
 /** A stage with a client behind it, and what a source does in front of it. */
 export function stand({
@@ -104,10 +127,11 @@ export function stand({
   window = Infinity,
   content,
   compresses = false,
+  stage: shared,
 }: Case = {}) {
   const budget = new MemoryBudget(memory)
   const metrics = openMetrics({ process: false })
-  const stage = markdownStage({ memory: budget, metrics, log: silentLog, converter: shouting })
+  const stage = shared ?? markdownStage({ memory: budget, metrics, log: silentLog, converter: shouting })
   const client = new Client()
   client.window = window
   const exchange = {
@@ -130,7 +154,11 @@ export function stand({
     then?.()
   })
   const send = async (chunk: Buffer): Promise<void> => {
-    if (sink.data(chunk)) return
+    const memory = Buffer.from(chunk)
+    const isOpen = sink.data(memory)
+    // A source uses memory again if the sink copies what it retains.
+    if (sink.copies) memory.fill('#')
+    if (isOpen) return
     await new Promise<void>((resolve) => (welcome = resolve))
   }
   const outcome = async (): Promise<string | undefined> => {

@@ -7,6 +7,7 @@ import {
   LIMIT,
   MEMORY,
   type Case,
+  busyStage,
   shout,
   stand,
   chunked,
@@ -457,3 +458,32 @@ t.test('a page whose origin fails releases the memory for its main content', asy
   sink.fail(new Error('now'))
   t.equal(budget.used, 0)
 })
+
+t.test('the rest of a long chunk keeps its bytes', async (t) => {
+  for (const headers of [withLength(100_000), chunked]) {
+    const long = Buffer.from('0123456789'.repeat(10_000))
+    const { body } = await response(headers, long, { piece: 100_000 })
+    t.equal(body.toString(), shout(long))
+  }
+})
+
+for (const headers of [withLength(10_000), chunked])
+  t.test(`pages that wait for others keep their bytes (${headers.length / 2} fields)`, async (t) => {
+    const stage = busyStage()
+    const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    const pages = await Promise.all(
+      letters.map(async (letter) => {
+        const { sink, client, send, settled } = stand({ stage })
+        sink.head(200, headers)
+        await send(Buffer.alloc(6000, letter))
+        await send(Buffer.alloc(4000, letter))
+        sink.end()
+        await settled()
+        return client.body.toString()
+      }),
+    )
+    t.same(
+      pages,
+      letters.map((letter) => shout(Buffer.alloc(10_000, letter))),
+    )
+  })
