@@ -95,7 +95,7 @@ export class Leases {
     // The owner of a lease needs a presence record.
     await (this.#present ??= this.#beat())
     const found = this.#store.get(this.#options.leases, scope, id)
-    const key = `${scope.type}/${scope.id}/${id}`
+    const key = leaseKey(scope, id)
     const isOwn = found?.value.owner === this.#options.self
     if (isOwn && this.#taken.has(key)) return true
     if (
@@ -112,6 +112,20 @@ export class Leases {
     } catch (error) {
       if (error instanceof VersionConflict) return false
       throw error
+    }
+  }
+
+  /** Gives up a lease, so that another daemon that is there can take it. */
+  async giveUp(scope: Scope, id: string): Promise<void> {
+    const found = this.#store.get(this.#options.leases, scope, id)
+    if (found?.value.owner !== this.#options.self) return
+    this.#taken.delete(leaseKey(scope, id))
+    try {
+      const of = { kind: this.#options.leases, scope, id }
+      await this.#store.batch([{ ...of, value: undefined, ifVersion: found.version }])
+    } catch (error) {
+      // Another daemon has it by now.
+      if (!(error instanceof VersionConflict)) throw error
     }
   }
 
@@ -171,6 +185,8 @@ export class Leases {
     })
   }
 }
+
+const leaseKey = ({ type, id: scope }: Scope, id: string): string => `${type}/${scope}/${id}`
 
 /** Highest random weight hashing. The daemon with the highest rank takes a lease first. */
 const rank = (daemon: string, id: string): string => createHash('sha1').update(`${daemon}/${id}`).digest('hex')

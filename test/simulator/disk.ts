@@ -55,6 +55,30 @@ export class SimulatedDisk {
     this.#withoutDescriptors = 0
   }
 
+  /** Returns what processes find in a file. */
+  content(path: string): string | undefined {
+    const found = this.#names.get(path)
+    return found instanceof Inode ? found.data.toString() : undefined
+  }
+
+  /** Moves a folder to the same path of another disk. Both are synced. */
+  moveTo(other: SimulatedDisk, path: string): void {
+    if (this.#names.get(path) !== 'folder') return
+    other.#removeBelow(path)
+    for (const [name, inode] of this.#names) {
+      if (name !== path && !name.startsWith(`${path}/`)) continue
+      if (inode !== 'folder') inode.keep()
+      for (const names of [other.#names, other.#durable]) names.set(name, inode)
+    }
+    this.#removeBelow(path)
+  }
+
+  #removeBelow(path: string): void {
+    this.#journal = []
+    for (const names of [this.#names, this.#durable])
+      for (const name of names.keys()) if (name === path || name.startsWith(`${path}/`)) names.delete(name)
+  }
+
   async #call<T>(life: Life, name: string, work: () => T): Promise<T> {
     const slow = this.#faults.has('slow') ? 1 + this.#faults.random.below(SLOW_MS) : 0
     return await this.#scheduler.call(life, name, work, slow)

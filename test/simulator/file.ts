@@ -33,6 +33,12 @@ export class Inode {
     this.#pending = []
   }
 
+  /** All content is on the disk. */
+  keep(): void {
+    this.#synced = this.data
+    this.#pending = []
+  }
+
   /** Of the changes since the last sync any are there, each whole or some of its sectors. */
   losePower(random: Random): void {
     for (const change of this.#pending) {

@@ -1,3 +1,4 @@
+import { HomesSubject, homesPlan, type HomesFlaws } from './homes/subject.js'
 import type { Plan } from './plan.js'
 import type { RedisFlaws } from './redis/server.js'
 import { RedisSubject, redisPlan } from './redis/subject.js'
@@ -32,6 +33,13 @@ const redis = (name: string, found: RegExp, flaws: RedisFlaws, as?: Flaw): Mutan
   found,
 })
 
+const homes = (name: string, found: RegExp, flaws: HomesFlaws): Mutant => ({
+  name: `homes: ${name}`,
+  plan: homesPlan,
+  subject: (world) => new HomesSubject(world, flaws),
+  found,
+})
+
 export const MUTANTS: readonly Mutant[] = [
   store('batches are not synced', /is confirmed|missing|is damaged/, { unsynced: true }),
   store('a part of a batch is read', /holds \d+ records|in part|lacks the content/, { torn: true }),
@@ -46,6 +54,8 @@ export const MUTANTS: readonly Mutant[] = [
   store('batches are split', /visible in part/, {}, 'split'),
   store('rejected batches are made', /was rejected|was made|one is lost/, {}, 'late'),
   store('audit entries are dropped', /lacks operation/, {}, 'unaudited'),
+  homes('the store compares no versions', /after|at once|in time/, { blind: true }),
+  homes('a machine runs data of another one', /after|at once/, { greedy: true }),
   redis('the server compares no versions', /one is lost/, { blind: true }),
   redis('the change stream has a part of a batch', /visible in part|a watcher knows/, { partial: true }),
   { ...redis('a replica has less than it says', /is confirmed, and lost/, { hasty: true }), from: 120 },

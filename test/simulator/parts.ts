@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BatchBuffer } from '../../pipelines/logpush/batches/batch-buffer.js'
 import type { Plan } from './plan.js'
+import { HomesSubject, homesPlan } from './homes/subject.js'
 import { RedisSubject, redisPlan } from './redis/subject.js'
 import { SpoolSubject, spoolPlan } from './spool/subject.js'
 import { StoreSubject, storePlan } from './stores/embedded.js'
@@ -44,6 +45,11 @@ export const PARTS: Readonly<Record<string, Part>> = {
     tested: 40,
     plan: redisPlan,
     run: async (plan, said) => await simulate(plan, (world) => new RedisSubject(world), said),
+  },
+  homes: {
+    tested: 30,
+    plan: homesPlan,
+    run: async (plan, said) => await simulate(plan, (world) => new HomesSubject(world), said),
   },
   webhooks: {
     tested: 50,

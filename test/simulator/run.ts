@@ -1,7 +1,7 @@
 /**
- * `npm run simulate [-- --part NAME] [--seeds N] [--seed FIRST] [--trace]`: runs seeds of each part, or of one. A seed that
- * fails is printed with the simplest plan that fails in the same way, which is a case for `test/fixtures/simulator`. Exit 1 if
- * any failed, 2 if the part is not known.
+ * `npm run simulate [-- --part NAME] [--seeds N] [--seed FIRST] [--trace] [--plan JSON]`: runs seeds of each part, or of one, or
+ * a plan. A seed that fails is printed with the simplest plan that fails in the same way, which is a case for
+ * `test/fixtures/simulator`. Exit 1 if any failed, 2 if the part is not known.
  */
 import { parseArgs } from 'node:util'
 import { PARTS, type Part } from './parts.js'
@@ -17,11 +17,13 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     seed: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
+    plan: { type: 'string' },
   },
 })
 const first = Number(values.seed)
 const count = Number(values.seeds ?? (values.trace ? 1 : SEEDS))
-const names = values.part === undefined ? Object.keys(PARTS) : [values.part]
+const only = values.plan === undefined ? undefined : (JSON.parse(values.plan) as Plan)
+const names = only ? [only.part] : values.part === undefined ? Object.keys(PARTS) : [values.part]
 for (const name of names) {
   const part = PARTS[name]
   if (part === undefined) {
@@ -34,8 +36,8 @@ for (const name of names) {
 async function runPart(name: string, part: Part): Promise<number> {
   const began = process.cpuUsage()
   let [failed, steps, crashes, seed] = [0, 0, 0, first]
-  for (; seed < first + count && failed < MAX_FAILED; seed++) {
-    const plan = part.plan(seed)
+  for (; seed < first + (only ? 1 : count) && failed < MAX_FAILED; seed++) {
+    const plan = only ?? part.plan(seed)
     const outcome = await part.run(plan, values.trace ? console.log : undefined)
     steps += outcome.steps
     crashes += plan.crashes.length

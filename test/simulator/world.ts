@@ -24,6 +24,7 @@ export class World {
   /** Choices of the workload. */
   readonly work: Random
   readonly plan: Plan
+  readonly #disks: SimulatedDisk[] = []
   #failure: Error | undefined
 
   constructor(plan: Plan, said?: (line: string) => void) {
@@ -31,8 +32,13 @@ export class World {
     this.plan = plan
     this.scheduler = new Scheduler(stream(seed, 'schedule'), { inOrder, ...(said && { said }) })
     this.faults = new Faults(rates, stream(seed, 'faults'))
-    this.disk = new SimulatedDisk(this.scheduler, this.faults)
+    this.disk = this.diskOf(0)
     this.work = stream(seed, 'work')
+  }
+
+  /** The disk of a machine. */
+  diskOf(machine: number): SimulatedDisk {
+    return (this.#disks[machine] ??= new SimulatedDisk(this.scheduler, this.faults))
   }
 
   /** Runs work of a life in the background. An error ends the run. */
@@ -146,7 +152,7 @@ async function live(world: World, subject: Subject): Promise<void> {
       scheduler.pause(life, 1 + power.below(MAX_PAUSE_MS))
       continue
     }
-    await end(world, subject, { life, crash, power })
+    await end(world, subject, { life, machine, crash, power })
     if (index === plan.crashes.length - 1) faults.end()
     lives[machine] = begin(machine, life.skewMs + crash.jumpMs)
   }
@@ -162,7 +168,7 @@ async function live(world: World, subject: Subject): Promise<void> {
 async function end(
   world: World,
   subject: Subject,
-  { life, crash, power }: { life: Life; crash: Crash; power: Random },
+  { life, machine, crash, power }: { life: Life; machine: number; crash: Crash; power: Random },
 ): Promise<void> {
   if (crash.kind === 'stop') {
     let over = false
@@ -175,5 +181,5 @@ async function end(
   world.scheduler.kill(life)
   if (crash.kind !== 'power') return
   world.scheduler.say('--- power is lost')
-  world.disk.losePower(power)
+  world.diskOf(machine).losePower(power)
 }

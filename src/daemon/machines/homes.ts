@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import * as disk from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { Counter, Gauge } from 'prom-client'
@@ -12,7 +12,8 @@ import type { Metrics } from '../../core/metrics/metrics.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_ID, WORKER_DATA_LEASES, WORKER_MACHINES } from '../../core/model/worker-data.js'
 import { DAEMON, type Scope } from '../../core/scope.js'
 import { VersionConflict, type Change, type Store } from '../../core/store.js'
-import { writeDurably } from '../../disk/durable-write.js'
+import { makeFolder, writeDurably, type Disk } from '../../disk/durable-write.js'
+import { readAt } from '../../disk/positioned-io.js'
 import { DataAway, type DataCall, type DataHomes, type DataPlace } from '../../workers/runtime/data-homes.js'
 import { dial, exchange } from './link.js'
 
@@ -26,6 +27,8 @@ const REPLY_MS = 15_000
 const APPLY_MS = 60_000
 /** File with the name of the data, in the folder that holds the data. */
 export const HOME_FILE = 'home'
+/** Bytes of that file that are read. */
+const MAX_NAME_BYTES = 256
 
 const AWAY = 'the machine with the Durable Objects and databases of this account does not respond'
 
@@ -58,6 +61,10 @@ export interface HomesDeps {
   readonly address: string
   /** Known to all machines. The first one is preferred. */
   readonly keys: readonly Buffer[]
+  /** The default is the file system of Node. */
+  readonly disk?: Disk
+  /** How other machines are reached. The default is a connection with TLS. */
+  readonly peers?: { readonly dial: typeof dial; readonly exchange: typeof exchange }
 }
 
 /**
@@ -196,6 +203,8 @@ export class WorkerHomes implements DataHomes {
     const name = await this.#nameIn(scope)
     if (name === undefined || name !== this.#home(scope)) {
       this.#own.delete(scope.id)
+      // The folder was moved while this machine was stopped. The machine that has it now waits for the lease.
+      await this.#leases.giveUp(scope, WORKER_DATA_ID)
       if (hasData) this.#logUnused(scope, 'worker_data_unused', 'another machine has the data of the account')
       return
     }
@@ -213,7 +222,8 @@ export class WorkerHomes implements DataHomes {
   /** Makes this machine the home of data that has none. The file is there before the record that names it. */
   async #take(scope: Scope, name: string): Promise<void> {
     const { store } = this.#deps
-    await disk.mkdir(this.#folder(scope), { recursive: true, mode: 0o700 })
+    const { disk = fs } = this.#deps
+    await makeFolder(disk, this.#folder(scope))
     await writeDurably(disk, join(this.#folder(scope), HOME_FILE), `${name}\n`)
     try {
       await store.batch([{ kind: WORKER_DATA_HOMES, scope, id: WORKER_DATA_ID, value: { data: name }, ifVersion: 0 }])
@@ -229,8 +239,14 @@ export class WorkerHomes implements DataHomes {
   }
 
   async #nameIn(scope: Scope): Promise<string | undefined> {
+    const { disk = fs } = this.#deps
     try {
-      return (await disk.readFile(join(this.#folder(scope), HOME_FILE), 'utf8')).trim()
+      const file = await disk.open(join(this.#folder(scope), HOME_FILE))
+      try {
+        return (await readAt(file, 0, MAX_NAME_BYTES)).toString().trim()
+      } finally {
+        await file.close()
+      }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw error
@@ -239,8 +255,11 @@ export class WorkerHomes implements DataHomes {
 
   /** Whether this machine has files of objects or databases of the account. */
   async #hasData(scope: Scope): Promise<boolean> {
-    const entries = await disk.readdir(this.#folder(scope), { withFileTypes: true }).catch(() => [])
-    return entries.some((entry) => entry.isDirectory())
+    const { disk = fs } = this.#deps
+    const folder = this.#folder(scope)
+    for (const name of await disk.readdir(folder).catch(() => []))
+      if (name !== HOME_FILE && (await disk.stat(join(folder, name))).isDirectory()) return true
+    return false
   }
 
   /** Rejects with DataAway if the machine with the data does not respond, or does not take the call. */
@@ -249,12 +268,12 @@ export class WorkerHomes implements DataHomes {
     call: MachineRequest['call'],
     replyMs: number,
   ): Promise<{ readonly socket: Duplex; readonly reply: MachineReply }> {
-    const { keys, clock, log } = this.#deps
+    const { keys, clock, log, peers = { dial, exchange } } = this.#deps
     const reason = this.away(scope)
     const owner = this.#owner(scope)
     const address = this.#addresses.get(owner ?? '')
     if (reason !== undefined || owner === undefined || address === undefined) throw new DataAway(reason ?? AWAY)
-    const socket = await dial(address, keys).catch((error: unknown) => {
+    const socket = await peers.dial(address, keys).catch((error: unknown) => {
       if (!this.#down.has(owner))
         log.warn({ event: 'worker_machine_away', machine: owner, address, error: messageOf(error) })
       this.#down.set(owner, clock.monotonic() + DOWN_MS)
@@ -262,7 +281,7 @@ export class WorkerHomes implements DataHomes {
     })
     if (this.#down.delete(owner)) log.info({ event: 'worker_machine_back', machine: owner, address })
     const request: MachineRequest = { to: owner, account: scope.id, call }
-    const reply = (await exchange(socket, request, replyMs).catch((error: unknown) => {
+    const reply = (await peers.exchange(socket, request, replyMs).catch((error: unknown) => {
       throw new DataAway(`the machine with the data did not take the call: ${messageOf(error)}`, { cause: error })
     })) as MachineReply
     if (reply.error === undefined) return { socket, reply }
@@ -292,7 +311,8 @@ export class WorkerHomes implements DataHomes {
     const { store, log } = this.#deps
     try {
       await this.#leases.renew()
-      for (const { scope } of store.list(WORKER_DATA_HOMES)) if (this.#isFree(scope)) await this.claim(scope, false)
+      for (const { scope } of store.list(WORKER_DATA_HOMES))
+        if (this.#isFree(scope) || this.#isUnclaimed(scope)) await this.claim(scope, false)
     } catch (error) {
       log.debug({ event: 'worker_lease_failed', error: messageOf(error) })
     }
@@ -302,6 +322,11 @@ export class WorkerHomes implements DataHomes {
   #isFree(scope: Scope): boolean {
     const owner = this.#owner(scope)
     return owner === undefined || this.#deps.store.get(WORKER_MACHINES, DAEMON, owner) === undefined
+  }
+
+  /** Whether this machine has the lease from a life before, and could not read the folder at its start. */
+  #isUnclaimed(scope: Scope): boolean {
+    return this.#leases.isHeld(scope, WORKER_DATA_ID) && !this.isHere(scope)
   }
 
   #openMetrics(metrics: Metrics): Counter {
