@@ -32,6 +32,7 @@ if (!isBuilt || !existsSync(MARK) || readFileSync(MARK, 'utf8') !== content) {
   // What is missing would not be written again, because the compiler believes that it is there.
   if (!isBuilt) rmSync(join(ROOT, 'dist/.tsbuildinfo'), { force: true })
   run('node_modules/typescript/bin/tsc')
+  run('packages/validators.mjs')
   run('packages/programs.mjs')
   run('ui/build.mjs')
   run('ui/docs/build.mjs')

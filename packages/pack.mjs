@@ -9,6 +9,9 @@ import { build } from 'esbuild'
 /** The top folder of the sources. */
 export const ROOT = join(import.meta.dirname, '..')
 
+/** The folder of the code of validators, beside the programs, which load it. */
+export const VALIDATORS = 'dist/src/validators'
+
 /**
  * What starts on its own, by its name beside the other modules: the command, a proxy process, the threads that read uploads and
  * the configuration, and compare passwords.

@@ -5,7 +5,7 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { copyDeclarations } from './declarations.mjs'
-import { bundle, pack, packagesOf, PROGRAMS, ROOT } from './pack.mjs'
+import { bundle, pack, packagesOf, PROGRAMS, ROOT, VALIDATORS } from './pack.mjs'
 import { licenceTexts, materials } from './third-party.mjs'
 
 const DIST = join(ROOT, 'dist')
@@ -19,7 +19,7 @@ const LIBRARIES = {
 }
 
 /** Read while the daemon runs, or by people. */
-const FILES = ['config', 'demo', 'docs', 'dist/ui', 'dist/docs', 'dist/commit']
+const FILES = ['config', 'demo', 'docs', 'dist/ui', 'dist/docs', 'dist/commit', VALIDATORS]
 const TEXTS = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE']
 
 /** Machines for which the package has the compiled part of the store. */

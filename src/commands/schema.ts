@@ -1,27 +1,18 @@
-import { endpoints } from '../../control/index.js'
 import { openapiDocument } from '../../control/openapi/index.js'
 import { documented } from '../config/document.js'
 import { forEditors } from '../config/editor-schema.js'
 import { PipelineFile } from '../config/pipeline.js'
 import { pipelineManual, stageTable } from '../config/pipeline-manual.js'
 import { ConfigFile } from '../config/schema.js'
-import { systemClock } from '../core/clock.js'
-import { silentLog } from '../core/log.js'
-import { openStore } from '../store/index.js'
 import { SINKS } from '../../sinks/index.js'
 import { destinationSchemas, destinationTable } from '../../sinks/manual.js'
 import { TestPayload, WebhookPayload } from '../webhooks/payload-schema.js'
-import { readConfig } from '../config/load.js'
 import type { DefineCommand } from './common/command.js'
+import { everyEndpoint } from '../daemon/every-endpoint.js'
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 
 const print = (value: object): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
-
-/** What the document is made of is asked nothing while it is made. */
-const unasked = (): never => {
-  throw new Error('the manual asks nothing')
-}
 
 /** `edged schema`: the schemas of the configuration file, the API and what webhooks are sent. */
 export const schema: DefineCommand = (command) => {
@@ -44,20 +35,7 @@ export const schema: DefineCommand = (command) => {
   command
     .command('openapi')
     .description('the OpenAPI document of the API')
-    .action(async () => {
-      const config = readConfig('{}', 'edged.yaml', {})
-      const store = await openStore('memory', { folder: config.data, log: silentLog })
-      const common = { config: () => config, store, clock: systemClock, log: silentLog, trace: () => undefined }
-      const services = {
-        logpush: unasked,
-        posture: unasked,
-        workers: unasked,
-        overview: unasked,
-        requests: unasked,
-        fetchPage: unasked,
-      }
-      print(openapiDocument(endpoints({ ...common, ...services })))
-    })
+    .action(async () => print(openapiDocument(await everyEndpoint())))
   command
     .command('destinations')
     .description('the JSON Schema of the parameters of every log destination')

@@ -19,8 +19,8 @@ import { badFile, readText, readYaml, type Environment, type YamlFile } from './
 
 export { BadConfig, type Environment, type ConfigIssue } from './yaml.js'
 
-const parse = parser(ConfigFile, { defaults: true, ahead: false })
-const wrongShape = issuesOf(ConfigFile, { defaults: true, ahead: false })
+const parse = parser(ConfigFile, { defaults: true })
+const wrongShape = issuesOf(ConfigFile, { defaults: true })
 
 /** Checks of the files that the configuration names. Each returns an issue's message, or undefined. */
 export interface ConfigChecks extends PipelineChecks {

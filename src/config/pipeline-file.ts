@@ -227,8 +227,8 @@ function throwAny(issues: readonly Issue[]): void {
   if (issues.length > 0) throw new InvalidInput(issues)
 }
 
-const listIssues = issuesOf(PipelineList, { ahead: false })
-const pluginIssues = issuesOf(Type.Object({ plugins: Plugins }), { ahead: false })
+const listIssues = issuesOf(PipelineList)
+const pluginIssues = issuesOf(Type.Object({ plugins: Plugins }))
 
 // These two are distinguished by hand, so that issues are about the intended one.
 const wrongShape = issuesOf(
@@ -248,10 +248,10 @@ const wrongShape = issuesOf(
     },
     strict,
   ),
-  { defaults: true, ahead: false },
+  { defaults: true },
 )
 const SOURCE_ISSUES = Object.fromEntries(
-  Object.entries(SOURCE_SCHEMAS).map(([kind, schema]) => [kind, issuesOf(schema, { ahead: false })]),
+  Object.entries(SOURCE_SCHEMAS).map(([kind, schema]) => [kind, issuesOf(schema)]),
 ) as Readonly<Record<string, ReturnType<typeof issuesOf>>>
 
 const OUTSIDE: readonly string[] = ['stdin']

@@ -13,7 +13,6 @@ import { resolveUnits } from './units.js'
 
 const wrongRoute = issuesOf(
   Type.Object({ ...RouteDocument.properties, output_options: Type.Optional(Type.Unknown()) }, strict),
-  { ahead: false },
 )
 
 /** Stages of other tools that run programs. */

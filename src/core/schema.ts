@@ -1,28 +1,9 @@
-import addFormats from 'ajv-formats'
-import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
 import { InvalidInput, type Issue } from './errors.js'
 import { keywordMessage, typeNames } from './keyword-message.js'
 import { nearest } from './nearest.js'
-
-const OPTIONS: Options = {
-  discriminator: true,
-  allowUnionTypes: true,
-  verbose: true,
-  strict: false,
-  // All schemas are part of this program. Validating them would take most of the time of their first use.
-  validateSchema: false,
-  // Optimizing takes half of the time to compile, and the engine does the same.
-  code: { optimize: false },
-}
-
-/** Creates a checker that stops at the first error, and one that finds all. */
-const checkers = (options: Options) => ({
-  first: addFormats.default(new Ajv2020(options)),
-  all: addFormats.default(new Ajv2020({ ...options, allErrors: true })),
-})
-const plain = checkers(OPTIONS)
-const filling = checkers({ ...OPTIONS, useDefaults: true })
+import { validatorsOf } from './validators.js'
 
 /**
  * Maximum size of an input for which all errors are reported. Beyond it, only the first error is reported, because all
@@ -33,18 +14,6 @@ const MAX_EXPLAINED = 10_000
 interface CheckOptions {
   /** Members that are absent get the default of their schema. */
   readonly defaults?: boolean
-  /** False for schemas of files, which no request waits for. */
-  readonly ahead?: boolean
-}
-
-/** Steps that compile schemas, each until its first use. */
-const uncompiled = new Set<() => void>()
-
-/** Compiles one of the schemas that were not used yet, so that its first use does not take the time. Returns false if none is left. */
-export function compileNext(): boolean {
-  const [next] = uncompiled
-  next?.()
-  return next !== undefined
 }
 
 /** Returns a function that returns its argument, typed, or throws {@link InvalidInput}. */
@@ -63,32 +32,22 @@ export function parser<S extends TSchema>(schema: S, options: CheckOptions = {})
  */
 export function issuesOf(
   schema: TSchema,
-  { defaults = false, ahead = true }: CheckOptions = {},
+  { defaults = false }: CheckOptions = {},
 ): (input: unknown) => readonly Issue[] {
-  // Compiled at first use, so that unused schemas do not delay the start.
-  const { first, all } = defaults ? filling : plain
-  const whole = compiledOnce(first, schema, ahead)
+  const validators = validatorsOf(schema, defaults)
+  // Made at first use, so that unused schemas do not delay the start.
+  let first: ValidateFunction | undefined
   // Only for inputs with issues, which are rare.
-  const complete = compiledOnce(all, schema, false)
+  let all: ValidateFunction | undefined
   return (input) => {
-    const valid = whole()
-    if (valid(input)) return NONE
-    const { errors } = valid
+    first ??= validators(false)
+    if (first(input)) return NONE
+    const { errors } = first
     if (!fewer(input, MAX_EXPLAINED)) return issues(errors ?? [])
-    const check = complete()
-    check(input)
-    return issues(check.errors ?? errors ?? [])
+    all ??= validators(true)
+    all(input)
+    return issues(all.errors ?? errors ?? [])
   }
-}
-
-function compiledOnce(ajv: Ajv2020, schema: TSchema, ahead: boolean): () => ValidateFunction {
-  let compiled: ValidateFunction | undefined
-  const compile = (): ValidateFunction => {
-    uncompiled.delete(compile)
-    return (compiled ??= ajv.compile(schema))
-  }
-  if (ahead) uncompiled.add(compile)
-  return () => compiled ?? compile()
 }
 
 /** Returns the members of a value without issues, which can be checked further. */

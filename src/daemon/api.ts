@@ -7,7 +7,6 @@ import { endpoints, startControl } from '../../control/index.js'
 import type { Tails } from '../../control/workers/services/tail-sessions.js'
 import type { Config, ZoneConfig } from '../config/schema.js'
 import type { Clock } from '../core/clock.js'
-import { compileAhead } from '../core/schedule/compile-ahead.js'
 import type { Log } from '../core/log.js'
 import type { Metrics } from '../core/metrics/metrics.js'
 import { tracer } from '../edge/rules/trace.js'
@@ -130,14 +129,10 @@ export async function startApi(parts: ApiParts): Promise<Control> {
   })
   const control = await startControl(areas, deps, join(PACKAGE_ROOT, 'dist'))
   const busyHeap = new BusyHeap(() => responses, BUSY_API_RESPONSES)
-  const closing = new AbortController()
-  const compiling = compileAhead(clock, closing.signal)
   return {
     ...control,
     async close(drainMs) {
       busyHeap.close()
-      closing.abort()
-      await compiling
       await control.close(drainMs)
     },
   }

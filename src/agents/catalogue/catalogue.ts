@@ -14,7 +14,7 @@ const byName = (entries: readonly AgentEntry[]): Map<string, AgentEntry> =>
 /** The agents that are part of edged. */
 export const BUILT_IN_CATALOGUE: Catalogue = byName(BUILT_IN)
 
-const parse = parser(CatalogueFile, { ahead: false })
+const parse = parser(CatalogueFile)
 
 /** Returns the built-in agents with the entries of a file, which replace agents of the same name. Throws an Error that names the fault of the file. */
 export function readCatalogue(file: string | null): Catalogue {
