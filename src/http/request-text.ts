@@ -60,7 +60,7 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
     }
   }
   if (hasUnderscore) text += underscoredFields(headers)
-  if (UNSAFE_NAME.test(method) || UNSAFE_TARGET.test(target) || target === '') throw unsafePart()
+  checkRequestLine(method, target)
   if (given !== undefined && (!/^\d{1,15}$/.test(given) || (body === null && Number(given) !== 0)))
     throw new TypeError('the request has another length than its body')
   // Without leading zeros, which some servers read as octal.
@@ -78,6 +78,11 @@ export function requestText({ method, target, headers, body, upgrade, bare = fal
     text: `${method} ${target} HTTP/1.1${host}${text}${connection}${framing}\r\n\r\n`,
     length: length === undefined ? undefined : Number(length),
   }
+}
+
+/** Throws a TypeError if a part of the request line could be read as something else. */
+export function checkRequestLine(method: string, target: string): void {
+  if (UNSAFE_NAME.test(method) || UNSAFE_TARGET.test(target) || target === '') throw unsafePart()
 }
 
 const unsafePart = (): TypeError => new TypeError('the request has a part that is not safe')

@@ -111,7 +111,10 @@ function requestsIn(pieces: readonly Buffer[]): string {
     let rest = Buffer.from(piece)
     while (rest.length > 0 && framing.issue === undefined) {
       const count = framing.scan(rest)
-      if (framing.head !== undefined) read.push(JSON.stringify(framing.head))
+      if (framing.head !== undefined) {
+        const { method, target, httpVersion, rawHeaders } = framing.head
+        read.push(JSON.stringify([method, target, httpVersion, rawHeaders]))
+      }
       body += framing.body?.toString('latin1') ?? ''
       rest = rest.subarray(count)
       if (!framing.complete) continue

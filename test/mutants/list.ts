@@ -355,7 +355,7 @@ export const MUTANTS: readonly Mutant[] = [
     'src/edge/client/framing.ts',
     'test/edge/client/refusal.test.ts',
     [`if (++this.#emptyLines > MAX_EMPTY_LINES) return`, 'if (false) return'],
-    [`if (KNOWN_METHODS.has(method)) this`, 'if (true) this'],
+    [`if (KNOWN_METHODS.has(this.head.method)) this`, 'if (true) this'],
   ),
   ...of('src/edge/client/connection.ts', 'test/edge/client/beginnings.test.ts', [
     `if ((this.framing.idle || this.framing.inHead) && !this.#beginnings.take()) {`,

@@ -17,12 +17,12 @@ export function agentOf(
   { userAgent = '', isSigned, host = '' }: AgentFields,
 ): Agent | undefined {
   if (exchange.zone.isPaused || (userAgent === '' && !isSigned)) return undefined
-  const { method, scheme, rawTarget, rawHeaders, clientAddress, clientShare, zone } = exchange
+  const { method, scheme, rawTarget, clientAddress, clientShare, zone } = exchange
   return identity.identify({
     userAgent,
     clientAddress,
     share: clientShare ?? clientAddress,
     keys: zone.agents?.web_bot_auth.keys ?? NO_KEYS,
-    signed: isSigned ? { method, scheme, authority: host, target: rawTarget, fields: rawHeaders } : undefined,
+    signed: isSigned ? { method, scheme, authority: host, target: rawTarget, fields: exchange.rawHeaders } : undefined,
   })
 }

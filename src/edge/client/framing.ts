@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http'
 import { CR, IN_TARGET, IN_TOKEN, KINDS, LF, SPACE } from '../../core/bytes.js'
-import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from '../../http/message-reader.js'
+import { fieldsIn, LINE_LF, MessageReader, START, type MessageLimits } from '../../http/message-reader.js'
 import type { WorkerErrorName } from '../exchange/worker-sites.js'
 import type { ErrorPageReason, HttpVersion } from '../../rules/types.js'
 
@@ -26,6 +26,50 @@ export interface RequestHead {
   readonly httpVersion: HttpVersion
   /** Name, value, name, value. Values have no surrounding white space. */
   readonly rawHeaders: string[]
+  /** The fields before anything reads them as a list. Undefined if the request was not sent as text. */
+  readonly lines?: HeadLines
+}
+
+/** The fields in the text of a head. */
+export interface HeadLines {
+  readonly text: string
+  /** Three positions per field, as {@link fieldsOf} reads them. They are valid until the next head is read. */
+  readonly marks: readonly number[]
+  /** The positions of the fields in `marks`. */
+  readonly first: number
+  readonly end: number
+}
+
+/** The head of a request that was sent as text. Most requests are forwarded before anything reads the list of their fields. */
+class ReadHead implements RequestHead, HeadLines {
+  readonly first = 3
+  readonly method: string
+  readonly target: string
+  readonly httpVersion: HttpVersion
+  readonly text: string
+  readonly marks: readonly number[]
+  readonly end: number
+  /** Position of the first field; -1 without one. */
+  readonly #from: number
+  #fields: string[] | undefined
+
+  constructor(text: string, marks: readonly number[], end: number, minor: number) {
+    this.method = text.slice(marks[0], marks[1])
+    this.target = text.slice(marks[1]! + 1, marks[2])
+    this.httpVersion = minor === 0 ? '1.0' : '1.1'
+    this.text = text
+    this.marks = marks
+    this.end = end
+    this.#from = end > this.first ? marks[this.first]! : -1
+  }
+
+  get lines(): HeadLines {
+    return this
+  }
+
+  get rawHeaders(): string[] {
+    return (this.#fields ??= fieldsIn(this.text, this.#from))
+  }
 }
 
 // States: the position of the next byte in the request line.
@@ -130,14 +174,8 @@ export class Framing extends MessageReader {
 
   protected headRead(text: string): void {
     const { marks, marked } = this
-    const method = text.slice(marks[0], marks[1])
-    this.head = {
-      method,
-      target: text.slice(marks[1]! + 1, marks[2]),
-      httpVersion: this.minor === 0 ? '1.0' : '1.1',
-      rawHeaders: fieldsOf(text, marks, 3, marked),
-    }
-    if (KNOWN_METHODS.has(method)) this.bodyFollows()
+    this.head = new ReadHead(text, marks, marked, this.minor)
+    if (KNOWN_METHODS.has(this.head.method)) this.bodyFollows()
     else this.fails('the method is not known', 501)
   }
 

@@ -2,6 +2,7 @@ import type { Value } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientTls, HttpVersion, LocalEnd } from '../../rules/types.js'
 import type { SecureConnection } from '../../tls/terminator.js'
+import type { UnreadFields } from './unread-fields.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** TLS facts of a request's connection. */
@@ -24,10 +25,12 @@ export interface Arrival {
   /** Origin form, path and query exactly as sent; `*` for a server-wide OPTIONS. */
   readonly target: string
   readonly httpVersion: HttpVersion
-  /** The fields as the client sent them. */
-  readonly rawHeaders: RawHeaders
-  /** The fields for the origin. */
-  readonly headers: string[]
+  /** The fields as the client sent them. Needed without `unread`. */
+  readonly rawHeaders?: RawHeaders | undefined
+  /** The fields for the origin. Needed without `unread`. */
+  readonly headers?: string[] | undefined
+  /** The fields before anything reads them as lists. */
+  readonly unread?: UnreadFields | undefined
   /** The listener that received the request. */
   readonly local: LocalEnd
   readonly tls: ArrivalTls | undefined
@@ -54,12 +57,15 @@ export class ArrivedRequest {
   /** `target` of the arrival. */
   readonly rawTarget: string
   readonly httpVersion: HttpVersion
-  readonly rawHeaders: RawHeaders
   readonly local: LocalEnd
   readonly tls: ArrivalTls | undefined
   readonly trustedFields: ReadonlyMap<string, Value> | undefined
   readonly startedAt: number
   readonly startedMonotonic: number
+  /** Undefined if the lists of fields were given. */
+  readonly #unread: UnreadFields | undefined
+  #rawHeaders: RawHeaders | undefined
+  #headers: string[] | undefined
 
   constructor(arrival: Arrival) {
     const { zone, host, custom } = arrival.served
@@ -74,11 +80,46 @@ export class ArrivedRequest {
     this.method = arrival.method
     this.rawTarget = arrival.target
     this.httpVersion = arrival.httpVersion
-    this.rawHeaders = arrival.rawHeaders
     this.local = arrival.local
     this.tls = arrival.tls
     this.trustedFields = arrival.trustedFields
     this.startedAt = arrival.startedAt
     this.startedMonotonic = arrival.startedMonotonic
+    this.#unread = arrival.unread
+    this.#rawHeaders = arrival.rawHeaders
+    this.#headers = arrival.headers
   }
+
+  get rawHeaders(): RawHeaders {
+    return (this.#rawHeaders ??= this.#unread!.received())
+  }
+
+  /** The fields for the origin. They may change until the request is sent. */
+  get headers(): string[] {
+    return (this.#headers ??= this.#unread!.forOrigin())
+  }
+
+  set headers(fields: string[]) {
+    this.#headers = fields
+  }
+
+  /** The fields for the origin, if nothing has read or changed the list. */
+  get unread(): UnreadFields | undefined {
+    return this.#headers === undefined ? this.#unread : undefined
+  }
+
+  /** Accept as the client sent it; several fields joined with commas. */
+  get accept(): string | undefined {
+    return this.#unread === undefined ? acceptOf(this.rawHeaders) : this.#unread.accept
+  }
+}
+
+function acceptOf(headers: RawHeaders): string | undefined {
+  let accept: string | undefined
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]!
+    if (name.length !== 6 || name.toLowerCase() !== 'accept') continue
+    accept = accept === undefined ? headers[i + 1]! : `${accept}, ${headers[i + 1]!}`
+  }
+  return accept
 }

@@ -56,10 +56,6 @@ class SentResponse {
 export class Exchange extends ArrivedRequest implements RuleExchange {
   /** `rawTarget` after normalization and rewrites by rules. */
   target: string
-  /** `rawHeaders` after rewrites by rules. Expressions read this list. Rules replace the list, they never change it. */
-  clientHeaders: RawHeaders
-  /** The fields for the origin. They may change until the request is sent. */
-  headers: string[]
   /** Undefined if no rule needs the body or the request has none. */
   body: BodyHead | undefined
   /** Undefined before the response begins. Replaced when rules change it. */
@@ -92,6 +88,7 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
   readonly sent = new SentResponse()
   /** The requested address, if the edge adds this address to the site. Known after `settle`. */
   alias: Alias | undefined
+  #rewritten: RawHeaders | undefined
   #isSettled = false
   #place: Place | undefined
   /** The normalized target, if the origin gets the original one. */
@@ -104,8 +101,6 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
     const { normalization } = zone
     this.target = normalization ? normalTarget(arrival.target, normalization) : arrival.target
     this.#incoming = normalization?.scope === 'incoming' ? this.target : undefined
-    this.clientHeaders = arrival.rawHeaders
-    this.headers = arrival.headers
     this.decisions = {
       settings:
         custom && zone.customHostnames === 'all' ? { ...zone.settings, content_converter: true } : zone.settings,
@@ -116,6 +111,15 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
       score: undefined,
       edgeError: undefined,
     }
+  }
+
+  /** `rawHeaders` after rewrites by rules. Expressions read this list. Rules replace the list, they never change it. */
+  get clientHeaders(): RawHeaders {
+    return this.#rewritten ?? this.rawHeaders
+  }
+
+  set clientHeaders(fields: RawHeaders) {
+    this.#rewritten = fields
   }
 
   /** Restores the path as it was sent, if it was normalized for rules only and no rule rewrote it. */

@@ -1,6 +1,7 @@
 import type { OriginPeer } from '../../http/origin-connection.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { CacheStatus } from '../cache/entries/types.js'
+import type { UnreadFields } from './unread-fields.js'
 
 /** Facts about a request to an origin and its response. Times are on the clock's `monotonic` scale. */
 export class OriginFacts {
@@ -29,6 +30,8 @@ export interface OriginExchange {
   readonly method: string
   readonly target: string
   readonly headers: RawHeaders
+  /** `headers`, if nothing has read the list. */
+  readonly unread?: UnreadFields | undefined
   readonly clientShare: string | undefined
   readonly decisions: { readonly cache: { readonly read_timeout?: number } | undefined }
   /** Its status is added to the response as `cf-cache-status`, and in Cache-Status if the response could be cached. */

@@ -56,12 +56,12 @@ export function markdownStage({ memory, converter = toMarkdown, arrivals, metric
   const reportOutcome = pageCounter(metrics, memory)
   const turns = new TurnQueue(CONVERSIONS, arrivals)
   return (exchange, next) => {
-    const { method, zone, rawHeaders } = exchange
+    const { method, zone } = exchange
     const { settings } = exchange.decisions
     if (!settings.content_converter || (method !== 'GET' && method !== 'HEAD')) return next
     exchange.settle()
     const { alias } = exchange
-    const wanted = exchange.agentAction === 'markdown' || wantsMarkdown(acceptOf(rawHeaders), zone.negotiation)
+    const wanted = exchange.agentAction === 'markdown' || wantsMarkdown(exchange.accept, zone.negotiation)
     if (!alias && !wanted) return htmlVariant(exchange, next)
     exchange.headers = askForHtml(exchange.headers)
     const client = next instanceof CompressedResponse ? next : new CompressedResponse(next, exchange)
@@ -179,16 +179,6 @@ function pageCounter(metrics: Metrics, memory: MemoryBudget): (outcome: Outcome)
   })
   metrics.registerMetric(held)
   return (outcome) => pages.inc({ outcome })
-}
-
-function acceptOf(headers: RawHeaders): string | undefined {
-  let accept: string | undefined
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i]!
-    if (name.length !== 6 || name.toLowerCase() !== 'accept') continue
-    accept = accept === undefined ? headers[i + 1]! : `${accept}, ${headers[i + 1]!}`
-  }
-  return accept
 }
 
 /** Maximum bytes of a page that are converted without a pause. */

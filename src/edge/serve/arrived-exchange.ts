@@ -1,4 +1,6 @@
+import type { RawHeaders } from '../../http/headers.js'
 import { normalHostField } from '../../http/host-field.js'
+import type { TrustedFields } from '../../rules/fields/trusted.js'
 import { newRayId } from '../../core/ids.js'
 import { shareOf, visitorAddress } from '../client/client-address.js'
 import type { ClientStream } from '../client/client-stream.js'
@@ -6,10 +8,8 @@ import type { RequestHead } from '../client/framing.js'
 import { Exchange } from '../exchange/exchange.js'
 import type { Served } from '../exchange/zones.js'
 import type { ArrivalContext } from './proxy-context.js'
+import { ArrivedFields, mayStayUnread, pushOwnFields, viaOf } from './own-fields.js'
 import type { RequestFields } from './request-fields.js'
-
-/** Name of this proxy in `via`. */
-export const VIA_NAME = 'edged'
 
 /** Creates the exchange of a request whose zone is known: its client, its scheme and the fields for the origin. */
 export function arrivedExchange(
@@ -26,14 +26,17 @@ export function arrivedExchange(
   const { via, forwardedFor } = fields
   if (!believed && !context.forwardedReported && forwardedFor !== undefined)
     reportForwarded(connection.address, context)
-  // Fields that only trusted proxies may set; others could forge them.
-  const headers = believed ? fields.kept : context.trustedFields.strip(fields.kept)
-  const rawHeaders = believed ? request.rawHeaders : context.trustedFields.strip(request.rawHeaders)
-  headers.push('host', host)
-  headers.push('x-forwarded-for', forwardedFor ? `${forwardedFor}, ${connection.address}` : connection.address)
-  headers.push('x-forwarded-proto', scheme, 'x-forwarded-host', host)
-  headers.push('via', via ? `${via}, ${request.httpVersion} ${VIA_NAME}` : `${request.httpVersion} ${VIA_NAME}`)
-  headers.push('cf-ray', rayId, 'cf-connecting-ip', clientAddress)
+  const unread =
+    !believed && context.trustedFields.isEmpty && mayStayUnread(method, fields)
+      ? new ArrivedFields(request, fields, { host, scheme, address: clientAddress, rayId })
+      : undefined
+  const lists = unread ? NO_LISTS : listsOf(request, fields, believed ? undefined : context.trustedFields)
+  if (lists.headers) {
+    const forwarded = forwardedFor ? `${forwardedFor}, ${connection.address}` : connection.address
+    const hop = viaOf(request.httpVersion)
+    const own = { host, scheme, rayId, forwardedFor: forwarded, via: via ? `${via}, ${hop}` : hop, clientAddress }
+    pushOwnFields(lists.headers, own)
+  }
   return new Exchange({
     rayId,
     clientAddress,
@@ -45,15 +48,30 @@ export function arrivedExchange(
     method,
     target,
     httpVersion: request.httpVersion,
-    rawHeaders,
-    headers,
+    rawHeaders: lists.rawHeaders,
+    headers: lists.headers,
+    unread,
     local: connection.ends,
     // The connection of a trusted proxy to this one; the client's own connection ended there.
     tls: clientAddress === connection.address ? connection.secure : undefined,
-    trustedFields: believed ? context.trustedFields.read(rawHeaders) : undefined,
+    trustedFields: believed ? context.trustedFields.read(request.rawHeaders) : undefined,
     startedAt: context.clock.now(),
     startedMonotonic: context.clock.monotonic(),
   })
+}
+
+interface Lists {
+  readonly rawHeaders: RawHeaders | undefined
+  readonly headers: string[] | undefined
+}
+
+const NO_LISTS: Lists = { rawHeaders: undefined, headers: undefined }
+
+/** Returns the received and the forwarded fields. `untrusted`: without these, which others could forge. */
+function listsOf({ rawHeaders }: RequestHead, { kept }: RequestFields, untrusted: TrustedFields | undefined): Lists {
+  return untrusted
+    ? { rawHeaders: untrusted.strip(rawHeaders), headers: untrusted.strip(kept) }
+    : { rawHeaders, headers: kept }
 }
 
 /** Warns once that a peer sets a field which only trusted proxies may set: the operator may have forgotten to list it. */

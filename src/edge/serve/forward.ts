@@ -23,6 +23,7 @@ interface InterimReceiver {
 
 /** A body up to this size is sent to the origin in one piece. */
 const SMALL_BODY = 65_536
+const REUSED = { fresh: false }
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** One request at its origin: sends it and passes the response to a sink. */
@@ -99,13 +100,18 @@ export class Forward implements OriginRequest {
   }
 
   #send(): void {
-    const { method, target, headers } = this.#exchange
+    const { method, target, unread } = this.#exchange
     this.#exchange.origin.askedAt = this.#context.clock.monotonic()
     try {
+      if (unread && this.body === null && !this.upgrade && !this.#bare) {
+        this.text = unread.text(method, target)
+        this.#start(REUSED)
+        return
+      }
       const { text, length } = requestText({
         method,
         target,
-        headers,
+        headers: this.#exchange.headers,
         body: this.body,
         upgrade: this.upgrade,
         bare: this.#bare,
@@ -116,7 +122,7 @@ export class Forward implements OriginRequest {
       this.#give(error)
       return
     }
-    this.#start({ fresh: false })
+    this.#start(REUSED)
   }
 
   #start(options: { fresh: boolean }): void {

@@ -45,7 +45,7 @@ export function mayRead({ exchange, connection }: Caller, target: string, contex
   const served = context.zones.current.find(hostOf(exchange))
   if (!served) return false
   const method = 'GET'
-  const fields = new RequestFields(head.rawHeaders)
+  const fields = new RequestFields(head)
   const other = arrivedExchange(head, connection, fields, { method, target, served, context })
   other.agent = exchange.agent
   return passesRules(other, context) && isOpen(other) && !needsAuthentication(other)

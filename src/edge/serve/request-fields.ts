@@ -1,11 +1,15 @@
 import type { RawHeaders } from '../../http/headers.js'
 import type { HttpVersion } from '../../rules/types.js'
-import type { HttpParseError, RequestHead } from '../client/framing.js'
+import { SPACE, trimmed } from '../../core/bytes.js'
+import type { HeadLines, HttpParseError, RequestHead } from '../client/framing.js'
+import { mayBeRead } from './read-names.js'
 
 /** The request fields that the proxy itself uses, and the fields that are forwarded to the origin. */
 export class RequestFields {
-  /** Without hop-by-hop fields and those that the proxy sets itself. */
-  readonly kept: string[] = []
+  /** The lines of `kept`, each after the end of the line before it. Undefined if the list differs from the text. */
+  readonly keptLines: string | undefined
+  #kept: string[] | undefined
+  readonly #request: Pick<RequestHead, 'rawHeaders' | 'lines'>
   host: string | undefined
   /** Fields named Host. */
   hosts = 0
@@ -21,15 +25,57 @@ export class RequestFields {
   /** There is a field Signature-Input. */
   isSigned = false
   forwardedProto: string | undefined
+  /** There is a field Content-Length. */
+  hasLength = false
 
-  /** Reads the fields in one pass. `trusted`: the scheme that the peer reports is used. */
-  constructor(raw: RawHeaders) {
+  /** Reads the fields in one pass. */
+  constructor(request: Pick<RequestHead, 'rawHeaders' | 'lines'>) {
+    this.#request = request
+    const { lines } = request
+    if (lines) this.keptLines = this.#readLines(lines)
+    else this.#kept = this.#readList(request.rawHeaders)
+  }
+
+  /** The fields without hop-by-hop fields and those that the proxy sets itself. */
+  get kept(): string[] {
+    return (this.#kept ??= new RequestFields({ rawHeaders: this.#request.rawHeaders }).kept)
+  }
+
+  #readList(raw: RawHeaders): string[] {
+    const kept: string[] = []
     for (let i = 0; i + 1 < raw.length; i += 2) {
       const name = raw[i]!
       const value = raw[i + 1]!
-      if (this.#read(name, value)) this.kept.push(name, value)
+      if (this.#read(name, value)) kept.push(name, value)
     }
-    if (this.connection !== '') this.#dropNamed()
+    return namesFields(this.connection) ? withoutNamed(kept, this.connection) : kept
+  }
+
+  /** Reads the fields of a head. Returns the lines that are forwarded, or undefined if they cannot be copied as they are. */
+  #readLines({ text, marks, first, end }: HeadLines): string | undefined {
+    let isSame = true
+    let kept = ''
+    /** Beginning of the lines that are forwarded together; -1 if there are none. */
+    let from = -1
+    let underscore = -1
+    for (let i = first; i + 2 < end; i += 3) {
+      const begin = marks[i]!
+      const nameEnd = marks[i + 1]!
+      const valueEnd = marks[i + 2]!
+      const isKept =
+        !mayBeRead(nameEnd - begin, text.charCodeAt(begin)) ||
+        this.#read(text.slice(begin, nameEnd), trimmed(text, nameEnd + 1, valueEnd))
+      if (isKept) {
+        if (from < 0) from = begin - LINE_END
+        if (underscore < begin) underscore = positionOf('_', text, begin)
+        isSame &&= nameEnd <= underscore && isPlainLine(text, nameEnd, valueEnd)
+      } else if (from >= 0) {
+        kept += text.slice(from, begin - LINE_END)
+        from = -1
+      }
+    }
+    if (from >= 0) kept += text.slice(from, marks[end - 1])
+    return isSame && !namesFields(this.connection) ? kept : undefined
   }
 
   /** Returns true if the field is forwarded to the origin unchanged. */
@@ -67,8 +113,11 @@ export class RequestFields {
       case 12:
         if (name.toLowerCase() === 'max-forwards') this.maxForwards = value
         return true
-      case 14:
-        return name.toLowerCase() !== 'http2-settings'
+      case 14: {
+        const lower = name.toLowerCase()
+        if (lower === 'content-length') this.hasLength = true
+        return lower !== 'http2-settings'
+      }
       case 15: {
         const lower = name.toLowerCase()
         if (lower === 'signature-input') this.isSigned = true
@@ -93,24 +142,33 @@ export class RequestFields {
         return true
     }
   }
+}
 
-  /**
-   * RFC 9110, 7.6.1: a field that Connection names belongs to this connection only. Connection cannot remove the
-   * length.
-   */
-  #dropNamed(): void {
-    if (this.connection === 'keep-alive' || this.connection === 'close') return
-    const named = new Set(this.connection.split(',').map((name) => name.trim()))
-    named.delete('content-length')
-    let to = 0
-    for (let from = 0; from < this.kept.length; from += 2) {
-      const name = this.kept[from]!
-      if (named.has(name.toLowerCase())) continue
-      this.kept[to++] = name
-      this.kept[to++] = this.kept[from + 1]!
-    }
-    this.kept.length = to
-  }
+const LINE_END = 2
+
+const positionOf = (char: string, text: string, from: number): number => {
+  const at = text.indexOf(char, from)
+  return at < 0 ? Infinity : at
+}
+
+/** Returns whether a line has one space before its value and none after it, as {@link requestText} writes lines. */
+function isPlainLine(text: string, colon: number, end: number): boolean {
+  const begin = colon + 2
+  if (begin > end || text.charCodeAt(colon + 1) !== SPACE) return false
+  return begin === end || (text.charCodeAt(begin) > SPACE && text.charCodeAt(end - 1) > SPACE)
+}
+
+/** Whether Connection names fields. The value is in lower case. */
+const namesFields = (connection: string): boolean =>
+  connection !== '' && connection !== 'keep-alive' && connection !== 'close'
+
+/**
+ * RFC 9110, 7.6.1: a field that Connection names belongs to this connection only. Connection cannot remove the length.
+ */
+function withoutNamed(fields: string[], connection: string): string[] {
+  const named = new Set(connection.split(',').map((name) => name.trim()))
+  named.delete('content-length')
+  return fields.filter((_, i) => !named.has(fields[i - (i % 2)]!.toLowerCase()))
 }
 
 const joined = (known: string | undefined, value: string): string =>
@@ -167,9 +225,11 @@ const HOPS = /^\d{1,9}$/
  * Counts this hop of an OPTIONS request (RFC 9110, 7.6.2). Returns true if it may not go further. Other methods have no
  * hops to count.
  */
-export function isLastHop(method: string, { maxForwards, kept }: RequestFields): boolean {
+export function isLastHop(method: string, fields: RequestFields): boolean {
+  const { maxForwards } = fields
   if (maxForwards === undefined || method !== 'OPTIONS' || !HOPS.test(maxForwards)) return false
   const left = Number(maxForwards) - 1
+  const { kept } = fields
   for (let i = 0; i + 1 < kept.length; i += 2) {
     if (kept[i]!.toLowerCase() === 'max-forwards') kept[i + 1] = `${left}`
   }

@@ -6,7 +6,8 @@ import type { Exchange } from '../exchange/exchange.js'
 import type { HttpParseError, RequestHead } from '../client/framing.js'
 import { expectationIssue, hostIssue, isLastHop, keepsAlive, originForm, RequestFields } from './request-fields.js'
 import { beginTrace } from './request-traces.js'
-import { arrivedExchange, VIA_NAME } from './arrived-exchange.js'
+import { arrivedExchange } from './arrived-exchange.js'
+import { VIA_NAME } from './own-fields.js'
 import type { ProxyContext } from './proxy-context.js'
 import { ServedRequest } from './served-request.js'
 import { passStages } from './stages.js'
@@ -19,7 +20,7 @@ const MAX_HOPS = 8
  * other request passes the stages of `stages.ts` to a Worker, the cache or an origin.
  */
 export function serve(request: RequestHead, connection: ClientStream, context: ProxyContext): void {
-  const fields = new RequestFields(request.rawHeaders)
+  const fields = new RequestFields(request)
   const target = targetOf(request, fields)
   if (typeof target !== 'string') {
     rejectRequest(connection, target, context, { accept: fields.accept, request, host: fields.host })

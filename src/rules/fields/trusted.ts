@@ -52,6 +52,11 @@ export class TrustedFields {
     this.#lengths = new Set(this.#sources.map(({ header }) => header.length))
   }
 
+  /** Whether no header field is for trusted proxies only. */
+  get isEmpty(): boolean {
+    return this.#sources.length === 0
+  }
+
   /**
    * Returns the values in the header fields of a trusted proxy, by field name. Values of the wrong type are ignored.
    */

@@ -15,10 +15,10 @@ export const siteKey = (exchange: Exchange): string => `${exchange.zone.id} ${ho
 /** Returns the stage that makes pages which are sent as Markdown known to the search of their site. */
 export function observingStage(index: PageIndex, now: () => number): Stage {
   return (exchange, next) => {
-    const { zone, method, rawHeaders } = exchange
+    const { zone, method } = exchange
     if (zone.agents?.mcp !== true || method !== 'GET') return next
     // An address with a query can be a secret that its owner has shared, and so can a page behind a password.
-    if (exchange.target.includes('?') || exchange.auths.length > 0 || hasCredentials(rawHeaders)) return next
+    if (exchange.target.includes('?') || exchange.auths.length > 0 || hasCredentials(exchange.rawHeaders)) return next
     return new ObservedPage(next, exchange, index, now)
   }
 }

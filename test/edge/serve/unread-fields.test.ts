@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { Framing, type RequestHead } from '../../../src/edge/client/framing.js'
+import { ArrivedFields, mayStayUnread } from '../../../src/edge/serve/own-fields.js'
+import { READ_NAMES } from '../../../src/edge/serve/read-names.js'
+import { RequestFields } from '../../../src/edge/serve/request-fields.js'
+import { requestText } from '../../../src/http/request-text.js'
+
+/*
+ * A request is forwarded as the text of its head if nothing needs the list of its fields. Both ways have to give the same
+ * bytes.
+ */
+
+const LIMITS = { header_bytes: 65_536, header_count: 100, body_bytes: 0 }
+const OWN = { host: 'example.test', scheme: 'http', address: '192.0.2.1', rayId: '0123456789abcdef' } as const
+
+/** Reads a head that arrives in pieces. */
+function read(text: string, cut = text.length): RequestHead | undefined {
+  const framing = new Framing(LIMITS)
+  framing.scan(Buffer.from(text.slice(0, cut), 'latin1'))
+  if (cut < text.length) framing.scan(Buffer.from(text.slice(cut), 'latin1'))
+  return framing.head
+}
+
+/** The facts that the proxy reads itself. */
+const factsOf = (fields: RequestFields): string =>
+  JSON.stringify(Object.entries(fields).filter(([name]) => name !== 'keptLines'))
+
+/** Compares both ways. Returns whether the text of the head is forwarded. */
+function compare(t: Test, head: RequestHead): boolean {
+  const { method, target, rawHeaders, httpVersion } = head
+  const fields = new RequestFields(head)
+  const listed = new RequestFields({ rawHeaders })
+  t.equal(factsOf(fields), factsOf(listed), 'the same facts')
+  t.strictSame(fields.kept, listed.kept, 'the same fields')
+  if (!mayStayUnread(method, fields)) return false
+  const text = new ArrivedFields(head, fields, OWN).text(method, target)
+  const headers = new ArrivedFields({ method, target, rawHeaders, httpVersion }, listed, OWN).forOrigin()
+  t.equal(text, requestText({ method, target, headers, body: null, upgrade: false }).text, 'the same text')
+  return true
+}
+
+const cased = (name: string) =>
+  fc
+    .array(fc.boolean(), { minLength: name.length, maxLength: name.length })
+    .map((upper) => name.replaceAll(/[a-z]/g, (letter, at: number) => (upper[at] ? letter.toUpperCase() : letter)))
+const OTHERS = ['Cookie', 'Accept-Language', 'X_Forwarded_For', 'a', 'x-named', 'Sec-Fetch-Mode', 'cf-rays', 'tf']
+const NAME = fc.oneof(fc.constantFrom(...READ_NAMES).chain(cased), fc.constantFrom(...OTHERS).chain(cased))
+const VALUE = fc.constantFrom(
+  'a',
+  '',
+  'keep-alive',
+  'close',
+  'x-named',
+  'close, X-Named',
+  'a b',
+  'é\xff',
+  'a:b_c',
+  'a\tb',
+)
+const SPACES = fc.constantFrom(' ', '', '  ', '\t', ' \t')
+const LINE = fc.tuple(NAME, SPACES, VALUE, fc.constantFrom('', '', '', ' ', '\t')).map((parts) => {
+  const [name, before, value, after] = parts
+  return `${name}:${before}${value}${after}\r\n`
+})
+const PLAIN_LINE = fc.tuple(fc.constantFrom(...OTHERS, 'accept', 'user-agent'), VALUE).map((parts) => parts.join(': '))
+const HEAD = fc
+  .tuple(
+    fc.constantFrom('', '\r\n', '\r\n\r\n'),
+    fc.constantFrom('GET', 'HEAD', 'OPTIONS', 'POST'),
+    fc.constantFrom('/', '/a_b?c=d:e', 'http://example.test/', '*'),
+    fc.constantFrom('1.1', '1.0'),
+    fc.array(
+      fc.oneof(
+        LINE,
+        PLAIN_LINE.map((line) => `${line}\r\n`),
+      ),
+      { maxLength: 8 },
+    ),
+  )
+  .map(
+    ([empty, method, target, version, lines]) => `${empty}${method} ${target} HTTP/${version}\r\n${lines.join('')}\r\n`,
+  )
+
+t.test('a head that is forwarded as text has the bytes of its list of fields', async (t) => {
+  let unread = 0
+  fc.assert(
+    fc.property(HEAD, fc.nat(), (text, cut) => {
+      const head = read(text, cut % (text.length + 1))
+      if (head && compare(t, head)) unread++
+    }),
+    { numRuns: 3000 },
+  )
+  t.ok(unread > 100, 'many heads are forwarded as text', { unread })
+})
+
+const BROWSER = [
+  'Host: example.test',
+  'User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  'Accept: text/html,*/*;q=0.8',
+  'Accept-Encoding: gzip, deflate, br, zstd',
+  'Connection: keep-alive',
+  'Cookie: _ga=1; session=2',
+  'TE: trailers',
+  'Empty: ',
+]
+
+t.test('the head of a browser is forwarded as text, cut anywhere', async (t) => {
+  const text = `GET /page?a=b HTTP/1.1\r\n${BROWSER.join('\r\n')}\r\n\r\n`
+  for (let cut = 0; cut < text.length; cut++) t.ok(compare(t, read(text, cut)!))
+})
+
+const LISTED: readonly (readonly [why: string, line: string])[] = [
+  ['the name has an underscore', 'X_Forwarded_For: 1'],
+  ['no space is before the value', 'A:b'],
+  ['two spaces are before the value', 'A:  b'],
+  ['a tab is after the value', 'A: b\t'],
+  ['Connection names a field', 'Connection: a'],
+  ['another proxy forwarded it', 'Via: 1.1 a'],
+  ['another proxy forwarded it for a client', 'X-Forwarded-For: 192.0.2.7'],
+  ['it has a length', 'Content-Length: 0'],
+]
+
+for (const [why, line] of LISTED) {
+  t.test(`a request is forwarded from its list of fields: ${why}`, async (t) => {
+    const head = read(`GET / HTTP/1.1\r\nHost: example.test\r\n${line}\r\nB: c\r\n\r\n`)!
+    t.notOk(compare(t, head))
+  })
+}
+
+t.test('a target or an address that could end its line is rejected', async (t) => {
+  const head = read('GET / HTTP/1.1\r\nHost: example.test\r\n\r\n')!
+  const fields = new RequestFields(head)
+  t.throws(() => new ArrivedFields(head, fields, OWN).text('GET', '/ HTTP/1.1\r\na: b'), TypeError)
+  t.throws(() => new ArrivedFields(head, fields, { ...OWN, address: '1\r\na: b' }).text('GET', '/'), TypeError)
+})
