@@ -443,6 +443,13 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   ...of('src/edge/cache/entries/extensions.ts', 'test/edge/cache/hostile.test.ts', [`PAGE.test(type) || `, '']),
   ...of(
+    'src/edge/cache/delivery/query.ts',
+    'test/edge/cache/query.test.ts',
+    [`[hash, bytes.length, ...described]`, `[hash]`],
+    [`createHash('sha256').update(bytes)`, `createHash('sha256')`],
+    [`[-_]`, `-`],
+  ),
+  ...of(
     'src/edge/cache/delivery/request.ts',
     'test/edge/cache/hostile.test.ts',
     [`const lower = hyphenedName(name)`, 'const lower = name.toLowerCase()'],

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
+import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
 import type { DiskOwnerPort, DiskStart } from './files/owner.js'
 import { DiskTier } from './files/tier.js'
@@ -15,8 +16,9 @@ import { MemoryStore } from './entries/memory.js'
 import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
 import { Purges, type Purge } from './entries/purge.js'
 import { CacheRequest } from './delivery/request.js'
+import { isDescribed, MAX_QUERY_CONTENT, queryContent } from './delivery/query.js'
 import { SearchVariances } from './search-variance.js'
-import { Fetches, Marks, type CacheCall, type CacheShared } from './shared.js'
+import { Fetches, Marks, type CacheCall, type CacheShared, type ClientCall } from './shared.js'
 import type { CacheReason } from '../../core/model/requests/cache-reason.js'
 
 export interface CacheDeps {
@@ -94,7 +96,7 @@ export class ResponseCache {
   /**
    * Responds to a request from the cache, or sends it to its origin and stores the response. Returns how to cancel that.
    */
-  serve(call: CacheCall, sink: ResponseSink): () => void {
+  serve(call: ClientCall, sink: ResponseSink): () => void {
     const { exchange } = call
     const { zone, method } = exchange
     if (zone.cache.mode === 'off' || this.#shared.store.limit === 0) return pass(call, sink)
@@ -110,13 +112,38 @@ export class ResponseCache {
       exchange.caching.reason = reason
       return pass(call, sink)
     }
-    const request = new CacheRequest(exchange.headers)
+    if (method === 'QUERY') return this.#serveQuery(call, sink)
+    return this.#lookUp(call, new CacheRequest(exchange.headers), sink)
+  }
+
+  #lookUp(call: CacheCall, request: CacheRequest, sink: ResponseSink): () => void {
     const { searches } = this.#shared
-    const path = searches.size > 0 ? searchPath(exchange) : undefined
+    const path = searches.size > 0 ? searchPath(call.exchange) : undefined
     const { key, url } = this.#shared.keyOf(call, request, path === undefined ? undefined : searches.find(path))
     const lookup = new Lookup(this.#shared, { call, request, key, url, sink })
     lookup.run()
     return () => lookup.cancel()
+  }
+
+  /** Responds when the content has arrived, because it is part of the key. */
+  #serveQuery(call: ClientCall, sink: ResponseSink): () => void {
+    const { exchange } = call
+    let isCancelled = false
+    let cancel = (): void => {
+      isCancelled = true
+      sink.fail(CLIENT_LEFT)
+    }
+    call.readBody(MAX_QUERY_CONTENT, (body) => {
+      if (isCancelled) return
+      if (body?.length)
+        cancel = this.#lookUp(call, new CacheRequest(exchange.headers, queryContent(body, exchange.headers)), sink)
+      else {
+        exchange.caching.status = 'DYNAMIC'
+        exchange.caching.reason = 'body'
+        cancel = pass(call, sink)
+      }
+    })
+    return () => cancel()
   }
 
   /**
@@ -158,10 +185,12 @@ export class ResponseCache {
     { method, target, zone, rawHeaders, local, decisions: { cache } }: Exchange,
     hasBody: boolean,
   ): CacheReason | undefined {
-    if (method !== 'GET' && method !== 'HEAD') return 'method'
-    if (hasBody) return 'body'
+    const isQuery = method === 'QUERY' && hasBody && isDescribed(rawHeaders)
+    if (method !== 'GET' && method !== 'HEAD' && !isQuery) return 'method'
+    if (hasBody && !isQuery) return 'body'
     if (cache?.cache === false) return 'rule_bypass'
-    if (cache?.cache !== true && zone.cache.mode === 'default' && !isStatic(target)) return 'not_static'
+    const isByEnding = zone.cache.mode === 'default' && cache?.cache !== true
+    if (isByEnding && (isQuery || !isStatic(target))) return 'not_static'
     if (zone.cache.query === 'without' && target.includes('?')) return 'query'
     const port = portOf(headerOf(rawHeaders, 'host') ?? '')
     if (port !== undefined && port !== local.localPort && !cache?.additional_cacheable_ports?.includes(port))

@@ -2,19 +2,22 @@ import { withHeader, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { OriginFacts, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { Entry } from './entries/entry.js'
-import { unconditional } from './delivery/request.js'
+import { unconditional, type CacheRequest } from './delivery/request.js'
 import { normalizedFields } from './vary.js'
 
 /** The request of one fetch. It is the request of the exchange that began the fetch, without conditions and ranges. */
 export class FetchRequest implements OriginExchange {
-  readonly method = 'GET'
+  readonly method: 'GET' | 'QUERY'
   readonly target: string
   readonly headers: RawHeaders
   readonly clientShare: string | undefined
   readonly decisions: OriginExchange['decisions']
+  readonly content: Buffer | undefined
   readonly origin = new OriginFacts()
 
-  constructor(exchange: Exchange, validated: Entry | undefined) {
+  constructor(exchange: Exchange, { content }: CacheRequest, validated: Entry | undefined) {
+    this.method = content ? 'QUERY' : 'GET'
+    this.content = content?.bytes
     this.target = exchange.target
     this.clientShare = exchange.clientShare
     this.decisions = { cache: exchange.decisions.cache }

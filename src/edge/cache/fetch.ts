@@ -71,7 +71,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     this.born = shared.purges.number
     this.#diskBorn = shared.disk?.number ?? 0
     this.#startedAt = shared.clock.monotonic()
-    this.#request = new FetchRequest(leader.exchange, stale)
+    this.#request = new FetchRequest(leader.exchange, leader.request, stale)
     shared.fetches.add(this)
   }
 
@@ -223,7 +223,7 @@ export class Fetch implements ResponseSink, SharedFetch {
     const { cache } = exchange.decisions
     const length = headerOf(response.headers, 'content-length')
     const verdict = judge(response, {
-      hasDefault: cache?.cache === true || zone.cache.mode === 'default',
+      hasDefault: !request.content && (cache?.cache === true || zone.cache.mode === 'default'),
       settings:
         zone.plan === 'enterprise' || cache?.origin_cache_control !== false
           ? cache

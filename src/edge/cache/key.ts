@@ -45,6 +45,7 @@ export function cacheKey(
   if (request.forwardedHost !== host) key += `\nfor=${request.forwardedHost}`
   // A purge names one requested host, so hosts for which a rule sets one Host field do not share responses.
   if (exchange.decisions.route?.host_header !== undefined && !custom?.host?.resolved) key += `\nhost=${exchange.host}`
+  if (request.content) key += `\nquery=${request.content.key}`
   if (request.inputs !== '') key += `\n${request.inputs}`
   if (custom || settings?.cache_by_device_type) key += customPart(exchange, settings, facts)
   const isPartial = variance !== undefined || none || query?.exclude !== undefined || query?.include?.list !== undefined
@@ -62,7 +63,9 @@ function keyHost({ headers, decisions: { cache, route } }: Exchange): string {
  * decides which parameters matter.
  */
 export function searchPath(exchange: Exchange): string | undefined {
-  const { zone, scheme, target, decisions } = exchange
+  const { zone, scheme, target, decisions, method } = exchange
+  // The parameters that matter for a GET request need not be those for a QUERY request.
+  if (method === 'QUERY') return undefined
   if (zone.cache.query !== 'key' || decisions.cache?.cache_key?.custom_key?.query_string) return undefined
   return `${zone.id} ${scheme}://${keyHost(exchange)}${pathOf(target)}`
 }

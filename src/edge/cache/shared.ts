@@ -31,6 +31,15 @@ export interface CacheCall {
   send(request: OriginExchange, sink: ResponseSink): () => void
 }
 
+/** The request of a client, whose body the cache can read. */
+export interface ClientCall extends CacheCall {
+  /**
+   * Reads the body, and calls `ready` with it, unless the client leaves first. The body is undefined if it is longer than
+   * `limit`, or if no memory is left. A later {@link send} has all of the body nevertheless.
+   */
+  readBody(limit: number, ready: (body: Buffer | undefined) => void): void
+}
+
 /** A fetch, for the requests that share it. */
 export interface SharedFetch {
   /** Key in the list of fetches. Undefined if others do not share the fetch. */

@@ -232,3 +232,13 @@ export class RequestBody extends Readable implements BodyReader {
     callback(error)
   }
 }
+
+const NO_SOURCE: BodySource = { pauseBody: () => undefined, resumeBody: () => undefined }
+
+/** Returns a body that has arrived. */
+export function wholeBody(bytes: Buffer): RequestBody {
+  const body = new RequestBody(NO_SOURCE, () => undefined)
+  body.receive(bytes)
+  body.finish()
+  return body
+}

@@ -33,6 +33,8 @@ export interface OriginExchange {
   /** `headers`, if nothing has read the list. */
   readonly unread?: UnreadFields | undefined
   readonly clientShare: string | undefined
+  /** The body, if it is sent instead of the body of the client. */
+  readonly content?: Buffer | undefined
   readonly decisions: { readonly cache: { readonly read_timeout?: number } | undefined }
   /** Its status is added to the response as `cf-cache-status`, and in Cache-Status if the response could be cached. */
   readonly caching?: { readonly status: CacheStatus | undefined }

@@ -1,9 +1,9 @@
 import type { OriginTarget } from '../../http/connector.js'
 import type { Origin } from '../../http/origin.js'
 import type { TurnQueue } from '../../core/schedule/turn-queue.js'
-import type { CacheCall } from '../cache/shared.js'
+import type { ClientCall } from '../cache/shared.js'
 import type { ClientResponse } from './client-response.js'
-import type { RequestBody } from '../client/request-body.js'
+import { wholeBody, type RequestBody } from '../client/request-body.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { Forward, type Switch } from './forward.js'
 import type { OriginExchange } from '../exchange/origin-exchange.js'
@@ -85,7 +85,7 @@ function toOriginServer(sink: ResponseSink, call: OriginCall): void {
 }
 
 /** A request that the cache may answer. */
-class CachedCall implements CacheCall {
+class CachedCall implements ClientCall {
   readonly #call: OriginCall
   readonly #target: OriginTarget
 
@@ -111,6 +111,17 @@ class CachedCall implements CacheCall {
     return this.#call.context.turns
   }
 
+  readBody(limit: number, ready: (body: Buffer | undefined) => void): void {
+    const { exchange, body, context, switched } = this.#call
+    const known = exchange.body
+    if (known) ready(known.truncated ? undefined : Buffer.from(known.bytes, 'latin1'))
+    else if (!body || switched) ready(undefined)
+    else
+      body.hold(limit, context.bufferMemory, ({ bytes, seen, ended }) =>
+        ready(ended && seen === bytes.length ? Buffer.from(bytes, 'latin1') : undefined),
+      )
+  }
+
   isLimited(): boolean {
     return isLimited(this.#call)
   }
@@ -126,7 +137,8 @@ const sendOn = (request: OriginExchange, to: ResponseSink, call: OriginCall): ((
 
 /** Sends a request to an origin of the zone, or one after the other. Returns what cancels it. */
 function sendToOrigin(request: OriginExchange, to: ResponseSink, call: OriginCall): () => void {
-  const { client, exchange, body, context, switched } = call
+  const { client, exchange, context, switched } = call
+  const body = request.content ? wholeBody(request.content) : call.body
   exchange.run?.toOrigin()
   const route = new OriginRoute(exchange, context)
   let origin: Origin

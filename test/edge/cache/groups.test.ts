@@ -50,7 +50,7 @@ t.test('100 groups of 128 characters are possible', async (t) => {
   t.match(await site.get('/a'), { cache: 'MISS' })
 })
 
-t.test('QUERY is safe: it invalidates nothing and is not stored', async (t) => {
+t.test('QUERY is safe: it invalidates nothing, and is not stored without content', async (t) => {
   const site = await startCachedSite(t, (_request, response) => {
     response.setHeader('cache-control', 'max-age=60').end('x')
   })

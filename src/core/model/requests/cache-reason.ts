@@ -3,8 +3,8 @@
  * rows are only added at the end.
  */
 export const CACHE_REASONS = [
-  ['method', 'Only GET and HEAD are cached.'],
-  ['body', 'The request has a body.'],
+  ['method', 'Only GET, HEAD, and QUERY with a Content-Type are cached.'],
+  ['body', 'The request has a body, or the content of QUERY is longer than 64 KiB.'],
   ['rule_bypass', 'A cache rule excludes the request.'],
   ['not_static', 'The path has no extension of a static file, and no cache rule makes it eligible.'],
   ['query', 'The cache level of the zone excludes targets with a query.'],

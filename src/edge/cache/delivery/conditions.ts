@@ -47,7 +47,7 @@ export function select(
     if (lists(request.ifNoneMatch, validators.etag, true)) return NOT_MODIFIED
   } else if (request.ifModifiedSince !== undefined && isNewer(validators, request.ifModifiedSince) === false)
     return NOT_MODIFIED
-  if (request.range === undefined || status !== 200 || method !== 'GET' || length === undefined) return WHOLE
+  if (request.range === undefined || status !== 200 || method === 'HEAD' || length === undefined) return WHOLE
   if (request.ifRange !== undefined && !isCurrent(request.ifRange, validators)) return WHOLE
   const parts = rangesOf(request.range, length)
   if (parts === undefined) return WHOLE

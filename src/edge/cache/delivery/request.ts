@@ -1,3 +1,4 @@
+import type { QueryContent } from './query.js'
 import { CONDITIONAL_FIELDS, hyphenedName, type RawHeaders } from '../../../http/headers.js'
 
 /** The fields of a request that the cache reads. Values of repeated fields are joined with commas. */
@@ -16,7 +17,11 @@ export class CacheRequest {
   /** Fields that origins use to build links or to choose a resource, so that they distinguish responses. */
   inputs = ''
 
-  constructor(headers: RawHeaders) {
+  /** The content of a QUERY request. */
+  readonly content: QueryContent | undefined
+
+  constructor(headers: RawHeaders, content?: QueryContent) {
+    this.content = content
     for (let i = 0; i + 1 < headers.length; i += 2) this.#read(headers[i]!, headers[i + 1]!)
   }
 
