@@ -64,6 +64,7 @@ export class SimulatedDisk {
   /** Moves a folder to the same path of another disk. Both are synced. */
   moveTo(other: SimulatedDisk, path: string): void {
     if (this.#names.get(path) !== 'folder') return
+    for (const disk of [this, other]) disk.#keepNames()
     other.#removeBelow(path)
     for (const [name, inode] of this.#names) {
       if (name !== path && !name.startsWith(`${path}/`)) continue
@@ -73,8 +74,13 @@ export class SimulatedDisk {
     this.#removeBelow(path)
   }
 
-  #removeBelow(path: string): void {
+  /** All changes of names are on the disk. */
+  #keepNames(): void {
+    for (const { apply } of this.#journal) apply(this.#durable)
     this.#journal = []
+  }
+
+  #removeBelow(path: string): void {
     for (const names of [this.#names, this.#durable])
       for (const name of names.keys()) if (name === path || name.startsWith(`${path}/`)) names.delete(name)
   }

@@ -12,6 +12,7 @@ import type { Random } from './random.js'
  * - `refused` means that a receiver rejects a batch for now, `unheard` that it took the batch and the answer is lost.
  * - `late` means that a receiver answers after up to 60 s, `too_large` that it rejects batches of many records.
  * - `broken` means that a connection ends before a command arrives, `restart` that the server ends and begins again.
+ * - `stale` means that a replica lacks the newest messages.
  * - `away` means that a machine cannot reach the shared store for up to 40 s. `unheard` also means that the store made a
  *   change and the answer is lost.
  */
@@ -30,6 +31,7 @@ export const FAULTS = [
   'away',
   'broken',
   'restart',
+  'stale',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 export type Rates = Readonly<Partial<Record<FaultKind, number>>>

@@ -1,5 +1,8 @@
 import { HomesSubject, homesPlan, type HomesFlaws } from './homes/subject.js'
+import type { NatsFlaws } from './nats/server.js'
+import { NatsSubject, natsPlan } from './nats/subject.js'
 import type { Plan } from './plan.js'
+import { batchBuffer } from './spool/buffer.js'
 import type { RedisFlaws } from './redis/server.js'
 import { RedisSubject, redisPlan } from './redis/subject.js'
 import { StoreSubject, storePlan } from './stores/embedded.js'
@@ -33,6 +36,15 @@ const redis = (name: string, found: RegExp, flaws: RedisFlaws, as?: Flaw): Mutan
   found,
 })
 
+const buffer = await batchBuffer()
+
+const nats = (name: string, found: RegExp, flaws: NatsFlaws & { readonly blind?: boolean }): Mutant => ({
+  name: `nats: ${name}`,
+  plan: natsPlan,
+  subject: (world) => new NatsSubject(world, buffer, flaws),
+  found,
+})
+
 const homes = (name: string, found: RegExp, flaws: HomesFlaws): Mutant => ({
   name: `homes: ${name}`,
   plan: homesPlan,
@@ -54,6 +66,10 @@ export const MUTANTS: readonly Mutant[] = [
   store('batches are split', /visible in part/, {}, 'split'),
   store('rejected batches are made', /was rejected|was made|one is lost/, {}, 'late'),
   store('audit entries are dropped', /lacks operation/, {}, 'unaudited'),
+  nats('messages are stored twice', /is at \d+ and \d+/, { forgetful: true }),
+  nats('confirmed messages are not stored', /never delivered|in time/, { lossy: true }),
+  nats('a message is deleted that is needed', /never delivered|in time/, { purgesMore: true }),
+  nats('the store compares no versions', /is in .* and in|other bytes|never delivered/, { blind: true }),
   homes('the store compares no versions', /after|at once|in time/, { blind: true }),
   homes('a machine runs data of another one', /after|at once/, { greedy: true }),
   redis('the server compares no versions', /one is lost/, { blind: true }),

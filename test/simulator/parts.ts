@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { BatchBuffer } from '../../pipelines/logpush/batches/batch-buffer.js'
 import type { Plan } from './plan.js'
 import { HomesSubject, homesPlan } from './homes/subject.js'
+import { NatsSubject, natsPlan } from './nats/subject.js'
 import { RedisSubject, redisPlan } from './redis/subject.js'
+import { batchBuffer } from './spool/buffer.js'
 import { SpoolSubject, spoolPlan } from './spool/subject.js'
 import { StoreSubject, storePlan } from './stores/embedded.js'
 import { WebhooksSubject, webhooksPlan } from './webhooks/subject.js'
@@ -18,22 +16,21 @@ export interface Part {
   readonly tested: number
 }
 
-let buffer: Promise<BatchBuffer> | undefined
-
-/** Batches of the jobs. They are small, so the folder stays empty. */
-function openBuffer(): Promise<BatchBuffer> {
-  const folder = mkdtempSync(join(tmpdir(), 'simulator-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  return BatchBuffer.open(folder, { memoryBytes: Infinity })
-}
-
 export const PARTS: Readonly<Record<string, Part>> = {
   spool: {
     tested: 100,
     plan: spoolPlan,
     run: async (plan, said) => {
-      const opened = await (buffer ??= openBuffer())
+      const opened = await batchBuffer()
       return await simulate(plan, (world) => new SpoolSubject(world, opened), said)
+    },
+  },
+  nats: {
+    tested: 20,
+    plan: natsPlan,
+    run: async (plan, said) => {
+      const opened = await batchBuffer()
+      return await simulate(plan, (world) => new NatsSubject(world, opened), said)
     },
   },
   store: {

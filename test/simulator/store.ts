@@ -45,6 +45,7 @@ export class SimulatedStore {
     return createStore({
       resident,
       write: async (decide, only) => await this.#write(machine, decide, only),
+      caughtUp: async () => await this.#catchUp(machine),
       audit: async function* () {},
       cursors: /^$/,
       unavailable: () => (this.#isAway(machine) ? 'simulated: the store is away' : undefined),
@@ -69,7 +70,13 @@ export class SimulatedStore {
     const away = () => new StoreUnavailable('simulated: the store is away')
     if (faults.has('away')) machine.awayUntil = scheduler.time + 1 + faults.random.below(MAX_AWAY_MS)
     if (this.#isAway(machine)) return await scheduler.call(life, 'no store', () => Promise.reject(away()), TIMEOUT_MS)
-    const commit = await scheduler.call(life, 'commit', () => this.#commit(decided), this.#delay())
+    const commit = await scheduler
+      .call(life, 'commit', () => this.#commit(decided), this.#delay())
+      .catch((error: unknown) => {
+        // Who reads again after a conflict sees the other change.
+        this.#follow(machine, this.#version)
+        throw error
+      })
     if (faults.has('unheard')) return await scheduler.call(life, 'no answer', () => Promise.reject(away()), TIMEOUT_MS)
     return await scheduler.call(
       life,
@@ -80,6 +87,14 @@ export class SimulatedStore {
       },
       this.#delay(),
     )
+  }
+
+  async #catchUp(machine: Machine): Promise<void> {
+    const { scheduler } = this.#world
+    const isAway = this.#isAway(machine)
+    await scheduler.call(machine.life, 'catch up', () => {}, isAway ? TIMEOUT_MS : this.#delay())
+    if (isAway || this.#isAway(machine)) throw new StoreUnavailable('simulated: the store is away')
+    this.#follow(machine, this.#version)
   }
 
   #delay(): number {

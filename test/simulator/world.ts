@@ -178,6 +178,8 @@ async function end(
     })
     await world.run(() => over, MAX_STOP_STEPS)
   }
+  // Code that has an answer runs to its next call.
+  await turned()
   world.scheduler.kill(life)
   if (crash.kind !== 'power') return
   world.scheduler.say('--- power is lost')

@@ -14,6 +14,7 @@ import { DataAway } from '../../../src/workers/runtime/data-homes.js'
 import { drawPlan, type Plan } from '../plan.js'
 import type { Life } from '../scheduler.js'
 import { SimulatedStore } from '../store.js'
+import { FLAWED } from '../stores/flawed.js'
 import type { Subject, World } from '../world.js'
 import { HomesHistory } from './history.js'
 
@@ -124,7 +125,7 @@ export class HomesSubject implements Subject {
     const store: Store = this.#store.open(life)
     const name = 'ab'[index]!
     const homes = new WorkerHomes({
-      store: this.#flaws.blind ? blind(store) : store,
+      store: this.#flaws.blind ? FLAWED.unversioned(store) : store,
       clock,
       disk,
       log: silentLog,
@@ -242,13 +243,3 @@ async function numberIn(disk: Disk, path: string): Promise<number> {
     throw error
   }
 }
-
-/** A store that compares no versions. */
-const blind = (store: Store): Store =>
-  Object.assign(Object.create(store) as Store, {
-    batch: async (...[writes, audit]: Parameters<Store['batch']>) =>
-      await store.batch(
-        writes.map(({ kind, scope, id, value }) => ({ kind, scope, id, value })),
-        audit,
-      ),
-  })

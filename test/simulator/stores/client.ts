@@ -34,9 +34,10 @@ export class StoreClient {
 
   /** Reads the audit record and checks it. */
   async audit(): Promise<void> {
+    const confirmed = this.#history.confirmedOps()
     const ids: number[] = []
     for await (const { entry } of this.#store.audit()) ids.push(Number(ACTION.exec(entry.action)![1]))
-    this.#world.check(() => this.#history.audited(ids))
+    this.#world.check(() => this.#history.audited(ids, confirmed))
   }
 
   /** Reads as a client that must see all that was confirmed before. */

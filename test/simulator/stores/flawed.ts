@@ -54,6 +54,15 @@ export const FLAWED = {
       }
     },
   }),
+  /** Compares no versions. */
+  unversioned: (store: Store): Store => ({
+    ...methodsOf(store),
+    batch: async (writes, audit) =>
+      await store.batch(
+        writes.map(({ kind, scope, id, value }) => ({ kind, scope, id, value })),
+        audit,
+      ),
+  }),
   /** Does not wait for the batches of other machines. */
   stale: (store: Store): Store => ({ ...methodsOf(store), caughtUp: () => undefined }),
   /** Forgets audit entries. */

@@ -30,6 +30,8 @@ export class StoreHistory {
   /** Operation of each version, and version of each operation. */
   readonly #versions = new Map<number, number>()
   readonly #made = new Map<number, number>()
+  /** Operations that the store has lost. A machine may show them until it has noticed. */
+  readonly #lost = new Set<number>()
   /** Operation that set a counter to a number. */
   readonly #numbers = new Map<string, number>()
   /** Version of each record, which is confirmed. */
@@ -42,7 +44,7 @@ export class StoreHistory {
   }
 
   get confirmed(): number {
-    return this.#ops.filter(({ state }) => state === 'confirmed').length
+    return this.confirmedOps().size
   }
 
   confirm(op: Op, version: number): void {
@@ -61,6 +63,7 @@ export class StoreHistory {
   seen(name: string, version: number, { op: id, n }: Written): void {
     const op = this.#ops[id]
     if (op === undefined) throw new Finding(`${name} has a value that nobody wrote`)
+    if (this.#lost.has(id)) return
     if (op.state === 'refused') throw new Finding(`${name} has the value of operation ${id}, which was rejected`)
     this.#at(id, version)
     if (n === undefined) return
@@ -91,12 +94,18 @@ export class StoreHistory {
     return new Map(this.#floors)
   }
 
-  /** The audit record has each confirmed operation once, and no operation twice. */
-  audited(ids: readonly number[]): void {
+  /** Operations that are confirmed now. */
+  confirmedOps(): ReadonlySet<number> {
+    return new Set(this.#ops.flatMap(({ id, state }) => (state === 'confirmed' ? [id] : [])))
+  }
+
+  /** The audit record, read after `confirmed` were, has each of these once, and no operation twice. */
+  audited(ids: readonly number[], confirmed: ReadonlySet<number>): void {
     const found = new Set(ids)
     if (found.size < ids.length) throw new Finding('the audit record has an operation twice')
     for (const { id, state } of this.#ops) {
-      if (state === 'confirmed' && !found.has(id)) throw new Finding(`the audit record lacks operation ${id}`)
+      if (state === 'confirmed' && confirmed.has(id) && !found.has(id))
+        throw new Finding(`the audit record lacks operation ${id}`)
       if (state === 'refused' && found.has(id)) throw new Finding(`the audit record has the rejected operation ${id}`)
     }
   }
@@ -107,6 +116,7 @@ export class StoreHistory {
       if (version <= kept) continue
       this.#versions.delete(version)
       this.#made.delete(id)
+      this.#lost.add(id)
       const op = this.#ops[id]!
       if (op.state !== 'confirmed') continue
       if (!confirmed) throw new Finding(`operation ${id} is confirmed, and lost`)

@@ -11,6 +11,7 @@ import { spoolMetrics, type SpoolMetrics } from '../metrics.js'
 import type { Spool, Spools } from '../types.js'
 import { datasetOfCursor, LOGPUSH_CURSORS } from './cursors.js'
 import { Layouts } from './layouts.js'
+import type { NatsLibrary } from './library.js'
 import { NatsLink } from './link.js'
 import { Publisher } from './publisher.js'
 import { ReaderLeases } from './reader-leases.js'
@@ -29,6 +30,8 @@ export interface SharedSpoolsOptions {
   readonly log: Log
   readonly metrics?: Metrics | undefined
   readonly limits: { readonly bytes: number; readonly ageMs?: number }
+  /** The default is the client library of NATS. */
+  readonly library?: NatsLibrary
 }
 
 /**
@@ -59,6 +62,7 @@ export class SharedSpools implements Spools {
       store,
       clock,
       log,
+      library: options.library,
       bytes: limits.bytes,
       polled: (state, isNew) => this.#polled(state, isNew),
       announced: (subject, text) => this.#announced(subject, text),

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { JetStreamClient, JetStreamManager, StreamInfo } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
+import { LIBRARY, type NatsLibrary } from './library.js'
 import type { Clock } from '../../../../src/core/clock.js'
 import { messageOf } from '../../../../src/core/errors.js'
 import type { Log } from '../../../../src/core/log.js'
 import { DAEMON } from '../../../../src/core/scope.js'
 import { kind, type Store } from '../../../../src/core/store.js'
 import { SpoolFull, SpoolUnavailable } from '../types.js'
-import { natsTarget, type NatsTarget } from './target.js'
+import type { NatsTarget } from './target.js'
 
 /** The stream that the machines of this store share. A stream that took its place has another id. */
 const LOGPUSH_STREAM = kind<{ readonly id: string }>('logpush_stream')
@@ -15,10 +16,7 @@ const LOGPUSH_STREAM = kind<{ readonly id: string }>('logpush_stream')
 const FORMAT = 1
 const DESCRIPTION = /^edged log spool, format (\d+), id ([0-9a-f]{16})$/
 
-const CONNECT_MS = 5000
 const RETRY_MS = 1000
-/** A connection without a response to two pings is closed. */
-const PING_MS = 5000
 const REQUEST_MS = 4000
 /** Time without an acknowledgement after which a publisher gives up. It covers the election of a leader. */
 const PUBLISH_MS = 12_000
@@ -44,6 +42,7 @@ export interface LinkDeps {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  readonly library?: NatsLibrary | undefined
   /** Maximum bytes of the stream. */
   readonly bytes: number
   /** Called with the state of the stream after each connect and every {@link POLL_MS}. */
@@ -105,7 +104,7 @@ export class NatsLink {
    */
   async publish(subject: string, bytes: Uint8Array, msgID: string): Promise<number> {
     const { clock } = this.#deps
-    const { JetStreamApiError } = await import('@nats-io/jetstream')
+    const { JetStreamApiError } = await this.#library.jetstream()
     let { js } = this.ready
     const until = clock.monotonic() + PUBLISH_MS
     for (;;) {
@@ -160,9 +159,9 @@ export class NatsLink {
 
   /** One connection, until it is closed. */
   async #session(): Promise<void> {
-    const { jetstream, jetstreamManager } = await import('@nats-io/jetstream')
+    const { jetstream, jetstreamManager } = await this.#library.jetstream()
     const { stream } = this.target
-    const connection = await connected(this.target)
+    const connection = await this.#library.connect(this.target)
     try {
       const jsm = await jetstreamManager(connection, { timeout: REQUEST_MS })
       const { id, state } = await this.#stream(jsm)
@@ -223,7 +222,7 @@ export class NatsLink {
   }
 
   async #found(jsm: JetStreamManager): Promise<StreamInfo> {
-    const { DiscardPolicy, JetStreamApiError, StorageType } = await import('@nats-io/jetstream')
+    const { DiscardPolicy, JetStreamApiError, StorageType } = await this.#library.jetstream()
     const { stream, replicas } = this.target
     try {
       return await jsm.streams.info(stream)
@@ -249,6 +248,10 @@ export class NatsLink {
     }
   }
 
+  get #library(): NatsLibrary {
+    return this.#deps.library ?? LIBRARY
+  }
+
   #up(ready: Ready): void {
     this.#ready = ready
     this.#reason = ''
@@ -267,31 +270,5 @@ export class NatsLink {
   #unreachable(error: unknown): string {
     const reason = typeof error === 'string' ? error : messageOf(error)
     return `the log spool on ${this.target.where} cannot be used: ${reason}`
-  }
-}
-
-async function connected({ servers, user, password: pass, tls }: NatsTarget): Promise<NatsConnection> {
-  const { connect } = await import('@nats-io/transport-node')
-  return await connect({
-    servers: [...servers],
-    name: 'edged log spool',
-    timeout: CONNECT_MS,
-    reconnect: false,
-    pingInterval: PING_MS,
-    maxPingOut: 2,
-    ...(tls && { tls }),
-    ...(user !== undefined && { user }),
-    ...(pass !== undefined && { pass }),
-  })
-}
-
-/** Connects once and returns the description of one of the servers. */
-export async function natsServer(url: string): Promise<{ readonly version: string; readonly jetstream: boolean }> {
-  const connection = await connected(natsTarget(url))
-  try {
-    const { version = 'unknown', jetstream = false } = connection.info ?? {}
-    return { version, jetstream }
-  } finally {
-    await connection.close()
   }
 }

@@ -103,7 +103,8 @@ export class Publisher {
         if (!(error instanceof SpoolFull) || error.name !== 'SpoolFull') throw error
         if (attempt === 1) await this.#trim()
         else if (whenFull !== 'drop_oldest' || attempt > ROOM_ATTEMPTS) throw error
-        else if (!(await this.#room.dropOldest('limit'))) throw error
+        // Servers that do not respond make no room. The sender gets an error after which it sends again.
+        else if (!(await this.#room.dropOldest('limit').catch(() => false))) throw error
       }
     }
   }

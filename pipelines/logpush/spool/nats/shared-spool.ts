@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../src/core/clock.js'
 import type { Scope } from '../../../../src/core/scope.js'
-import { VersionConflict, type Store } from '../../../../src/core/store.js'
+import { StoreUnavailable, VersionConflict, type Store } from '../../../../src/core/store.js'
 import { scannerOf, type Dataset, type RecordScanner } from '../../../records/index.js'
 import type { Buffers } from '../buffers.js'
 import { LIVE } from '../../live.js'
@@ -9,6 +9,7 @@ import { RECORDS, writeHeader } from '../frame.js'
 import { fingerprint, FramePacker, recordRoom, type RecordRoom } from '../layout.js'
 import type { LossCounter } from '../loss-counter.js'
 import {
+  SpoolUnavailable,
   type Cursor,
   type Frame,
   type FrameParts,
@@ -41,6 +42,12 @@ export interface SharedSpoolDeps extends CursorDeps {
   readonly layouts: Layouts
   readonly buffers: Buffers
   readonly losses: LossCounter
+}
+
+/** A sender repeats records that the spool does not take now. It knows nothing of the store. */
+function spoolUnavailable(error: unknown): never {
+  if (!(error instanceof StoreUnavailable)) throw error
+  throw new SpoolUnavailable(`the log spool cannot be used: ${error.message}`, { cause: error })
 }
 
 /** The records of one dataset and scope in the stream of all machines. */
@@ -238,7 +245,7 @@ export class SharedSpool implements Spool {
     if (frames.length === 0) return
     void link.ready
     if (this.cursors.length === 0) return
-    await layouts.store(this.#of, this.#fingerprint)
+    await layouts.store(this.#of, this.#fingerprint).catch(spoolUnavailable)
     const acceptedAt = clock.now()
     const head = (frame: FrameParts) =>
       writeHeader(frame.bytes, {
