@@ -239,8 +239,9 @@ export interface RequestView {
 // RuleIndex: src/expr/rule-index.ts
 export declare class RuleIndex {
     #private;
-    readonly all: readonly number[];
     constructor(rules: readonly IndexedRule[], lists?: Lists);
+    static inSteps(rules: readonly IndexedRule[], lists?: Lists): Generator<undefined, RuleIndex>;
+    get all(): readonly number[];
     get size(): number;
     candidates(context: Context): readonly number[];
     matches(rule: number, context: Context): boolean;

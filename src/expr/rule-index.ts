@@ -1,3 +1,4 @@
+import { eachInSteps, finished, type Steps } from '../core/schedule/steps.js'
 import type { Arg, Path } from './ast.js'
 import { Compiler, type Evaluate, type Filter } from './compile.js'
 import type { Context } from './context.js'
@@ -37,37 +38,51 @@ export const indexedRule = ({ root, scheme }: Expression, lists: Lists = NO_LIST
  * in their own order, so the outcome equals a sequential evaluation.
  */
 export class RuleIndex {
-  readonly #filters: readonly Filter[]
-  readonly #sources: readonly Source[]
+  #filters: readonly Filter[] = []
+  #sources: readonly Source[] = []
   /** Rules without a gate, as bits. */
-  readonly #always: Int32Array
+  #always = new Int32Array()
   /** Used within one synchronous call only. */
-  readonly #bits: Int32Array
-  /** The numbers of all rules. */
-  readonly all: readonly number[]
-  readonly #isIndexed: boolean
+  #bits = new Int32Array()
+  #all: readonly number[] = []
+  #isIndexed = false
 
   /** `rules` in their order. Lists are looked up now, as in `compile`. */
   constructor(rules: readonly IndexedRule[], lists: Lists = NO_LISTS) {
+    finished(this.#fill(rules, lists))
+  }
+
+  /** Creates an index in steps. */
+  static *inSteps(rules: readonly IndexedRule[], lists: Lists = NO_LISTS): Generator<undefined, RuleIndex> {
+    const index = new RuleIndex([])
+    yield* index.#fill(rules, lists)
+    return index
+  }
+
+  *#fill(rules: readonly IndexedRule[], lists: Lists): Steps<void> {
     this.#filters = rules.map(({ filter }) => filter)
-    this.all = rules.map((_, rule) => rule)
+    this.#all = rules.map((_, rule) => rule)
     const words = (rules.length + 31) >> 5
     this.#always = new Int32Array(words)
     this.#bits = new Int32Array(words)
-    if (rules.length < MIN_RULES) {
-      this.#sources = []
-      this.#isIndexed = false
-      return
-    }
-    const drafts = new Map<string, Draft>()
+    if (rules.length < MIN_RULES) return
+    const drafts = new Drafts(lists)
     const always = new Set<number>()
     for (const [rule, { gates: found, scheme }] of rules.entries()) {
       if (found === undefined) always.add(rule)
-      else for (const gate of found.gates) draftOf(drafts, gate, new Compiler(scheme, lists)).add(gate, rule)
+      else yield* eachInSteps(found.gates, (gate) => drafts.of(gate.path, scheme).add(gate, rule))
+      yield undefined
     }
     this.#isIndexed = true
-    this.#sources = [...drafts.values()].map((draft) => draft.finish(always))
+    const sources: Source[] = []
+    for (const draft of drafts.all()) sources.push(yield* draft.finish(always))
+    this.#sources = sources
     setBits(this.#always, Int32Array.from(always))
+  }
+
+  /** The numbers of all rules. */
+  get all(): readonly number[] {
+    return this.#all
   }
 
   /** Number of rules. */
@@ -77,7 +92,7 @@ export class RuleIndex {
 
   /** Returns the numbers of the rules that could match, ascending. Each still has to be checked with `matches`. */
   candidates(context: Context): readonly number[] {
-    if (!this.#isIndexed) return this.all
+    if (!this.#isIndexed) return this.#all
     const bits = this.#bits
     bits.set(this.#always)
     for (const source of this.#sources) source.mark(context, bits)
@@ -113,6 +128,15 @@ export class RuleIndex {
 /** Cost of looking a text up in the tables of equal texts, in steps of the budget. */
 const LOOKUP_STEPS = 16
 
+/** Tables of the rules that one value opens. */
+interface SourceTables {
+  readonly equal: ReadonlyMap<Value, Int32Array> | undefined
+  readonly folded: ReadonlyMap<Value, Int32Array> | undefined
+  readonly prefixes: TextAutomaton | undefined
+  readonly texts: TextAutomaton | undefined
+  readonly segments: Segments | undefined
+}
+
 /** One value that gates read, and the rules it opens. */
 class Source {
   readonly #evaluate: Evaluate
@@ -123,14 +147,14 @@ class Source {
   readonly #texts: TextAutomaton | undefined
   readonly #segments: Segments | undefined
 
-  constructor(draft: Draft, prefixes?: TextAutomaton, texts?: TextAutomaton, segments?: Segments) {
-    this.#evaluate = draft.evaluate
-    this.#mapped = draft.mapped
-    this.#equal = packed(draft.equal)
-    this.#folded = packed(draft.folded)
-    this.#prefixes = prefixes
-    this.#texts = texts
-    this.#segments = segments
+  constructor({ evaluate, mapped }: Draft, tables: SourceTables) {
+    this.#evaluate = evaluate
+    this.#mapped = mapped
+    this.#equal = tables.equal
+    this.#folded = tables.folded
+    this.#prefixes = tables.prefixes
+    this.#texts = tables.texts
+    this.#segments = tables.segments
   }
 
   mark(context: Context, bits: Int32Array): void {
@@ -180,19 +204,22 @@ class Draft {
   }
 
   /** Builds the tables. Rules whose gates do not fit into them are added to `always`. */
-  finish(always: Set<number>): Source {
-    return new Source(
-      this,
-      automaton(this.#prefixes, false, always),
-      automaton(this.#texts, true, always),
-      this.#segments(always),
-    )
+  *finish(always: Set<number>): Steps<Source> {
+    const equal = yield* packed(this.equal)
+    const folded = yield* packed(this.folded)
+    const prefixes = automaton(this.#prefixes, false, always)
+    yield undefined
+    const texts = automaton(this.#texts, true, always)
+    yield undefined
+    return new Source(this, { equal, folded, prefixes, texts, segments: yield* this.#segments(always) })
   }
 
-  #segments(always: Set<number>): Segments | undefined {
+  *#segments(always: Set<number>): Steps<Segments | undefined> {
     if (this.#ranges.length === 0) return undefined
+    const segments = new Segments()
     try {
-      return new Segments(this.#ranges)
+      yield* segments.fill(this.#ranges)
+      return segments
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       for (const { rule } of this.#ranges) always.add(rule)
@@ -219,19 +246,36 @@ function note<T>(into: RulesOf<T>, key: T, rule: number): void {
   else if (rules.at(-1) !== rule) rules.push(rule)
 }
 
-function packed(rules: RulesOf<Value>): ReadonlyMap<Value, Int32Array> | undefined {
+function* packed(rules: RulesOf<Value>): Steps<ReadonlyMap<Value, Int32Array> | undefined> {
   if (rules.size === 0) return undefined
-  return new Map([...rules].map(([value, numbers]) => [value, Int32Array.from(numbers)]))
+  const tables = new Map<Value, Int32Array>()
+  yield* eachInSteps(rules, ([value, numbers]) => tables.set(value, Int32Array.from(numbers)))
+  return tables
 }
 
-function draftOf(drafts: Map<string, Draft>, { path }: Gate, compiler: Compiler): Draft {
-  const key = keyOf(path)
-  let draft = drafts.get(key)
-  if (draft === undefined) {
-    draft = new Draft(path, compiler)
-    drafts.set(key, draft)
+/** The drafts of all values that gates read. */
+class Drafts {
+  readonly #lists: Lists
+  readonly #drafts = new Map<string, Draft>()
+  /** All gates of a set have the same path. */
+  #last: { readonly path: Path; readonly draft: Draft } | undefined
+
+  constructor(lists: Lists) {
+    this.#lists = lists
   }
-  return draft
+
+  all(): Iterable<Draft> {
+    return this.#drafts.values()
+  }
+
+  of(path: Path, scheme: Scheme): Draft {
+    if (this.#last?.path === path) return this.#last.draft
+    const key = keyOf(path)
+    const draft = this.#drafts.get(key) ?? new Draft(path, new Compiler(scheme, this.#lists))
+    this.#drafts.set(key, draft)
+    this.#last = { path, draft }
+    return draft
+  }
 }
 
 /** Returns the same text for paths to the same value. */

@@ -1,3 +1,4 @@
+import { sortedInSteps, type Steps } from '../core/schedule/steps.js'
 import type { IpRange } from './language/ip.js'
 import type { Ip } from './language/value.js'
 import { setBits } from './text-automaton.js'
@@ -11,15 +12,33 @@ export interface RuleRange {
   readonly rule: number
 }
 
+/** A range of addresses of one family, and its rule. */
+interface FamilyRange<T extends Ip> {
+  readonly first: T
+  readonly last: T
+  readonly rule: number
+}
+
+/** Cuts that are made in one step. */
+const STEP_CUTS = 500
+
 /** Ranges of one family cut into segments, each with the rules whose ranges contain it. One search finds them all. */
 class Family<T extends Ip> {
   readonly #starts: T[] = []
   readonly #rules: Int32Array[] = []
 
-  /** Throws a RangeError if the ranges overlap too much to be listed. */
-  constructor(ranges: readonly { first: T; last: T; rule: number }[]) {
-    const opens = [...ranges].sort((a, b) => order(a.first, b.first))
-    const closes = [...ranges].sort((a, b) => order(a.last, b.last))
+  #cut(start: T, open: ReadonlyMap<number, number>): number {
+    this.#starts.push(start)
+    this.#rules.push(Int32Array.from(open.keys()))
+    return open.size
+  }
+
+  /** Adds the ranges of a new family. Throws a RangeError if the ranges overlap too much to be listed. */
+  *fill(ranges: readonly FamilyRange<T>[]): Steps<void> {
+    const opens = yield* sortedInSteps(ranges, (a, b) => order(a.first, b.first))
+    // The order of single addresses is the same.
+    const areSingle = ranges.every(({ first, last }) => first === last)
+    const closes = areSingle ? opens : yield* sortedInSteps(ranges, (a, b) => order(a.last, b.last))
     const open = new Map<number, number>()
     const count = (rule: number, by: number) => {
       const now = (open.get(rule) ?? 0) + by
@@ -42,13 +61,8 @@ class Family<T extends Ip> {
         if (next !== undefined && opening?.first !== next) entries += this.#cut(next, open)
       }
       if (entries > MAX_ENTRIES) throw new RangeError('ranges overlap too much')
+      if (this.#starts.length % STEP_CUTS === 0) yield undefined
     }
-  }
-
-  #cut(start: T, open: ReadonlyMap<number, number>): number {
-    this.#starts.push(start)
-    this.#rules.push(Int32Array.from(open.keys()))
-    return open.size
   }
 
   mark(ip: T, bits: Int32Array): void {
@@ -78,24 +92,28 @@ function after<T extends Ip>(ip: T): T | undefined {
   return undefined
 }
 
+function ofType<T extends Ip>(ranges: readonly RuleRange[], type: 'number' | 'string'): FamilyRange<T>[] {
+  const found: FamilyRange<T>[] = []
+  for (const { range, rule } of ranges)
+    if (typeof range.first === type) found.push({ first: range.first as T, last: range.last as T, rule })
+  return found
+}
+
 /** The ranges of many rules. */
 export class Segments {
-  readonly #v4: Family<number>
-  readonly #v6: Family<string>
-
-  /** Throws a RangeError if the ranges overlap too much to be listed. */
-  constructor(ranges: readonly RuleRange[]) {
-    const of = <T extends Ip>(type: 'number' | 'string') =>
-      ranges.flatMap(({ range: { first, last }, rule }) =>
-        typeof first === type ? [{ first: first as T, last: last as T, rule }] : [],
-      )
-    this.#v4 = new Family(of<number>('number'))
-    this.#v6 = new Family(of<string>('string'))
-  }
+  readonly #v4 = new Family<number>()
+  readonly #v6 = new Family<string>()
 
   /** Sets the bit of every rule with a range that contains `ip`. */
   mark(ip: Ip, bits: Int32Array): void {
     if (typeof ip === 'number') this.#v4.mark(ip, bits)
     else this.#v6.mark(ip, bits)
+  }
+
+  /** Adds the ranges of new segments. Throws a RangeError if the ranges overlap too much to be listed. */
+  *fill(ranges: readonly RuleRange[]): Steps<void> {
+    yield* this.#v4.fill(ofType<number>(ranges, 'number'))
+    yield undefined
+    yield* this.#v6.fill(ofType<string>(ranges, 'string'))
   }
 }

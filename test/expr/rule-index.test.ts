@@ -201,6 +201,28 @@ t.test('rules that do not fit into the tables are always evaluated, with correct
   }
 })
 
+t.test('the index of many ranges is built in steps, with the same results', async (t) => {
+  // In reverse, so that they have to be sorted.
+  const addresses = (rule: number) => Array.from({ length: 240 }, (_, n) => `10.${199 - rule}.0.${240 - n}`).join(' ')
+  const networks = (rule: number) => `2001:db8:${(199 - rule).toString(16)}::/48 2001:db8::/32`
+  const rules = Array.from({ length: 200 }, (_, rule) =>
+    indexedRule(parse(`ip.src in {${addresses(rule)} ${networks(rule)}}`)),
+  )
+  const steps = RuleIndex.inSteps(rules)
+  let count = 0
+  let next = steps.next()
+  for (; next.done !== true; next = steps.next()) count += 1
+  // Each rule, and each 500 ranges that are sorted, merged and cut.
+  t.ok(count > 200 + (3 * 200 * 240) / 500, `${count} steps`)
+  const whole = new RuleIndex(rules)
+  for (const ip of ['10.7.0.1', '10.199.0.240', '10.199.0.241', '2001:db8:7::1', '2001:db8:ffff::', '2001:db9::']) {
+    const context = contextFor({ 'ip.src': parseIp(ip) })
+    t.same(next.value.matching(context), whole.matching(context), ip)
+  }
+  t.same(next.value.matching(contextFor({ 'ip.src': parseIp('10.7.0.1') })), [192])
+  t.equal(next.value.matching(contextFor({ 'ip.src': parseIp('2001:db8:7::1') })).length, 200)
+})
+
 t.test('a rule that tests an array of Bool without [*] is found', async (t) => {
   const scheme = new Scheme([{ name: 'flags', type: arrayOf(BOOL) }], [])
   const rules = Array.from({ length: 20 }, () => indexedRule(parse('any((flags or flags))', { scheme })))

@@ -1,5 +1,6 @@
 import { letHeapGrow } from '../../core/memory/heap-size.js'
 import type { Rule, Ruleset } from '../../core/model/ruleset.js'
+import { finished, type Steps } from '../../core/schedule/steps.js'
 import { RuleIndex, unicodeTables } from '../../expr/index.js'
 import type { PreparedRule, PreparedRuleset } from '../types.js'
 import { RuleCompiler, type CompileOptions } from './rule-compiler.js'
@@ -17,18 +18,14 @@ const MANY_RULES = 200
  * logged and counted. Data of an older version must not prevent other rules from running.
  */
 export function prepareRuleset(ruleset: Ruleset, options: PrepareOptions): PreparedRuleset {
-  const steps = preparation(ruleset, options)
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-  }
+  return finished(preparation(ruleset, options))
 }
 
 /**
- * {@link prepareRuleset} in steps of one rule that has to be compiled, or of one table that it needs first. Other work
- * can be done between the steps.
+ * {@link prepareRuleset} in steps of one rule that has to be compiled, of one table that the rule needs first, or of a part of
+ * the index. Other work can be done between the steps.
  */
-export function* preparation(ruleset: Ruleset, options: PrepareOptions): Generator<undefined, PreparedRuleset> {
+export function* preparation(ruleset: Ruleset, options: PrepareOptions): Steps<PreparedRuleset> {
   const { id, name, description, version, kind, rules } = ruleset
   if (rules.length >= MANY_RULES) letHeapGrow()
   const { level, accountId, parts, counters, log } = options
@@ -45,6 +42,8 @@ export function* preparation(ruleset: Ruleset, options: PrepareOptions): Generat
     prepared.push(compiler.compile(rule))
     yield undefined
   }
+  const indexed = prepared.map((rule) => rule.indexed)
+  const index = yield* RuleIndex.inSteps(indexed, compiler.lists)
   return {
     id,
     name,
@@ -54,10 +53,7 @@ export function* preparation(ruleset: Ruleset, options: PrepareOptions): Generat
     phase: compiler.phase.name,
     level,
     rules: prepared,
-    index: new RuleIndex(
-      prepared.map(({ indexed }) => indexed),
-      compiler.lists,
-    ),
+    index,
     readsBody: prepared.some(({ readsBody }) => readsBody),
     readsScore: prepared.some(({ readsScore }) => readsScore),
     effect: (action, rule) => compiler.effect(action, rule),
