@@ -2,6 +2,7 @@ import { jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
+import { eachAtOnce } from '../../core/schedule/at-once.js'
 import { EventLoopYield, type Pause } from '../../core/schedule/event-loop-yield.js'
 import { newId } from '../../core/ids.js'
 import { ASSET_SESSIONS, WORKER_ASSETS, type AssetSession, type StoredAsset } from '../../core/model/worker-assets.js'
@@ -202,14 +203,10 @@ export class AssetUploads {
 
   async #put(files: readonly UploadedFile[]): Promise<Map<string, StoredAsset>> {
     const stored = new Map<string, StoredAsset>()
-    const rest = files.values()
-    const work = async (): Promise<void> => {
-      for (const { hash, type, bytes } of rest) {
-        const blob = await this.#deps.blobs.put(bytes)
-        stored.set(hash, { blob, size: bytes.length, ...(type !== undefined && { type }) })
-      }
-    }
-    await Promise.all(Array.from({ length: WRITE_CONCURRENCY }, work))
+    await eachAtOnce(files, WRITE_CONCURRENCY, async ({ hash, type, bytes }) => {
+      const blob = await this.#deps.blobs.put(bytes)
+      stored.set(hash, { blob, size: bytes.length, ...(type !== undefined && { type }) })
+    })
     return stored
   }
 

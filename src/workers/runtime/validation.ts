@@ -11,6 +11,7 @@ import {
   type NamedExport,
   type ScriptFormat,
 } from '../../core/model/worker.js'
+import { eachAtOnce } from '../../core/schedule/at-once.js'
 import { exportedHandlers, isHandler } from '../code/exported.js'
 import type { CodeReport } from '../code/analyse.js'
 import { UploadRefused, type UploadIssue } from '../upload-errors.js'
@@ -21,6 +22,8 @@ import { StartFailed, startRuntime } from './process.js'
 import { describeSource } from './sources.js'
 
 const MAX_START_MS = 5000
+/** Modules that are written at the same time. To begin with 900 of them at once holds the event loop. */
+const WRITE_CONCURRENCY = 8
 const BASELINE_RUNS = 3
 const EMPTY = 'export default { fetch() {} }'
 const FUTURE = '2999-01-01'
@@ -119,11 +122,9 @@ export class Validator {
     const config = candidateConfig(code, newestDate, isModules ? describe : { name: '', source: '' }, folder)
     try {
       await mkdir(join(folder, 'modules'), { recursive: true, mode: 0o700 })
-      await Promise.all(
-        code.files.map(
-          async ({ bytes }, at) => await writeFile(join(folder, 'modules', String(at)), bytes, { mode: 0o600 }),
-        ),
-      )
+      await eachAtOnce(code.files, WRITE_CONCURRENCY, async ({ bytes }, at) => {
+        await writeFile(join(folder, 'modules', String(at)), bytes, { mode: 0o600 })
+      })
       const process = await startRuntime({
         binary: this.#binary,
         config,

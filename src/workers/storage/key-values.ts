@@ -109,15 +109,18 @@ export class KeyValues {
     })
   }
 
-  /** Resolves with how many of the keys were there. */
+  /** Resolves with how many of the keys were there. The keys are removed in several batches of the store. */
   async remove(scope: Scope, namespaceId: string, keys: readonly string[]): Promise<number> {
-    const there: string[] = []
-    for await (const slice of inSlices(new Set(keys), this.#pause))
-      there.push(...slice.filter((key) => this.find(scope, namespaceId, key)))
-    await this.#store.batch(
-      there.map((key) => ({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: undefined })),
-    )
-    return there.length
+    let removed = 0
+    for await (const slice of inSlices(new Set(keys), this.#pause)) {
+      const there = slice.filter((key) => this.find(scope, namespaceId, key))
+      if (there.length === 0) continue
+      removed += there.length
+      await this.#store.batch(
+        there.map((key) => ({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: undefined })),
+      )
+    }
+    return removed
   }
 
   /**

@@ -17,7 +17,7 @@ async function open(t: Test) {
     ...basicEndpoints(deps),
     ...storage({ ...deps, blobs: () => blobs }),
   ]
-  const { call } = await client(t, { clock, areas })
+  const { call, deps } = await client(t, { clock, areas })
   // Every slice of work is over when it is asked for, so that every pause is a turn of its own.
   t.capture(performance, 'now', () => (now += 1000))
   /** Returns how many turns of the event loop a request takes. */
@@ -33,7 +33,7 @@ async function open(t: Test) {
     done = true
     return count
   }
-  return { call, turns }
+  return { call, turns, store: deps.store }
 }
 
 t.test('each of many values is checked and written in a slice of its own', async (t) => {
@@ -50,4 +50,23 @@ t.test('each of many items of a list is checked in a slice of its own', async (t
   const { id } = (await call('POST', lists, { name: 'networks', kind: 'ip' })).body.result
   const items = Array.from({ length: COUNT }, (_, at) => ({ ip: `2001:db8:${at.toString(16)}::/48` }))
   t.ok((await turns('PUT', `${lists}/${id}/items`, items)) > COUNT)
+})
+
+t.test('many values are removed in several batches of the store', async (t) => {
+  const { call, store } = await open(t)
+  const namespaces = `/accounts/${ACCOUNT}/storage/kv/namespaces`
+  const { id } = (await call('POST', namespaces, { title: 'mine' })).body.result
+  const keys = Array.from({ length: 1200 }, (_, at) => `key ${at}`)
+  const values = keys.map((key) => ({ key, value: 'v' }))
+  t.match(await call('PUT', `${namespaces}/${id}/bulk`, values), { status: 200 })
+  const sizes: number[] = []
+  const batch = store.batch.bind(store)
+  t.capture(store, 'batch', async (writes: Parameters<typeof batch>[0]) => {
+    sizes.push(writes.length)
+    return await batch(writes)
+  })
+  const removed = await call('POST', `${namespaces}/${id}/bulk/delete`, [...keys, 'unknown', 'key 1'])
+  t.match(removed, { status: 200, body: { result: { successful_key_count: keys.length + 2 } } })
+  t.same(sizes, [500, 500, 200])
+  t.same((await call('GET', `${namespaces}/${id}/keys`)).body.result, [])
 })
