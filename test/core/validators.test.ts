@@ -63,7 +63,7 @@ function* lists({ items = {}, minItems = 0 }: Parts, depth: number): Generator {
   for (const item of likely(items, depth + 1)) yield Array.from({ length: Math.max(minItems, 1) }, () => item)
 }
 
-/** The whole object, and it without one member, with another value of it, and with an unknown one. */
+/** The whole object, and the object without one member, with another value of a member, and with an unknown member. */
 function* objects({ properties = {} }: Parts, depth: number): Generator {
   const names = Object.keys(properties)
   const whole = Object.fromEntries(names.map((name) => [name, depth > 3 ? {} : firstOf(properties[name]!, depth + 1)]))

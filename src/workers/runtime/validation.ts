@@ -22,7 +22,7 @@ import { StartFailed, startRuntime } from './process.js'
 import { describeSource } from './sources.js'
 
 const MAX_START_MS = 5000
-/** Modules that are written at the same time. To begin with 900 of them at once holds the event loop. */
+/** Modules that are written at the same time. 900 writes that begin together hold the event loop. */
 const WRITE_CONCURRENCY = 8
 const BASELINE_RUNS = 3
 const EMPTY = 'export default { fetch() {} }'
