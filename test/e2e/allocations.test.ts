@@ -10,14 +10,14 @@ const BYTES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   20: {
     'pass-through': 11_000,
     'compress, not accepted': 12_900,
-    'HTTP/2': 20_700,
+    'HTTP/2': 19_500,
     'cache hit': 6900,
     Markdown: 126_000,
   },
   24: {
     'pass-through': 12_900,
     'compress, not accepted': 12_800,
-    'HTTP/2': 20_900,
+    'HTTP/2': 18_000,
     'cache hit': 7450,
     Markdown: 126_500,
   },

@@ -3,6 +3,17 @@ const SAFE_VERSION = [1, 68, 1]
 /** The versions of Node.js that have it, in words. */
 export const HTTP2_VERSIONS = '22.23, 24.17 or newer'
 
+/** The first versions whose streams take the fields of a response as a list. Newer ones do too. */
+const LISTS = [
+  [22, 20],
+  [24, 7],
+] as const
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+
+/** Whether the fields of a response may be a list. Node.js copies an object twice. */
+export const takesLists = LISTS.some(([from, minorFrom]) => major === from && minor >= minorFrom) || major > 24
+
 /** Returns whether HTTP/2 is offered. With `auto`, it is offered only if the library of this Node.js has no known crash. */
 export function http2IsOn(option: 'auto' | 'on' | 'off', version = process.versions['nghttp2'] ?? ''): boolean {
   return option === 'auto' ? isSafe(version) : option === 'on'

@@ -3,6 +3,7 @@ import { BlockPool } from '../../core/memory/block-pool.js'
 import { UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-fields.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { NameTable } from '../../http/name-table.js'
+import { takesLists } from './http2-support.js'
 import { httpDate, type Asked, type HeadExtras, type MessageWriter } from './message-writer.js'
 
 /** Bytes that wait in a stream before its source has to wait. */
@@ -48,12 +49,12 @@ export class Http2Writer implements MessageWriter {
   }
 
   head({ method }: Asked, status: number, fields: RawHeaders, { now, rayId }: HeadExtras): void {
-    const { headers, bytes, length } = responseHeaders(status, fields)
-    headers['cf-ray'] = rayId
-    headers['date'] ??= httpDate(now)
+    const { headers, bytes, length, isDated, hasTrailer } = listOf(status, fields) ?? responseHeaders(status, fields)
+    add(headers, 'cf-ray', rayId)
+    if (!isDated) add(headers, 'date', httpDate(now))
     this.bare = method === 'HEAD' || status === 204 || status === 205 || status === 304
     this.#remaining = length
-    if (!this.#stream.destroyed) this.#respond(headers)
+    if (!this.#stream.destroyed) this.#respond(headers, hasTrailer && !this.bare)
     this.bytes += bytes
     this.begun = true
   }
@@ -99,11 +100,11 @@ export class Http2Writer implements MessageWriter {
   }
 
   /** Trailers have to be announced before the body (RFC 9110, 6.6.2). */
-  #respond(headers: OutgoingHttpHeaders): void {
+  #respond(headers: OutgoingHttpHeaders | string[], waitForTrailers: boolean): void {
     const stream = this.#stream
-    const waitForTrailers = headers['trailer'] !== undefined && !this.bare
     if (waitForTrailers) stream.once('wantTrailers', () => stream.sendTrailers(trailersOf(this.#trailers)))
-    stream.respond(headers, waitForTrailers ? TRAILERS_FOLLOW : undefined)
+    // The types do not know of lists.
+    stream.respond(headers as OutgoingHttpHeaders, waitForTrailers ? TRAILERS_FOLLOW : undefined)
   }
 
   reset(): void {
@@ -125,14 +126,24 @@ function trailersOf(fields: RawHeaders): OutgoingHttpHeaders {
   return trailers
 }
 
-/** The fields of a response as `node:http2` wants them. Throws if one is not safe. */
-export function responseHeaders(
-  status: number,
-  fields: RawHeaders,
-): { headers: OutgoingHttpHeaders; bytes: number; length: number | undefined } {
+/** Fields of a response as `node:http2` wants them, and what the writer has to know of them. */
+interface Head<T> {
+  readonly headers: T
+  readonly bytes: number
+  readonly length: number | undefined
+  readonly isDated: boolean
+  readonly hasTrailer: boolean
+}
+
+function add(headers: OutgoingHttpHeaders | string[], name: string, value: string): void {
+  if (Array.isArray(headers)) headers.push(name, value)
+  else headers[name] = value
+}
+
+/** Returns the fields as an object, in which fields that occur twice are combined. Throws if one is not safe. */
+export function responseHeaders(status: number, fields: RawHeaders): Head<OutgoingHttpHeaders> {
   const headers: OutgoingHttpHeaders = { [constants.HTTP2_HEADER_STATUS]: status }
-  let names = 0
-  let values = ''
+  let bytes = 0
   let length: number | undefined
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = NAMES.get(fields[i]!)
@@ -142,16 +153,50 @@ export function responseHeaders(
       if (status === 205) continue
       length = Number(value)
     }
-    names += name.length
-    values += value
+    if (UNSAFE_VALUE.test(value)) throw unsafeField()
+    bytes += name.length + value.length
     const present = headers[name]
     if (present === undefined) headers[name] = name === 'set-cookie' ? [value] : value
     else if (Array.isArray(present)) present.push(value)
     // Other fields may be combined (RFC 9110, 5.3), and Node rejects some fields that occur twice.
     else headers[name] = `${String(present)}, ${value}`
   }
-  if (UNSAFE_VALUE.test(values)) throw unsafeField()
-  return { headers, bytes: names + values.length, length }
+  const isDated = headers['date'] !== undefined
+  return { headers, bytes, length, isDated, hasTrailer: headers['trailer'] !== undefined }
+}
+
+/** Returns the fields as a list, undefined if Node wants an object, one occurs twice or they are many. Throws if one is not safe. */
+function listOf(status: number, fields: RawHeaders): Head<string[]> | undefined {
+  if (!takesLists || fields.length > MAX_LISTED) return undefined
+  const headers = [constants.HTTP2_HEADER_STATUS, String(status)]
+  let bytes = 0
+  let length: number | undefined
+  let isDated = false
+  let hasTrailer = false
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = NAMES.get(fields[i]!)
+    const value = fields[i + 1]!
+    if (name === '') continue
+    if (name === 'content-length') {
+      if (status === 205) continue
+      length = Number(value)
+    }
+    if (name === 'date') isDated = true
+    if (name === 'trailer') hasTrailer = true
+    if (UNSAFE_VALUE.test(value)) throw unsafeField()
+    if (name !== 'set-cookie' && holdsName(headers, name)) return undefined
+    bytes += name.length + value.length
+    headers.push(name, value)
+  }
+  return { headers, bytes, length, isDated, hasTrailer }
+}
+
+/** Names and values of fields that are compared with each other. */
+const MAX_LISTED = 128
+
+function holdsName(headers: readonly string[], name: string): boolean {
+  for (let i = 2; i < headers.length; i += 2) if (headers[i] === name) return true
+  return false
 }
 
 const unsafeField = (): TypeError => new TypeError('a field of the response is not safe')

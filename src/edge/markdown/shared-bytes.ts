@@ -1,18 +1,8 @@
+import { BlockPool } from '../../core/memory/block-pool.js'
 import type { ResponseSink } from '../exchange/response.js'
 
-/** Bytes of one piece of a page that waits, and the number of pieces whose memory is used again. */
-const ROOM = 16_384
-const MAX_ROOMS = 64
-const rooms: Buffer[] = []
-
-/** Returns memory for the piece of a page, undefined if the piece is too large. {@link giveRoom} takes it back. */
-export const takeRoom = (bytes: number): Buffer | undefined =>
-  bytes > ROOM ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(ROOM))
-
-/** Nothing may refer to this memory any more. */
-export function giveRoom(room: Buffer): void {
-  if (rooms.length < MAX_ROOMS) rooms.push(room)
-}
+/** Memory for pieces of pages that wait. */
+export const ROOMS = new BlockPool(16_384, 64)
 
 /** A character has at most three bytes of UTF-8 for each of its code units. */
 const MAX_UNIT_BYTES = 3

@@ -34,7 +34,7 @@ import {
 } from './page-sink.js'
 import { CONVERSIONS, TurnQueue, type Arrivals } from '../../core/schedule/turn-queue.js'
 import { StoredMarkdown, type OpenConversion } from './stored.js'
-import { copyFor, giveRoom, takeRoom } from './shared-bytes.js'
+import { copyFor, ROOMS } from './shared-bytes.js'
 import { StreamedPage } from './streamed-page.js'
 
 export interface MarkdownOptions {
@@ -324,14 +324,14 @@ class MarkdownResponse implements ResponseSink {
       open = page.data(rest.subarray(0, SLICE))
     })
     this.#working = false
-    if (this.#room) giveRoom(this.#room)
+    if (this.#room) ROOMS.give(this.#room)
     this.#room = undefined
     if (open && this.#rest) this.#context.turns.add(this.#resume)
     return open && !this.#rest
   }
 
   #waitingCopy({ copies }: PageSink, chunk: Buffer): Buffer {
-    this.#room = copies ? takeRoom(chunk.length) : undefined
+    this.#room = copies && chunk.length <= ROOMS.bytes ? ROOMS.take() : undefined
     if (!this.#room) return Buffer.from(chunk)
     this.#room.set(chunk)
     return this.#room.subarray(0, chunk.length)
