@@ -136,6 +136,7 @@ export function stand({
   client.window = window
   const exchange = {
     method,
+    accept: [accept].flat().join(', '),
     rawHeaders: [accept].flat().flatMap((value) => ['Accept', value]),
     headers: ['Accept', [accept].flat().join(', '), 'If-None-Match', '"x"', 'Accept-Encoding', 'gzip'],
     decisions: { settings: { content_converter: on, content_converter_content: content } },
