@@ -8,6 +8,7 @@ import { cacheSettings } from './zones/cache-settings.js'
 import { certificatePacks } from './zones/certificate-packs.js'
 import { fallbackOrigin } from './zones/fallback-origin.js'
 import { hostnames } from './zones/hostnames.js'
+import { inertSettings } from './zones/inert-settings.js'
 import { ips } from './zones/ips.js'
 import { lists } from './lists/index.js'
 import { logpush } from './logpush/index.js'
@@ -55,6 +56,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...managedHeaders(deps),
   ...urlNormalization(deps),
   ...cacheSettings(deps),
+  ...inertSettings(deps),
   ...purge(deps),
   ...hostnames(deps),
   ...fallbackOrigin(deps),

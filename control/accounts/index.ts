@@ -3,6 +3,7 @@ import { orNull } from '../../src/core/schema.js'
 import { mayUse } from '../http/auth/access.js'
 import { configIndex } from '../http/auth/config-index.js'
 import { endpoint, type Endpoint } from '../http/endpoint.js'
+import { ApiError } from '../http/errors.js'
 import { page, paging } from '../http/paging.js'
 import { UNKNOWN_TIME, type ControlConfig, type ControlDeps } from '../http/context.js'
 
@@ -79,6 +80,19 @@ export function accounts({ config }: Pick<ControlDeps, 'config'>): Endpoint[] {
         const key = query.order === 'account.name' ? 'name' : 'id'
         const sorted = seen.toSorted((a, b) => (a[key] < b[key] ? -1 : 1))
         return page(query.direction === 'asc' ? sorted : sorted.toReversed(), query, membership)
+      },
+    }),
+    endpoint({
+      method: 'get',
+      path: '/memberships/:membership_id',
+      scopes: ['daemon'],
+      permissions: [],
+      summary: 'Read a membership, whose id is the id of its account',
+      result: Membership,
+      handle({ caller, params }) {
+        const of = configIndex(config()).accounts.get(params.membership_id)
+        if (!of || !mayUse(caller, [], { account: of.id })) throw new ApiError('notVisible')
+        return membership(of)
       },
     }),
   ]

@@ -1,4 +1,4 @@
-import { R2_CORS, R2_LIFECYCLES } from '../../src/core/model/bucket-settings.js'
+import { R2_CORS, R2_DOMAINS, R2_LIFECYCLES, R2_LOCKS } from '../../src/core/model/bucket-settings.js'
 import { ERROR_ASSETS, ERROR_PAGES } from '../../src/core/model/error-page.js'
 import { FALLBACK_ORIGIN, HOSTNAME } from '../../src/core/model/hostname.js'
 import { HYPERDRIVES } from '../../src/core/model/hyperdrive.js'
@@ -54,7 +54,7 @@ export const SHOWN_KINDS: ReadonlyMap<string, ShownKind> = new Map<string, Shown
   ),
   ...rows(ACCESS.routes.read, routing.WORKER_ROUTES),
   ...rows(ACCESS.kv.read, KV_NAMESPACES),
-  ...rows(ACCESS.r2.read, R2_BUCKETS, R2_CORS, R2_LIFECYCLES),
+  ...rows(ACCESS.r2.read, R2_BUCKETS, R2_CORS, R2_DOMAINS, R2_LIFECYCLES, R2_LOCKS),
   ...rows(ACCESS.d1.read, D1_DATABASES),
   ...rows(ACCESS.queues.read, QUEUES, QUEUE_CONSUMERS),
   ...rows(ACCESS.hyperdrive.read, HYPERDRIVES),

@@ -17,6 +17,7 @@ import { hyperdrive } from './hyperdrive.js'
 import { secretsStores, secretStores } from './secrets-store.js'
 import { storeSecrets } from './store-secrets.js'
 import { r2 } from './r2.js'
+import { r2Domains } from './r2-domains.js'
 import { r2Objects } from './r2-objects.js'
 import { r2Settings } from './r2-settings.js'
 
@@ -36,6 +37,7 @@ export function storage(
     ...kvBulk(deps, namespaces, values),
     ...r2(deps, objects),
     ...r2Settings(deps),
+    ...r2Domains(deps),
     ...r2Objects(deps, objects),
     ...queueEndpoints(deps, repository, queues),
     ...queueConsumers(deps, repository),

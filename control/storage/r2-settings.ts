@@ -3,42 +3,25 @@ import { assertNoIssues, type Issue } from '../../src/core/errors.js'
 import {
   CorsRules,
   LifecycleRules,
+  LockRules,
   R2_CORS,
   R2_LIFECYCLES,
+  R2_LOCKS,
   type LifecycleRule,
+  type LockRule,
 } from '../../src/core/model/bucket-settings.js'
-import { bucketId, R2_BUCKETS } from '../../src/core/model/storage.js'
 import { strict } from '../../src/core/schema.js'
-import type { Kind } from '../../src/core/store.js'
-import { auditOf } from '../resources/audit.js'
-import { area } from '../http/area.js'
-import { ACCOUNT_ONLY as scopes, ApiResponse, withoutEffect, type Call } from '../http/endpoint.js'
+import { ApiResponse, withoutEffect } from '../http/endpoint.js'
 import { ApiError } from '../http/errors.js'
-import { ACCESS } from '../http/permissions.js'
-import type { ControlDeps } from '../http/context.js'
-import { jurisdictionOf } from './r2.js'
+import { BUCKET, bucketRows as rows } from './bucket-rows.js'
 
-const BUCKET = '/r2/buckets/:bucket_name'
 const LIFECYCLE = `${BUCKET}/lifecycle` as const
 const CORS = `${BUCKET}/cors` as const
-const rows = area({ scopes, access: ACCESS.r2, refusal: 'badBucket' }, ({ store, clock }: ControlDeps) => {
-  /** Returns the id of the bucket of a request. */
-  const bucketOf = ({ scope, request, params }: Call<'bucket_name'>): string => {
-    const id = bucketId(jurisdictionOf(request), params.bucket_name)
-    if (!store.get(R2_BUCKETS, scope, id)) throw new ApiError('bucketNotFound')
-    return id
-  }
-  const read = <T>(call: Call<'bucket_name'>, kind: Kind<T>): T | undefined =>
-    store.get(kind, call.scope, bucketOf(call))?.value
-  const write = async <T>(call: Call<'bucket_name'>, kind: Kind<T>, value: T | undefined): Promise<void> => {
-    const { scope } = call
-    const id = bucketOf(call)
-    await store.change(kind, scope, id, () => value, auditOf(clock, call, { action: 'update', kind, scope, id }))
-  }
-  return { read, write }
-})
+const LOCK = `${BUCKET}/lock` as const
+const SIPPY = `${BUCKET}/sippy` as const
+const Sippy = Type.Object({ enabled: Type.Literal(false) })
 
-/** Lifecycle rules and CORS policies of buckets. */
+/** Lifecycle rules, CORS policies and lock rules of buckets, and the state of Sippy, which edged does not have. */
 export const r2Settings = rows.endpoints([
   rows.get(LIFECYCLE, {
     summary: 'Read the lifecycle rules of a bucket',
@@ -86,7 +69,53 @@ export const r2Settings = rows.endpoints([
       return {}
     },
   }),
+  rows.get(LOCK, {
+    summary: 'Read the lock rules of a bucket',
+    result: Type.Object({ rules: LockRules }),
+    handle: ({ read }, call) => ({ rules: read(call, R2_LOCKS)?.rules ?? [] }),
+  }),
+  rows.put(LOCK, {
+    summary: 'Replace the lock rules of a bucket',
+    body: Type.Object({ rules: Type.Optional(LockRules) }, strict),
+    maxBytes: 1_000_000,
+    result: Type.Object({}),
+    further: (_, { body }) => lockIssues(body.rules),
+    async handle({ write }, call) {
+      const { rules = [] } = call.body
+      assertNoIssues(lockIssues(rules))
+      await write(call, R2_LOCKS, rules.length > 0 ? { rules } : undefined)
+      return new ApiResponse({}, { messages: withoutEffect(rules.length > 0 ? ['/rules'] : []) })
+    },
+  }),
+  rows.get(SIPPY, {
+    summary: 'Read whether Sippy copies objects to a bucket. It does not exist here',
+    result: Sippy,
+    handle({ bucketOf }, call) {
+      bucketOf(call)
+      return { enabled: false as const }
+    },
+  }),
+  rows.delete(SIPPY, {
+    summary: 'Switch Sippy off for a bucket',
+    result: Sippy,
+    handle({ bucketOf }, call) {
+      bucketOf(call)
+      return { enabled: false as const }
+    },
+  }),
 ])
+
+function lockIssues(rules: readonly LockRule[] = []): Issue[] {
+  const ids = new Set<string>()
+  return rules.flatMap(({ id, condition }, at) => {
+    const issues: Issue[] = []
+    if (ids.has(id)) issues.push({ pointer: `/rules/${at}/id`, message: 'is a duplicate' })
+    ids.add(id)
+    if (condition.type === 'Date' && Number.isNaN(Date.parse(condition.date)))
+      issues.push({ pointer: `/rules/${at}/condition/date`, message: 'is not a date that exists' })
+    return issues
+  })
+}
 
 /** Returns the issues of rules that fit their schema. */
 function ruleIssues(rules: readonly LifecycleRule[] = []): Issue[] {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Type } from 'typebox'
-import { R2_CORS, R2_LIFECYCLES } from '../../src/core/model/bucket-settings.js'
+import { R2_CORS, R2_DOMAINS, R2_LIFECYCLES, R2_LOCKS } from '../../src/core/model/bucket-settings.js'
 import { bucketId, R2_BUCKETS, type StoredBucket } from '../../src/core/model/storage.js'
 import { strict } from '../../src/core/schema.js'
 import type { Scope } from '../../src/core/scope.js'
@@ -151,7 +151,12 @@ export const r2 = rows.endpoints([
       const { scope, params, request } = call
       const { id, value: before, version } = stored(scope, request, params.bucket_name)
       if (objects.list(scope, id, { limit: 1 }).objects.length > 0) throw new ApiError('bucketNotEmpty')
-      const settings = [R2_CORS, R2_LIFECYCLES].map((kind) => ({ kind, scope, id, value: undefined }))
+      const settings = [R2_CORS, R2_DOMAINS, R2_LIFECYCLES, R2_LOCKS].map((kind) => ({
+        kind,
+        scope,
+        id,
+        value: undefined,
+      }))
       await store.batch(...audited(clock, call, { kind: R2_BUCKETS, scope, id, before, ifVersion: version }, settings))
       return {}
     },

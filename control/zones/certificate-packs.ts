@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { area } from '../http/area.js'
 import { ACCESS } from '../http/permissions.js'
 import { ApiError } from '../http/errors.js'
-import { page, paging } from '../http/paging.js'
+import { page, paging, whole } from '../http/paging.js'
 import type { ControlDeps } from '../http/context.js'
 import { CERTIFICATE_STATUSES, CertificateStates, type CertificateState } from './certificate-states.js'
 import { covers } from './hostname-match.js'
@@ -39,6 +39,13 @@ const Pack = Type.Object({
 })
 type Pack = Static<typeof Pack>
 
+const Verification = Type.Object({
+  certificate_status: Type.Enum(['authorizing', 'active', 'expired']),
+  cert_pack_uuid: Type.String(),
+  brand_check: Type.Boolean(),
+  verification_status: Type.Boolean(),
+})
+
 const rows = area({ scopes: ['zone'], access: ACCESS.certificates }, (deps: ControlDeps) => {
   const packs = packsOf(deps, new CertificateStates(deps))
   return { packs }
@@ -65,6 +72,22 @@ export const certificatePacks = rows.endpoints([
       const found = (await packs(scope.id)).find(({ id }) => id === params.certificate_pack_id)
       if (!found) throw new ApiError('notFound')
       return found
+    },
+  }),
+  rows.get('/ssl/verification', {
+    summary: 'List the state of the orders of certificates of a zone',
+    query: Type.Object({ retry: Type.Optional(Type.Enum(['true', 'false'], { description: 'No effect.' })) }),
+    result: Type.Array(Verification),
+    async handle({ packs }, { scope }) {
+      const ordered = (await packs(scope.id)).filter(({ type }) => type === 'universal')
+      return whole(
+        ordered.map((pack) => ({
+          certificate_status: pack.status === 'pending_validation' ? ('authorizing' as const) : pack.status,
+          cert_pack_uuid: pack.id,
+          brand_check: false,
+          verification_status: pack.status === 'active',
+        })),
+      )
     },
   }),
 ])

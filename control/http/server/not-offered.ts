@@ -23,8 +23,8 @@ const NOT_OFFERED: readonly (readonly [path: RegExp, text: string])[] = [
     'Browser Rendering does not exist on this server; call a browser service with fetch()',
   ],
   [
-    /^r2\/buckets\/[^/]+\/(?:domains|lock|sippy)(?:\/|$)/,
-    'R2 buckets have no such settings on this server; serve the bucket with a Worker that has a binding to it',
+    /^r2\/buckets\/[^/]+\/sippy(?:\/|$)/,
+    'Sippy does not exist on this server; copy the objects with the API or with a Worker',
   ],
   [
     /^event_(?:notifications|subscriptions)(?:\/|$)/,
