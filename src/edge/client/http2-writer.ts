@@ -126,7 +126,7 @@ function trailersOf(fields: RawHeaders): OutgoingHttpHeaders {
   return trailers
 }
 
-/** Fields of a response as `node:http2` wants them, and what the writer has to know of them. */
+/** Fields of a response as `node:http2` wants them, and the properties that the writer needs. */
 interface Head<T> {
   readonly headers: T
   readonly bytes: number
