@@ -2,7 +2,7 @@ import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { LARGE_READ_BYTES, type TurnQueue } from '../core/schedule/turn-queue.js'
-import { ResponseReader } from './response-reader.js'
+import { ResponseReader, type UnreadHead } from './response-reader.js'
 import { ClientPace } from './client-pace.js'
 import type { Connector } from './connector.js'
 import { drainReads } from './drain-reads.js'
@@ -39,6 +39,8 @@ export interface OriginRequest {
   /** Called for an interim response, before `head`. */
   interim?(status: number, fields: readonly string[]): void
   head(status: number, fields: readonly string[]): void
+  /** Called instead of `head`, if present. */
+  unreadHead?(head: UnreadHead): void
   /**
    * Receives body bytes, which are valid only during the call. If it returns false, send no more until
    * {@link OriginConnection.resume}.
@@ -318,7 +320,8 @@ export class OriginConnection {
       }
       this.#state = RESPONDING
       this.#allowed = request.timeoutMs ?? this.#home.limits.body_timeout
-      request.head(head.status, head.fields)
+      if (request.unreadHead) request.unreadHead(head)
+      else request.head(head.status, head.fields)
       if (this.#request !== request) return
     }
     if (this.#state === RESPONDING) this.#waited = 0

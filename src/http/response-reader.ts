@@ -1,5 +1,5 @@
-import { CR, IN_VALUE, KINDS, SPACE, ZERO } from '../core/bytes.js'
-import { fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from './message-reader.js'
+import { CR, IN_VALUE, KINDS, SPACE, trimmed, ZERO } from '../core/bytes.js'
+import { fieldsIn, fieldsOf, LINE_LF, MessageReader, START, type MessageLimits } from './message-reader.js'
 
 // States with the position of the next byte in the status line.
 const MINOR = 1
@@ -21,10 +21,42 @@ export interface ResponseHead {
   readonly fields: readonly string[]
 }
 
+/** A head before anything reads its fields as a list. */
+export interface UnreadHead extends ResponseHead {
+  readonly text: string
+  /** Three positions per field, as {@link fieldsOf} reads them. They are valid until the next head is read. */
+  readonly marks: readonly number[]
+  /** How many positions there are. */
+  readonly end: number
+}
+
+/** The head of a response. Most responses are forwarded before anything reads the list of their fields. */
+class ReadHead implements UnreadHead {
+  readonly status: number
+  readonly text: string
+  readonly marks: readonly number[]
+  readonly end: number
+  /** Position of the first field; -1 without one. */
+  readonly #from: number
+  #fields: string[] | undefined
+
+  constructor(status: number, text: string, marks: readonly number[], end: number) {
+    this.status = status
+    this.text = text
+    this.marks = marks
+    this.end = end
+    this.#from = end > 0 ? marks[0]! : -1
+  }
+
+  get fields(): readonly string[] {
+    return (this.#fields ??= fieldsIn(this.text, this.#from))
+  }
+}
+
 /** Reads the responses of one connection to an origin. */
 export class ResponseReader extends MessageReader {
   /** The head of the response, after the last scan reached its end. */
-  head: ResponseHead | undefined
+  head: UnreadHead | undefined
   /** Interim responses that the last scan found before it, without 100 (RFC 9110, 15.2). */
   interim: ResponseHead[] | undefined
   /** Whether the connection can be used again after the response. Known with its head. */
@@ -145,18 +177,19 @@ export class ResponseReader extends MessageReader {
   }
 
   #read(status: number, text: string): void {
-    const fields = fieldsOf(text, this.marks, 0, this.marked)
+    const { marks, marked } = this
     this.#closes = false
     this.#keeps = this.minor === 1
     this.keepAliveMs = undefined
-    for (let i = 0; i < fields.length; i += 2) {
-      if (fields[i]!.length !== 10) continue
-      const name = fields[i]!.toLowerCase()
-      if (name === 'connection') this.#connection(fields[i + 1]!)
-      else if (name === 'keep-alive') this.#keepAlive(fields[i + 1]!)
+    for (let i = 0; i + 2 < marked; i += 3) {
+      const end = marks[i + 1]!
+      if (end - marks[i]! !== 10) continue
+      const name = text.slice(marks[i], end).toLowerCase()
+      if (name === 'connection') this.#connection(trimmed(text, end + 1, marks[i + 2]!))
+      else if (name === 'keep-alive') this.#keepAlive(trimmed(text, end + 1, marks[i + 2]!))
     }
     this.persists = this.#keeps && !this.#closes
-    this.head = { status, fields }
+    this.head = new ReadHead(status, text, marks, marked)
   }
 
   // RFC 9112, 9.3.

@@ -19,6 +19,13 @@ export interface HeadExtras {
   readonly keepAliveMs: number
 }
 
+/** The lines of fields, each after the end of the line before it, and the properties that the framing needs. */
+export interface Lines {
+  readonly text: string
+  readonly isDated: boolean
+  readonly length: number | undefined
+}
+
 /** Writes responses to a client. */
 export interface MessageWriter {
   /** A part of the response has been written, so that another response is no longer possible. */
@@ -31,6 +38,8 @@ export interface MessageWriter {
   readonly bare: boolean
   /** Begins a response. Throws if a field could split it. The writer itself sets the fields about the connection. */
   head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void
+  /** As `head`, with the lines of safe fields, each after the end of the line before it. Undefined if it takes no lines. */
+  headLines?(asked: Asked, status: number, lines: Lines, extras: HeadExtras): void
   /** Returns whether a chunk of this size still fits into the announced length. */
   fits(bytes: number): boolean
   /** Writes a chunk of the body, which may change afterwards. Returns false if the client does not keep up. */

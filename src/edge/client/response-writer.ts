@@ -4,7 +4,7 @@ import { framingKind, UNSAFE_NAME, UNSAFE_VALUE } from '../../http/framing-field
 import { SocketWriter } from '../../http/socket-writer.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { NameTable } from '../../http/name-table.js'
-import { httpDate, type Asked, type HeadExtras, type MessageWriter } from './message-writer.js'
+import { httpDate, type Asked, type HeadExtras, type Lines, type MessageWriter } from './message-writer.js'
 
 // How the end of the body is marked (RFC 9112, 6.3).
 const NONE = 0
@@ -40,7 +40,10 @@ export class ResponseWriter implements MessageWriter {
   }
 
   head(asked: Asked, status: number, fields: RawHeaders, extras: HeadExtras): void {
-    const { text, isDated, length } = status === RESET_CONTENT ? render(fields, true) : linesOf(fields)
+    this.headLines(asked, status, status === RESET_CONTENT ? render(fields, true) : linesOf(fields), extras)
+  }
+
+  headLines(asked: Asked, status: number, { text, isDated, length }: Lines, extras: HeadExtras): void {
     this.ended = false
     this.#frame(asked, status, length, extras.close)
     const end = this.#last ? '\r\nconnection: close' : keepAliveLines(extras.keepAliveMs)
@@ -113,13 +116,6 @@ export class ResponseWriter implements MessageWriter {
     else this.#framing = httpVersion === '1.0' ? CLOSE : CHUNKED
     this.#last = close || !keepAlive || this.#framing === CLOSE
   }
-}
-
-/** The lines of fields, each after the end of the line before it, and the properties that the framing needs. */
-interface Lines {
-  readonly text: string
-  readonly isDated: boolean
-  readonly length: number | undefined
 }
 
 const rendered = new WeakMap<RawHeaders, Lines>()

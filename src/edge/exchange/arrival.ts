@@ -2,7 +2,7 @@ import type { Value } from '../../expr/index.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientTls, HttpVersion, LocalEnd } from '../../rules/types.js'
 import type { SecureConnection } from '../../tls/terminator.js'
-import type { UnreadFields } from './unread-fields.js'
+import type { UnreadFields } from './unread/unread-fields.js'
 import type { CustomHostname, Served, Zone } from './zones.js'
 
 /** TLS facts of a request's connection. */

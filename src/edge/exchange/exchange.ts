@@ -1,7 +1,7 @@
 import type { AccessAction, Price } from '../../agents/access/access.js'
 import type { Agent } from '../../agents/identity.js'
 import type { ClientCertificate } from '../../core/client-certificate.js'
-import type { RawHeaders } from '../../http/headers.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { Decisions, RouteParams } from '../../rules/decisions.js'
 import type { Run } from '../../rules/engine/run.js'
 import type { BodyHead, ExchangeResponse, RuleExchange, RuleMatch } from '../../rules/types.js'
@@ -16,9 +16,11 @@ import type { Conversion } from './conversion.js'
 import type { AuthOptions } from './auth-options.js'
 import type { Balancer } from '../balancing/balancer.js'
 import type { Place } from './paths.js'
+import type { UnreadResponse } from './unread-response.js'
 import type { CustomHostname, Zone } from './zones.js'
 
 const MAX_MATCHES = 256
+const NOTHING: RawHeaders = []
 
 /** The cache's part in a response. */
 class CacheFacts {
@@ -42,14 +44,37 @@ class CacheFacts {
 class SentResponse {
   /** Status that the client got; 0 before that, 499 if it left without one. */
   status = 0
-  /** Undefined before the head was sent. */
-  headers: RawHeaders | undefined
+  #headers: RawHeaders | undefined
+  #unread: UnreadResponse | undefined
+  #added: RawHeaders = NOTHING
   /** When the first byte was written, on the clock's `monotonic` scale. Undefined before that. */
   firstByteAt: number | undefined
   /** Bytes of the body. */
   bodyBytes = 0
   /** Bytes of the whole response: head, body and chunk framing. Set at its end. */
   bytes = 0
+
+  /** Undefined before the head was sent. */
+  get headers(): RawHeaders | undefined {
+    return (this.#headers ??= this.#unread?.fields().concat(this.#added))
+  }
+
+  set headers(fields: RawHeaders | undefined) {
+    this.#headers = fields
+  }
+
+  /** Whether the response is Markdown. */
+  get isMarkdown(): boolean {
+    const type = this.#headers ? headerOf(this.#headers, 'content-type') : this.#unread?.contentType
+    return type?.startsWith('text/markdown') === true
+  }
+
+  /** The head was sent with fields that nothing has read, and with added ones. */
+  unread(response: UnreadResponse, added: RawHeaders): void {
+    this.#headers = undefined
+    this.#unread = response
+    this.#added = added
+  }
 }
 
 /** One request: the facts of its arrival, its state on the way through the stages, and the decisions about it. */

@@ -1,7 +1,8 @@
 import type { OriginPeer } from '../../http/origin-connection.js'
 import type { RawHeaders } from '../../http/headers.js'
+import type { UnreadHead } from '../../http/response-reader.js'
 import type { CacheStatus } from '../cache/entries/types.js'
-import type { UnreadFields } from './unread-fields.js'
+import type { UnreadFields } from './unread/unread-fields.js'
 
 /** Facts about a request to an origin and its response. Times are on the clock's `monotonic` scale. */
 export class OriginFacts {
@@ -19,10 +20,25 @@ export class OriginFacts {
   respondedAt: number | undefined
   /** Status of the origin's own response; 0 without one. */
   status = 0
-  /** The response's fields as the origin sent them. Undefined before that. */
-  headers: RawHeaders | undefined
+  #head: UnreadHead | undefined
+  #headers: RawHeaders | undefined
   /** Bytes of the body as the origin sent them. */
   bytes = 0
+
+  /** The response's fields as the origin sent them. Undefined before that. */
+  get headers(): RawHeaders | undefined {
+    return this.#headers ?? this.#head?.fields
+  }
+
+  set headers(fields: RawHeaders | undefined) {
+    this.#headers = fields
+  }
+
+  /** Records the response's head, whose fields nothing has read. */
+  received(head: UnreadHead): void {
+    this.#head = head
+    this.#headers = undefined
+  }
 }
 
 /** One request to an origin, and the facts about it that the log record of its exchange contains. */

@@ -37,7 +37,7 @@ export function responseFields(status: number, raw: RawHeaders, cacheStatus?: st
   }
   // A list that grows is copied for each step, a list of known length once.
   const fields = draft.slice(0, length)
-  return COMMON.has(connection) ? fields : withoutNamed(fields, connection, cacheStatus !== undefined)
+  return namesFields(connection) ? withoutNamed(fields, connection, cacheStatus !== undefined) : fields
 }
 
 const CACHE_STATUS = 'cf-cache-status'
@@ -45,8 +45,11 @@ const CACHE_STATUS = 'cf-cache-status'
 /** Values of Connection that name no field. */
 const COMMON = new Set(['', ',keep-alive', ',close'])
 
+/** Whether values of Connection, each after a comma and in lower case, name fields. */
+export const namesFields = (connection: string): boolean => !COMMON.has(connection)
+
 /** Handling of a field, by its name. The length alone decides most names. */
-function dropped(name: string): 'no' | 'yes' | 'connection' | 'length' {
+export function dropped(name: string): 'no' | 'yes' | 'connection' | 'length' {
   switch (name.length) {
     case 2:
       return name.toLowerCase() === 'te' ? 'yes' : 'no'

@@ -1,6 +1,7 @@
 import type { Exchange } from './exchange.js'
 import { members } from '../../http/accept.js'
 import { headerValues, type RawHeaders } from '../../http/headers.js'
+import type { UnreadResponse } from './unread-response.js'
 
 /*
  * A response flows from its origin to the client through sinks. The last sink is the client's. Before it there is one
@@ -23,6 +24,11 @@ export function acceptsTrailers({ httpVersion, rawHeaders }: Pick<Exchange, 'htt
 export interface ResponseSink {
   /** The sink retains no chunk of `data`, so a source may reuse the memory. Other sinks get memory of their own. */
   readonly copies?: boolean
+  /**
+   * Called instead of `head` with fields that nothing has read, and with fields that are added to them. Returns false, and
+   * does nothing, if it needs the list of the fields.
+   */
+  unreadHead?(response: UnreadResponse, added: RawHeaders): boolean
   /** Called once. The fields exclude hop-by-hop ones; `content-length` is present if the length is known. */
   head(status: number, headers: RawHeaders): void
   /**

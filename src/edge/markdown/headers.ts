@@ -34,7 +34,7 @@ export function pageOf(status: number, headers: RawHeaders, xml = false): Page |
 
 /** Returns whether a media type is XHTML, or undefined if it is not HTML. */
 function isXhtml(contentType: string, xml = false): boolean | undefined {
-  if (contentType === 'text/html') return false
+  if (contentType === 'text/html' || contentType.startsWith('text/html;')) return false
   const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
   if (type === 'text/html') return false
   if (xml && (type === 'text/xml' || type === 'application/xml')) return true
@@ -119,7 +119,7 @@ const DISPOSITION = /^\s*(?:inline|attachment)\s*(?:;\s*filename\*?\s*=\s*(?:"(?
 const markdownDisposition = (value: string): string | undefined =>
   DISPOSITION.test(value) ? value.replaceAll(/\.x?html?(?="|\s*(?:;|$))/gi, '.md') : undefined
 
-const VARY_ACCEPT = ['vary', 'accept']
+export const VARY_ACCEPT: RawHeaders = ['vary', 'accept']
 
 /** Returns the fields with `accept` in Vary. Existing values remain; `*` already includes it. */
 export function variesByAccept(headers: RawHeaders): string[] {
@@ -136,7 +136,11 @@ export function variesByAccept(headers: RawHeaders): string[] {
 
 /** Returns whether a response to an ordinary request is the HTML variant of a page that also has a Markdown one. */
 export function isHtmlVariant(status: number, headers: RawHeaders): boolean {
-  const contentType = headerOf(headers, 'content-type')
+  return isHtmlType(status, headerOf(headers, 'content-type'))
+}
+
+/** As {@link isHtmlVariant}, from the first Content-Type. */
+export function isHtmlType(status: number, contentType: string | undefined): boolean {
   // A 304 carries the Vary of the response that it represents, and rarely a content type (RFC 9110, 15.4.5).
   return contentType === undefined ? status === 304 : isXhtml(contentType) !== undefined
 }

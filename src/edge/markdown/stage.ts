@@ -19,7 +19,7 @@ import { hostOf, siteOf } from '../exchange/site.js'
 import { listResponse } from './list-response.js'
 import { signalOf } from '../exchange/content-signal.js'
 import { pageOf, variesByAccept, type Page } from './headers.js'
-import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES } from './variants.js'
+import { AliasResponse, HtmlVariant, MarkdownHead, mayFit, MIN_COMPRESSED_BYTES, PlainVariant } from './variants.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
 import { CompressedResponse } from '../compression/compressed-response.js'
 import { askForHtml, wantsMarkdown } from './negotiate.js'
@@ -122,7 +122,7 @@ function htmlVariant(exchange: Exchange, next: ResponseSink): ResponseSink {
   if (markdown !== undefined) links.push(linkTo(markdown, 'rel="alternate"; type="text/markdown"'))
   if (index !== undefined) links.push(linkTo(index, 'rel="describedby"; type="text/markdown"'))
   if (markdown === undefined || zone.agents?.hint !== true || !wantsDocument(exchange))
-    return new HtmlVariant(next, links)
+    return new PlainVariant(next, links)
   const { headers, hasHinted } = withOriginTags(exchange.headers)
   exchange.headers = headers
   return new HtmlVariant(new HintedPage(next, exchange, { addresses: { markdown, index }, hasHinted }), links)

@@ -2,8 +2,17 @@ import { MAX_HTML_BYTES } from '../../../pipelines/markdown/options.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { MAX_ENCODED_BYTES } from '../exchange/content-coding.js'
 import { ForwardingSink, type ResponseSink } from '../exchange/response.js'
+import type { UnreadResponse } from '../exchange/unread-response.js'
 import { aliasHeaders, type Alias } from '../exchange/markdown-addresses.js'
-import { isHtmlVariant, markdownHeaders, pageOf, variesByAccept, type Page } from './headers.js'
+import {
+  isHtmlType,
+  isHtmlVariant,
+  markdownHeaders,
+  pageOf,
+  variesByAccept,
+  VARY_ACCEPT,
+  type Page,
+} from './headers.js'
 
 /** A response of a zone with the converter on: it may differ for clients that ask for Markdown. */
 export class HtmlVariant extends ForwardingSink {
@@ -23,6 +32,23 @@ export class HtmlVariant extends ForwardingSink {
     const fields = variesByAccept(headers)
     if (status === 200) for (const link of this.#links) fields.push('link', link)
     this.next.head(status, fields)
+  }
+}
+
+/** The HTML variant of a response, and no other one. */
+export class PlainVariant extends HtmlVariant {
+  readonly #hasLinks: boolean
+
+  constructor(next: ResponseSink, links: readonly string[]) {
+    super(next, links)
+    this.#hasLinks = links.length > 0
+  }
+
+  unreadHead(response: UnreadResponse, added: RawHeaders): boolean {
+    const { next } = this
+    if (this.#hasLinks || !next.unreadHead) return false
+    if (!isHtmlType(response.head.status, response.contentType)) return next.unreadHead(response, added)
+    return !response.hasVary && added.length === 0 && next.unreadHead(response, VARY_ACCEPT)
   }
 }
 

@@ -1,6 +1,7 @@
 import { messageOf } from '../../core/errors.js'
 import { InvalidResponse } from '../../http/origin-errors.js'
 import type { ResponseSink } from '../exchange/response.js'
+import { withLines, type UnreadResponse } from '../exchange/unread-response.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { ClientStream, Responding } from '../client/client-stream.js'
 import { withoutEdgeFields } from '../cache/fields.js'
@@ -97,6 +98,31 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#exchange.sent.firstByteAt = clock.monotonic()
     this.#exchange.sent.headers = headers
     this.#exchange.sent.status = status
+  }
+
+  unreadHead(response: UnreadResponse, added: RawHeaders): boolean {
+    if (this.#over) return true
+    const { writer, reusable } = this.connection
+    const { scheme, zone, caching, sent } = this.#exchange
+    const isChanged =
+      caching.status !== undefined ||
+      (zone.https.headers.length > 0 && scheme === 'https') ||
+      zone.transforms?.response !== undefined
+    if (isChanged || !writer.headLines) return false
+    const { method, httpVersion, rayId } = this.#exchange
+    const { config, clock, draining } = this.#context
+    const { status } = response.head
+    const lines = added.length === 0 ? response : withLines(response, added)
+    writer.headLines({ method, httpVersion, keepAlive: this.#keepAlive }, status, lines, {
+      close: draining || !reusable,
+      now: clock.now(),
+      rayId,
+      keepAliveMs: config.limits.keep_alive_timeout,
+    })
+    sent.firstByteAt = clock.monotonic()
+    sent.unread(response, added)
+    sent.status = status
+    return true
   }
 
   data(chunk: Buffer): boolean {

@@ -3,10 +3,12 @@ import type { Origin } from '../../http/origin.js'
 import type { OriginConnection, OriginRequest } from '../../http/origin-connection.js'
 import { ConnectionLost, TargetDenied } from '../../http/origin-errors.js'
 import { requestText } from '../../http/request-text.js'
+import type { UnreadHead } from '../../http/response-reader.js'
 import { responseFields } from '../exchange/response-fields.js'
 import { withCacheStatus } from '../cache/fields.js'
 import { CLIENT_LEFT, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
+import { unreadResponse } from '../exchange/unread-response.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { READ_AHEAD_BYTES, ReadAhead } from '../client/read-ahead.js'
 import type { OriginRoute } from '../origins/route.js'
@@ -23,6 +25,7 @@ interface InterimReceiver {
 
 /** A body up to this size is sent to the origin in one piece. */
 const SMALL_BODY = 65_536
+const NOTHING: RawHeaders = []
 const REUSED = { fresh: false }
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -154,12 +157,32 @@ export class Forward implements OriginRequest {
     this.#interim?.interim(status, responseFields(status, raw))
   }
 
+  unreadHead(head: UnreadHead): void {
+    const { origin, caching } = this.#exchange
+    this.#responded(head.status)
+    origin.received(head)
+    if (caching?.status === undefined && this.#sink.unreadHead) {
+      const response = unreadResponse(head)
+      if (response && this.#sink.unreadHead(response, NOTHING)) return
+    }
+    this.#pass(head.status, head.fields)
+  }
+
   head(status: number, raw: RawHeaders): void {
-    this.#exchange.origin.respondedAt = this.#context.clock.monotonic()
-    this.#exchange.origin.status = status
+    this.#responded(status)
     this.#exchange.origin.headers = raw
+    this.#pass(status, raw)
+  }
+
+  #responded(status: number): void {
+    const { origin } = this.#exchange
+    origin.respondedAt = this.#context.clock.monotonic()
+    origin.status = status
     this.#headed = true
     this.#route?.responded(status)
+  }
+
+  #pass(status: number, raw: RawHeaders): void {
     const cacheStatus = this.#exchange.caching?.status
     if (cacheStatus === undefined || cacheStatus === 'DYNAMIC')
       this.#sink.head(status, responseFields(status, raw, cacheStatus))

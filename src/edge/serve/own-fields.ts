@@ -3,7 +3,7 @@ import type { RawHeaders } from '../../http/headers.js'
 import { checkRequestLine } from '../../http/request-text.js'
 import type { HttpVersion } from '../../rules/types.js'
 import type { RequestHead } from '../client/framing.js'
-import type { UnreadFields } from '../exchange/unread-fields.js'
+import type { UnreadFields } from '../exchange/unread/unread-fields.js'
 import type { RequestFields } from './request-fields.js'
 
 /** Name of this proxy in `via`. */

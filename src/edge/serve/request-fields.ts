@@ -1,7 +1,8 @@
 import type { RawHeaders } from '../../http/headers.js'
 import type { HttpVersion } from '../../rules/types.js'
-import { SPACE, trimmed } from '../../core/bytes.js'
+import { trimmed } from '../../core/bytes.js'
 import type { HeadLines, HttpParseError, RequestHead } from '../client/framing.js'
+import { isPlainLine } from '../exchange/unread/plain-line.js'
 import { mayBeRead } from './read-names.js'
 
 /** The request fields that the proxy itself uses, and the fields that are forwarded to the origin. */
@@ -149,13 +150,6 @@ const LINE_END = 2
 const positionOf = (char: string, text: string, from: number): number => {
   const at = text.indexOf(char, from)
   return at < 0 ? Infinity : at
-}
-
-/** Returns whether a line has one space before its value and none after it, as {@link requestText} writes lines. */
-function isPlainLine(text: string, colon: number, end: number): boolean {
-  const begin = colon + 2
-  if (begin > end || text.charCodeAt(colon + 1) !== SPACE) return false
-  return begin === end || (text.charCodeAt(begin) > SPACE && text.charCodeAt(end - 1) > SPACE)
 }
 
 /** Whether Connection names fields. The value is in lower case. */

@@ -1,6 +1,5 @@
 import { collectedMetrics } from '../../core/metrics/collected-metrics.js'
 import { AgentMetrics } from '../agents/metrics.js'
-import { headerOf } from '../../http/headers.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import type { Exchange } from '../exchange/exchange.js'
 
@@ -54,9 +53,10 @@ export class ZoneMetrics {
   finished(exchange: Exchange): void {
     const {
       zone,
-      sent: { status, bodyBytes: bytes, headers: sentHeaders },
+      sent,
       caching: { status: cacheStatus },
     } = exchange
+    const { status, bodyBytes: bytes } = sent
     this.#agents.finished(exchange)
     const counts = this.#of(zone.name)
     const at = Math.floor(status / 100) - 1
@@ -64,8 +64,7 @@ export class ZoneMetrics {
     counts.bytes += bytes
     if (cacheStatus !== undefined && FROM_CACHE.has(cacheStatus)) counts.cached++
     // Error pages of edged are Markdown too, for clients that accept it.
-    if (status < 400 && sentHeaders && headerOf(sentHeaders, 'content-type')?.startsWith('text/markdown'))
-      counts.markdown++
+    if (status < 400 && sent.isMarkdown) counts.markdown++
   }
 
   #of(name: string): ZoneCounts {

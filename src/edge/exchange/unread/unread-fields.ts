@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../../http/headers.js'
+import type { RawHeaders } from '../../../http/headers.js'
 
 /** The fields of a request before anything reads them as lists, which most requests never need. */
 export interface UnreadFields {
