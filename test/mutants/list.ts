@@ -534,8 +534,8 @@ export const MUTANTS: readonly Mutant[] = [
     '',
   ]),
   ...of('src/store/level/level.ts', 'test/store/level/create.test.ts', [
-    `else await confirmCreated(folder, options)`,
-    '',
+    `await confirmCreated(folder, options)`,
+    'void 0',
   ]),
   ...of('src/webhooks/sender.ts', 'test/simulator/simulator.test.ts', [
     `if (this.#leases?.isPresent === false) return`,
