@@ -41,7 +41,7 @@ class CacheFacts {
 }
 
 /** The response as the client received it. */
-class SentResponse {
+export class SentResponse {
   /** Status that the client got; 0 before that, 499 if it left without one. */
   status = 0
   #headers: RawHeaders | undefined

@@ -37,9 +37,10 @@ async function exists(folder: string, { disk = fs }: StoreOptions): Promise<bool
   try {
     await disk.stat(folder)
     return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return false
+    const message = `data: the store in ${dirname(folder)} cannot be read: ${messageOf(cause)}; set data to another folder`
+    throw new Error(message, { cause })
   }
 }
 

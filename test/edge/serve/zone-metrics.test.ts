@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { Exchange } from '../../../src/edge/exchange/exchange.js'
+import { SentResponse, type Exchange } from '../../../src/edge/exchange/exchange.js'
 import { ZoneMetrics } from '../../../src/edge/serve/zone-metrics.js'
 import { openMetrics } from '../../../src/core/metrics/metrics.js'
 
 const exchange = (status: number, type: string) =>
   ({
     zone: { name: 'a.test' },
-    sent: { status, bodyBytes: 1, headers: ['content-type', type] },
+    sent: Object.assign(new SentResponse(), { status, bodyBytes: 1, headers: ['content-type', type] }),
     caching: {},
   }) as unknown as Exchange
 
