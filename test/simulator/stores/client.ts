@@ -5,7 +5,7 @@ import { recordName } from '../../../src/store/records/record.js'
 import type { World } from '../world.js'
 import { KINDS, type Op, type StoreHistory, type Written } from './history.js'
 
-export const SCOPE = account('a'.repeat(32))
+const SCOPE = account('a'.repeat(32))
 const IDS = ['one', 'two'] as const
 const ACTION = /^op (\d+)$/
 
