@@ -9,7 +9,7 @@ export interface BatchAttempt {
   /** Before compression. */
   readonly bytes: number
   readonly ms: number
-  /** `set_aside`: records of it went to the dead letter destination, or were dropped without one. */
+  /** `set_aside`: records of the batch went to the dead letter destination, or were dropped without one. */
   readonly status: 'delivered' | 'failed' | 'set_aside'
   /** Null if it was delivered. */
   readonly error: string | null

@@ -1,4 +1,4 @@
-import { batchName } from './batch-name.js'
+import { batchName, type BatchOrigin } from './batch-name.js'
 import { Delivery, type Outcome } from './delivery.js'
 import { Flights } from './flights.js'
 import { asParquet } from './settings/compiled-job.js'
@@ -165,12 +165,8 @@ export class JobLoop {
           filter,
         },
       )
-    const { missed } = reader
-    // Without records that were dropped meanwhile it is another batch. Under its old name it would replace them.
-    const name = (range: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end'>) =>
-      redo?.name !== undefined && compare(range.end, redo.end) === 0 && reader.missed === missed
-        ? redo.name
-        : batchName({ ...range, spools: spools.id, job: id })
+    const name = (range: Omit<BatchOrigin, 'spools' | 'job'>) =>
+      batchName({ ...range, spools: spools.id, job: id }, redo?.name)
 
     let batch: BatchBuilder | undefined
     let began = 0

@@ -541,7 +541,10 @@ export const MUTANTS: readonly Mutant[] = [
     `if (this.#leases?.isPresent === false) return`,
     'if (false) return',
   ]),
-  ...of('pipelines/logpush/job-loop.ts', 'test/simulator/simulator.test.ts', [`&& reader.missed === missed`, '']),
+  ...of('pipelines/logpush/batch-name.ts', 'test/simulator/simulator.test.ts', [
+    `hashOf(origin, [origin.records])`,
+    'hashOf(origin)',
+  ]),
   ...of('pipelines/logpush/spool/segments.ts', 'test/pipelines/logpush/spool-model.test.ts', [
     `await file.datasync()`,
     '',

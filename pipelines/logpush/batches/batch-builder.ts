@@ -232,16 +232,16 @@ export class BatchBuilder {
   /** Ends the batch before `end`. The batch has at least one record. */
   async close(
     end: SpoolPosition,
-    nameOf: (batch: { from: Date; to: Date; first: SpoolPosition; end: SpoolPosition }) => string,
+    nameOf: (batch: Pick<ReadyBatch, 'from' | 'to' | 'first' | 'end' | 'records'>) => string,
   ): Promise<ReadyBatch> {
     if (this.#first === undefined) throw new Error('a batch without records')
     const { records, size } = this.#text
-    const range = { from: new Date(this.#from), to: new Date(this.#to), first: this.#first, end }
+    const range = { from: new Date(this.#from), to: new Date(this.#to), first: this.#first, end, records }
     const of = this.#piece(end)
     const ended = this.#text.close(async (text) => await this.#stage.end(text, of))
     this.#giveBack()
     const body = await ended
-    return { ...range, name: nameOf(range), records, size, body, isOne: records === 1 || this.#sources === 1 }
+    return { ...range, name: nameOf(range), size, body, isOne: records === 1 || this.#sources === 1 }
   }
 
   async discard(): Promise<void> {
