@@ -31,6 +31,15 @@ export interface RetentionDeps {
   readonly losses: (subject: string) => LossCounter
 }
 
+/** Messages up to a sequence that are deleted, with the records of each message that a reader has not delivered. */
+interface Deletion {
+  /** Id of the stream. */
+  readonly stream: string
+  readonly seq: number
+  readonly reason: 'limit' | 'age'
+  readonly lost: readonly { readonly subject: string; readonly records: number }[]
+}
+
 /**
  * Deletes messages that no reader needs. One machine at a time does it. If the stream is full, every machine does it.
  */
@@ -43,6 +52,8 @@ export class StreamRetention {
   readonly #purged = new Map<string, number>()
   /** Last message of the round before. Newer messages stay although no stored cursor needs them. */
   #before = 0
+  /** A deletion without a response. Its messages may be gone, and their records are not counted. */
+  #unanswered: Deletion | undefined
   #running: Promise<void> | undefined
 
   constructor(deps: RetentionDeps) {
@@ -57,6 +68,7 @@ export class StreamRetention {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#running
+    await this.#settle().catch(() => undefined)
   }
 
   /** Deletes messages that all cursors have passed. Rejects if the servers or the store are unavailable. */
@@ -76,6 +88,7 @@ export class StreamRetention {
       await clock.sleep(ROUND_MS, signal).catch(() => {})
       if (signal.aborted || link.unavailable !== undefined) continue
       try {
+        await this.#settle()
         if (!(await leases.tryHold(DAEMON, LEASE))) continue
         await this.trim()
         if (ageMs !== undefined) await this.#dropAged(ageMs)
@@ -109,9 +122,9 @@ export class StreamRetention {
     this.#before = info.state.last_seq
   }
 
-  async #drop(reason: 'limit' | 'age', before: number): Promise<boolean> {
-    const { link, reader, losses, least } = this.#deps
-    const { stream } = link.target
+  async #drop(reason: Deletion['reason'], before: number): Promise<boolean> {
+    const { link, reader } = this.#deps
+    await this.#repeat()
     const oldest: { readonly subject: string; readonly message: Message }[] = []
     for (let from = 1; oldest.length < DROPPED_TOGETHER;) {
       const found = await reader.oldest(from)
@@ -121,15 +134,48 @@ export class StreamRetention {
     }
     const last = oldest.at(-1)
     if (last === undefined) return false
-    const { purged } = await link.ready.jsm.streams.purge(stream, { seq: last.message.sequence + 1 })
+    // Readers go on behind the messages as soon as these are gone.
+    const lost = oldest.map(({ subject, message }) => ({ subject, records: this.#undelivered(subject, message) }))
+    const deletion = { stream: link.ready.id, seq: last.message.sequence + 1, reason, lost }
+    this.#unanswered = deletion
+    const purged = await this.#purge(deletion)
     // Messages deleted by another machine in the meantime are counted there.
-    for (const { subject, message } of oldest.slice(oldest.length - purged)) {
-      const first = positionOfMessage(message.sequence)
-      const needed = least(subject)
-      if (needed === undefined) continue
-      const lost = Math.min(message.count, first + message.count - Math.max(first, needed))
-      if (lost > 0) losses(subject).add(reason, lost)
-    }
+    this.#count(deletion, Math.max(0, lost.length - purged))
     return true
+  }
+
+  /** Completes a deletion without a response, and counts what it lost. */
+  async #settle(): Promise<void> {
+    if (this.#unanswered !== undefined) await this.#turns.run('drop', async () => await this.#repeat())
+  }
+
+  async #repeat(): Promise<void> {
+    const deletion = this.#unanswered
+    if (deletion === undefined) return
+    // A stream that took its place has other messages.
+    if (deletion.stream === this.#deps.link.ready.id) {
+      await this.#purge(deletion)
+      this.#count(deletion, 0)
+    }
+    this.#unanswered = undefined
+  }
+
+  async #purge({ seq }: Deletion): Promise<number> {
+    const { target, ready } = this.#deps.link
+    const { purged } = await ready.jsm.streams.purge(target.stream, { seq })
+    this.#unanswered = undefined
+    return purged
+  }
+
+  #count({ lost, reason }: Deletion, from: number): void {
+    for (const { subject, records } of lost.slice(from))
+      if (records > 0) this.#deps.losses(subject).add(reason, records)
+  }
+
+  /** Returns how many records of a message a reader has not delivered. */
+  #undelivered(subject: string, { sequence, count }: Message): number {
+    const first = positionOfMessage(sequence)
+    const needed = this.#deps.least(subject)
+    return needed === undefined ? 0 : Math.max(0, first + count - Math.max(first, needed))
   }
 }
