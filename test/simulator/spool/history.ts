@@ -12,6 +12,13 @@ interface Delivered {
   readonly batches: Map<number, string>
 }
 
+interface HistoryOptions {
+  readonly splits: boolean
+  readonly drops: boolean
+  readonly tears?: boolean
+  readonly place: number
+}
+
 /** What clients and receivers know of a spool, over all lives. Each method throws a {@link Finding} about a broken promise. */
 export class History {
   readonly #acknowledged = new Set<number>()
@@ -23,17 +30,22 @@ export class History {
   readonly #splits: boolean
   readonly #drops: boolean
   readonly #place: number
+  /** Records of commits without an answer, of this life and of lives that ended. */
+  readonly #unanswered = new Set<number>()
+  readonly #tears: boolean
+  #torn = 0
   /** Lost records that nobody is left to count. */
   uncountable = 0
   #next = 0
   #dropped = 0
 
   /**
-   * `splits`: batches can become smaller, under other names. `drops`: the oldest records are dropped at a limit. `place` is the
-   * field with the id of a record.
+   * `splits`: batches can become smaller, under other names. `drops`: the oldest records are dropped at a limit. `tears`: a power
+   * failure tears appends. `place` is the field with the id of a record.
    */
-  constructor({ splits, drops, place }: { splits: boolean; drops: boolean; place: number }) {
+  constructor({ splits, drops, tears = false, place }: HistoryOptions) {
     this.#place = place
+    this.#tears = tears
     this.#splits = splits
     this.#drops = drops
   }
@@ -44,15 +56,26 @@ export class History {
 
   /** Ids of records that a client is about to send. */
   begin(count: number): number[] {
-    return Array.from({ length: count }, () => this.#next++)
+    const ids = Array.from({ length: count }, () => this.#next++)
+    for (const id of ids) this.#unanswered.add(id)
+    return ids
   }
 
   acknowledge(ids: readonly number[]): void {
     for (const id of ids) this.#acknowledged.add(id)
+    this.reject(ids)
   }
 
-  /** The spool counts records as lost. Only a limit excuses a loss. */
+  reject(ids: readonly number[]): void {
+    for (const id of ids) this.#unanswered.delete(id)
+  }
+
+  /**
+   * The spool counts records as lost. Only a limit excuses a loss. An append that a power failure has torn can lack a commit and
+   * have the next one. The spool cannot know that the append was not confirmed, and counts the commit that is missing.
+   */
   lost(records: number, reason: Loss): void {
+    if (this.#tears && reason === 'damage' && (this.#torn += records) <= this.#unanswered.size) return
     if (!this.#drops || (reason !== 'limit' && reason !== 'missing'))
       throw new Finding(`${records} records are counted as lost: ${reason}`)
     this.#dropped += records
@@ -60,7 +83,7 @@ export class History {
 
   /** A job counts records that the spool does not have any more. */
   skipped(records: number): void {
-    if (!this.#drops) throw new Finding(`a job skips ${records} records`)
+    if (!this.#drops && records > this.#torn) throw new Finding(`a job skips ${records} records`)
   }
 
   /** A job has read a frame. A position has one record for ever. */

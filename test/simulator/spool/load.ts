@@ -168,6 +168,7 @@ export class Load {
         this.#history.acknowledge(ids)
       } catch (error) {
         if (!(error instanceof SpoolFull)) throw error
+        this.#history.reject(ids)
         scheduler.say(`rejected ${ids.join()}: ${error.message}`)
         await running.clock.sleep(work.below(3000))
       }

@@ -63,6 +63,7 @@ export class SpoolSubject implements Subject {
     this.#history = new History({
       splits: drops || world.faults.isOn('too_large'),
       drops,
+      tears: true,
       place: ID_PLACE,
     })
     this.#load = new Load(world, buffer, this.#history)
