@@ -110,7 +110,7 @@ export class SimulatedDisk {
       if (found === undefined) throw failure('ENOENT')
       return this.#file(life, path, found)
     }
-    if (found !== undefined && flags === 'wx') throw failure('EEXIST')
+    if (found !== undefined && flags.startsWith('wx')) throw failure('EEXIST')
     if (found !== undefined) {
       found.change({ cut: 0 }, this.#scheduler.time)
       return this.#file(life, path, found)

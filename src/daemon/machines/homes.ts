@@ -12,9 +12,9 @@ import type { Metrics } from '../../core/metrics/metrics.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_ID, WORKER_DATA_LEASES, WORKER_MACHINES } from '../../core/model/worker-data.js'
 import { DAEMON, type Scope } from '../../core/scope.js'
 import { VersionConflict, type Change, type Store } from '../../core/store.js'
-import { makeFolder, writeDurably, type Disk } from '../../disk/durable-write.js'
-import { readAt } from '../../disk/positioned-io.js'
+import { makeFolder, type Disk } from '../../disk/durable-write.js'
 import { DataAway, type DataCall, type DataHomes, type DataPlace } from '../../workers/runtime/data-homes.js'
+import { HOME_FILE, nameHome, readHome } from './home-file.js'
 import { dial, exchange } from './link.js'
 
 const RENEW_MS = 2500
@@ -25,10 +25,6 @@ const DOWN_MS = 1000
 const REPLY_MS = 15_000
 /** Processes with data end and start again during this time. */
 const APPLY_MS = 60_000
-/** File with the name of the data, in the folder that holds the data. */
-export const HOME_FILE = 'home'
-/** Bytes of that file that are read. */
-const MAX_NAME_BYTES = 256
 
 const AWAY = 'the machine with the Durable Objects and databases of this account does not respond'
 
@@ -198,7 +194,7 @@ export class WorkerHomes implements DataHomes {
     const hasData = await this.#hasData(scope)
     if (!this.isTaken(scope)) {
       if (!isNew && found === undefined && !hasData) return
-      await this.#take(scope, found ?? randomBytes(16).toString('hex'))
+      await this.#take(scope)
     }
     const name = await this.#nameIn(scope)
     if (name === undefined || name !== this.#home(scope)) {
@@ -220,11 +216,9 @@ export class WorkerHomes implements DataHomes {
   }
 
   /** Makes this machine the home of data that has none. The file is there before the record that names it. */
-  async #take(scope: Scope, name: string): Promise<void> {
-    const { store } = this.#deps
-    const { disk = fs } = this.#deps
-    await makeFolder(disk, this.#folder(scope))
-    await writeDurably(disk, join(this.#folder(scope), HOME_FILE), `${name}\n`)
+  async #take(scope: Scope): Promise<void> {
+    const { store, disk = fs } = this.#deps
+    const name = await nameHome(disk, await makeFolder(disk, this.#folder(scope)), randomBytes(16).toString('hex'))
     try {
       await store.batch([{ kind: WORKER_DATA_HOMES, scope, id: WORKER_DATA_ID, value: { data: name }, ifVersion: 0 }])
     } catch (error) {
@@ -240,17 +234,7 @@ export class WorkerHomes implements DataHomes {
 
   async #nameIn(scope: Scope): Promise<string | undefined> {
     const { disk = fs } = this.#deps
-    try {
-      const file = await disk.open(join(this.#folder(scope), HOME_FILE))
-      try {
-        return (await readAt(file, 0, MAX_NAME_BYTES)).toString().trim()
-      } finally {
-        await file.close()
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
+    return await readHome(disk, this.#folder(scope))
   }
 
   /** Whether this machine has files of objects or databases of the account. */

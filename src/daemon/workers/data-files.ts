@@ -13,7 +13,7 @@ import { readAt } from '../../disk/positioned-io.js'
 import { DatabaseCopier } from '../../disk/sqlite/copy.js'
 import type { FileInBackup } from '../../store/backup/read.js'
 import { D1_NAMESPACE } from '../../workers/runtime/config.js'
-import { HOME_FILE } from '../machines/homes.js'
+import { HOME_FILE } from '../machines/home-file.js'
 
 const CHUNK_BYTES = 1024 * 1024
 const ENDING = '.sqlite'

@@ -1,16 +1,18 @@
 import { once } from 'node:events'
-import { cp, mkdir } from 'node:fs/promises'
+import * as fs from 'node:fs/promises'
+import { cp, mkdir, readFile } from 'node:fs/promises'
 import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/core/log.js'
-import { WORKER_DATA_LEASES, WORKER_MACHINES } from '../../../src/core/model/worker-data.js'
+import { WORKER_DATA_HOMES, WORKER_DATA_LEASES, WORKER_MACHINES } from '../../../src/core/model/worker-data.js'
 import { account, DAEMON } from '../../../src/core/scope.js'
 import type { Store } from '../../../src/core/store.js'
 import { dial } from '../../../src/daemon/machines/link.js'
 import { WorkerHomeServer } from '../../../src/daemon/machines/home-server.js'
 import { WorkerHomes } from '../../../src/daemon/machines/homes.js'
+import type { Disk } from '../../../src/disk/durable-write.js'
 import { hostAndPort } from '../../../src/http/listen.js'
 import { openMemory } from '../../../src/store/memory.js'
 import { DataAway } from '../../../src/workers/runtime/data-homes.js'
@@ -37,12 +39,12 @@ function machine(
   t: Test,
   store: Store,
   self: string,
-  more: { address?: string; keys?: readonly Buffer[] } = {},
+  more: { address?: string; keys?: readonly Buffer[]; disk?: Disk } = {},
 ): Machine {
   const clock = new HandClock()
   const metrics = new Registry()
   const folder = testFolder(t, { [self]: {} })
-  const { address = '127.0.0.1:1', keys = [KEY] } = more
+  const { address = '127.0.0.1:1', keys = [KEY], disk = fs } = more
   const homes = new WorkerHomes({
     store,
     clock,
@@ -52,6 +54,7 @@ function machine(
     self,
     address,
     keys,
+    disk,
   })
   t.teardown(async () => await homes.close())
   return { homes, clock, folder: join(folder, self), metrics }
@@ -110,6 +113,42 @@ t.test('a copy of the folder runs when the machine with the original is gone, an
   t.notOk(both.includes(true))
   await one.homes.claim(SCOPE, true)
   t.notOk(one.homes.isHere(SCOPE), 'it does not get it back while the other one is there')
+})
+
+t.test('a folder that is moved to a machine during its first claim keeps its name', async (t) => {
+  const store = memory()
+  const one = machine(t, store, 'one')
+  let isMoved = false
+  const disk = {
+    ...fs,
+    open: async (path: string, flags?: string) => {
+      if (flags?.startsWith('w') && !isMoved) {
+        isMoved = true
+        await one.homes.claim(SCOPE, true)
+        await cp(one.folder, two.folder, { recursive: true })
+      }
+      return await fs.open(path, flags)
+    },
+  }
+  const two = machine(t, store, 'two', { disk: disk as Disk })
+  await two.homes.claim(SCOPE, true)
+  const name = await readFile(join(two.folder, SCOPE.id, 'home'), 'utf8')
+  if (!t.equal(name, `${store.get(WORKER_DATA_HOMES, SCOPE, 'data')!.value.data}\n`)) return
+  await one.homes.close()
+  await expire(two, store, 'one')
+  await until(async () => {
+    await two.clock.advance(2500)
+    return two.homes.isHere(SCOPE)
+  })
+})
+
+t.test('a name that a crash has torn is replaced', async (t) => {
+  const store = memory()
+  const one = machine(t, store, 'one')
+  await mkdir(join(one.folder, SCOPE.id), { recursive: true })
+  await fs.writeFile(join(one.folder, SCOPE.id, 'home'), '\0'.repeat(40))
+  await one.homes.claim(SCOPE, true)
+  t.ok(one.homes.isHere(SCOPE))
 })
 
 /** A machine with the data, which repeats what it is sent in a call. */

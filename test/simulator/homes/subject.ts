@@ -7,7 +7,8 @@ import { account, type Scope } from '../../../src/core/scope.js'
 import { StoreUnavailable, type Store } from '../../../src/core/store.js'
 import { WORKER_DATA_HOMES, WORKER_DATA_ID } from '../../../src/core/model/worker-data.js'
 import { recordName } from '../../../src/store/records/record.js'
-import { HOME_FILE, WorkerHomes, type HomesDeps, type MachineRequest } from '../../../src/daemon/machines/homes.js'
+import { HOME_FILE } from '../../../src/daemon/machines/home-file.js'
+import { WorkerHomes, type HomesDeps, type MachineRequest } from '../../../src/daemon/machines/homes.js'
 import { makeFolder, writeDurably, type Disk } from '../../../src/disk/durable-write.js'
 import { readAt } from '../../../src/disk/positioned-io.js'
 import { DataAway } from '../../../src/workers/runtime/data-homes.js'
@@ -55,8 +56,6 @@ interface Machine {
   readonly acts: KeyedMutex
   homes?: WorkerHomes
   stopping: boolean
-  /** Claims that it makes now. Nobody moves a folder to where one is being made. */
-  claims: number
   /** Calls of its clients that succeeded. */
   made: number
 }
@@ -95,7 +94,6 @@ export class HomesSubject implements Subject {
       disk: this.#world.diskOf(index).port(life),
       acts: new KeyedMutex(),
       stopping: false,
-      claims: 0,
       made: 0,
     }
     this.#history.ended(index)
@@ -114,7 +112,7 @@ export class HomesSubject implements Subject {
     const row = this.#store.row(recordName(WORKER_DATA_HOMES.name, scope, WORKER_DATA_ID))
     const { data } = (row?.stored.value ?? {}) as { data?: string }
     const found = this.#world.diskOf(from).content(`${FOLDER}/${scope.id}/${HOME_FILE}`)
-    if (data === undefined || found?.trim() !== data || this.#machines[1 - from]?.claims !== 0) return
+    if (data === undefined || found?.trim() !== data) return
     this.#world.scheduler.say(`the folder of ${scope.id[0]} moves to ${'ab'[1 - from]}`)
     this.#world.diskOf(from).moveTo(this.#world.diskOf(1 - from), `${FOLDER}/${scope.id}`)
   }
@@ -137,8 +135,7 @@ export class HomesSubject implements Subject {
       peers: this.#peers(life),
     })
     machine.homes = homes
-    for (const scope of this.#accounts)
-      await this.#failing(machine, async () => await this.#claim(machine, homes, scope, false))
+    for (const scope of this.#accounts) await this.#failing(machine, async () => await homes.claim(scope, false))
     while (!machine.stopping && !this.isDone) {
       await this.#failing(machine, async () => await this.#call(machine, homes, this.#world.work.pick(this.#accounts)))
       await clock.sleep(this.#world.work.below(2000))
@@ -158,20 +155,11 @@ export class HomesSubject implements Subject {
 
   /** A call of a client, as the runtime makes it. */
   async #call(machine: Machine, homes: WorkerHomes, scope: Scope): Promise<void> {
-    if (!homes.isTaken(scope)) await this.#claim(machine, homes, scope, true)
+    if (!homes.isTaken(scope)) await homes.claim(scope, true)
     if (homes.isHere(scope) || this.#flaws.greedy) await this.#act(machine, scope)
     else await homes.connect(scope, CALL)
     machine.made++
     this.#made++
-  }
-
-  async #claim(machine: Machine, homes: WorkerHomes, scope: Scope, isNew: boolean): Promise<void> {
-    machine.claims++
-    try {
-      await homes.claim(scope, isNew)
-    } finally {
-      machine.claims--
-    }
   }
 
   /** Uses the data: a number in a file that grows by one. */
