@@ -541,7 +541,7 @@ export const MUTANTS: readonly Mutant[] = [
     `if (this.#leases?.isPresent === false) return`,
     'if (false) return',
   ]),
-  ...of('pipelines/logpush/batch-name.ts', 'test/simulator/simulator.test.ts', [
+  ...of('pipelines/logpush/batch-name.ts', 'test/pipelines/logpush/batch-name.test.ts', [
     `hashOf(origin, [origin.records])`,
     'hashOf(origin)',
   ]),
