@@ -456,12 +456,16 @@ export function fieldsOf(text: string, marks: readonly number[], first: number, 
   return draft.slice(0, length)
 }
 
-/** Returns the fields of a head that was read, from the position of the first one in its text; -1 for none. */
+/**
+ * Returns the fields of a head that was read, from the position of the first one in its text; -1 for none. The text of whole
+ * lines may end without the end of the last line.
+ */
 export function fieldsIn(text: string, from: number): string[] {
   let length = 0
-  for (let at = from; at >= 0 && text.charCodeAt(at) !== CR;) {
+  for (let at = from; at >= 0 && at < text.length && text.charCodeAt(at) !== CR;) {
     const colon = text.indexOf(':', at)
-    const end = text.indexOf('\r', colon)
+    const mark = text.indexOf('\r', colon)
+    const end = mark < 0 ? text.length : mark
     draft[length++] = text.slice(at, colon)
     draft[length++] = trimmed(text, colon + 1, end)
     at = end + 2

@@ -11,7 +11,7 @@ const BYTES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
     'pass-through': 10_600,
     'compress, not accepted': 12_900,
     'HTTP/2': 19_500,
-    'cache hit': 6900,
+    'cache hit': 7620,
     Markdown: 126_000,
   },
   24: {

@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../../http/headers.js'
+import { fieldsIn } from '../../http/message-reader.js'
 import type { HttpVersion } from '../../rules/types.js'
 import { trimmed } from '../../core/bytes.js'
 import type { HeadLines, HttpParseError, RequestHead } from '../client/framing.js'
@@ -39,7 +40,13 @@ export class RequestFields {
 
   /** The fields without hop-by-hop fields and those that the proxy sets itself. */
   get kept(): string[] {
-    return (this.#kept ??= new RequestFields({ rawHeaders: this.#request.rawHeaders }).kept)
+    if (this.#kept) return this.#kept
+    const { keptLines } = this
+    this.#kept =
+      keptLines === undefined
+        ? new RequestFields({ rawHeaders: this.#request.rawHeaders }).kept
+        : fieldsIn(keptLines, keptLines === '' ? -1 : LINE_END)
+    return this.#kept
   }
 
   #readList(raw: RawHeaders): string[] {
