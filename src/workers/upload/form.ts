@@ -114,7 +114,8 @@ export function uploadedFiles(parts: readonly FormPart[]): UploadedFile[] {
   for (const { name: field, filename, type, bytes, pointer } of parts) {
     const given = filename ?? field
     const at = modulePointer({ name: given.slice(0, MAX_NAME_LENGTH), pointer })
-    const name = modulePath(given)
+    // wrangler gives a part of a binding the path of its file, which may lie outside the folder of the script.
+    const name = modulePath(given) ?? (given === field || shared.has(field) ? undefined : modulePath(field))
     const shown = JSON.stringify(given.slice(0, MAX_NAME_LENGTH))
     if (name === undefined) issues.push(issue(at, `the part ${shown} has a name that is not a path inside the upload`))
     else if (!(PART_TYPES as readonly string[]).includes(type))

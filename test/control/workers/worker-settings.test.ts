@@ -246,6 +246,22 @@ t.test('a part that a binding names keeps its name', async (t) => {
   t.match(latest(api), { modules: [{ name: 'worker.js' }, { name: '2e-add.wasm' }] })
 })
 
+// wrangler sends the path in `wasm_modules` as the file name, and the upload was rejected.
+t.test('a part of a binding may come from a file outside the folder of the script', async (t) => {
+  const api = await uploader(t)
+  const bindings = [{ name: 'ADD', type: 'wasm_module', part: 'ADD' }]
+  const script = modulePart('worker.js', SERVICE, 'application/javascript')
+  const wasm = { name: 'ADD', filename: '../add.wasm', type: 'application/wasm', body: 'wasm' }
+  const metadata = metadataPart({ body_part: 'worker.js', bindings })
+  t.equal((await api.send('app', [metadata, script, wasm])).status, 200)
+  t.match(latest(api), { bindings, modules: [{ name: 'worker.js' }, { name: 'ADD' }] })
+
+  const outside = { ...wasm, name: '../add.wasm' }
+  const refused = await api.send('app', [metadata, script, outside])
+  t.match(refused, { status: 400, body: { errors: [{ source: { pointer: '/modules/..~1add.wasm' } }] } })
+  t.match(await api.send('app', [metadata, script, wasm, { ...wasm, filename: '../b.wasm' }]), { status: 400 })
+})
+
 t.test(
   'a Durable Object binding shows the id of its namespace, and an absent tail consumer is a warning',
   async (t) => {
