@@ -8,7 +8,7 @@ import { configuration, startDaemon, unbuilt, type Daemon } from './daemon.js'
 
 /** Maximum heap of the daemon, so that a few hundred pages would fill it. */
 const HEAP_MB = 192
-const PAGES = 200
+const PAGES = 400
 const PAGE = `<!doctype html><title>Page</title><main>${'<p>Some text with a <a href="/a">link</a>.</p>'.repeat(24_000)}</main>`
 
 const memoryOf = ({ pid }: Daemon, name: string): number =>
