@@ -57,7 +57,7 @@ const rows = area(
 export const kvBulk = rows.endpoints([
   rows.put(`${NAMESPACE}/bulk`, {
     result: Done,
-    summary: 'Store many values, all or none',
+    summary: 'Store many values; if one of them is refused, none',
     body: NewValues,
     maxBytes: 10_000_000,
     async handle({ clock, namespaces, values }, { scope, params: { namespace_id }, body }) {

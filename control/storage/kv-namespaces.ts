@@ -78,6 +78,9 @@ export const kvNamespaces = rows.endpoints([
     result: Type.Object({}),
     async handle({ namespaces, values }, call) {
       const id = call.params.namespace_id
+      namespaces.get(call.scope, id)
+      // The namespace itself last: a deletion that fails half way can be repeated.
+      await values.clear(call.scope, id)
       await namespaces.remove(call, id, () => values.removal(call.scope, id))
       return {}
     },

@@ -82,31 +82,40 @@ export class KeyValues {
     return bytes
   }
 
-  /** Stores values, all or none. Of several for one key, the last one counts. */
+  /**
+   * Stores values, in several batches of the store if there are many. If one fails, those before it are stored. Of
+   * several values for one key, the last one counts.
+   */
   async put(scope: Scope, namespaceId: string, values: readonly NewValue[]): Promise<void> {
     const last = new Map(values.map((value) => [value.key, value]))
     await this.#roomFor(scope, namespaceId, [...last.keys()], async () => {
-      const writes: Write[] = []
-      for (const [key, { bytes, expiration, metadata }] of last) {
-        await this.#pause()
-        const value: StoredValue = {
-          ...(bytes.length <= MAX_INLINE_BYTES
-            ? { inline: bytes.toString('base64') }
-            : { blob: await this.#blobs().put(bytes) }),
-          size: bytes.length,
-          ...(expiration !== undefined && { expiration }),
-          ...(metadata !== undefined && { metadata }),
+      for await (const slice of inSlices(last.values(), this.#pause)) {
+        const writes: Write[] = []
+        for (const value of slice) {
+          await this.#pause()
+          writes.push(await this.#write(scope, namespaceId, value))
         }
-        const json = JSON.stringify(value)
-        // Metadata is any JSON.
-        writes.push({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: frozenJson(JSON.parse(json)), json })
+        await this.#store.batch(writes)
       }
-      await this.#store.batch(writes)
       if (this.#store.get(KV_NAMESPACES, scope, namespaceId)) return
       // The namespace was deleted while the values were written.
-      await this.#store.batch(writes.map((write) => ({ ...write, value: undefined })))
+      await this.remove(scope, namespaceId, [...last.keys()])
       throw new NoNamespace()
     })
+  }
+
+  async #write(scope: Scope, namespaceId: string, { key, bytes, expiration, metadata }: NewValue): Promise<Write> {
+    const value: StoredValue = {
+      ...(bytes.length <= MAX_INLINE_BYTES
+        ? { inline: bytes.toString('base64') }
+        : { blob: await this.#blobs().put(bytes) }),
+      size: bytes.length,
+      ...(expiration !== undefined && { expiration }),
+      ...(metadata !== undefined && { metadata }),
+    }
+    const json = JSON.stringify(value)
+    // Metadata is any JSON.
+    return { kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: frozenJson(JSON.parse(json)), json }
   }
 
   /** Resolves with how many of the keys were there. The keys are removed in several batches of the store. */
@@ -116,11 +125,14 @@ export class KeyValues {
       const there = slice.filter((key) => this.find(scope, namespaceId, key))
       if (there.length === 0) continue
       removed += there.length
-      await this.#store.batch(
-        there.map((key) => ({ kind: KV_VALUES, scope, id: kvId(namespaceId, key), value: undefined })),
-      )
+      await this.#store.batch(there.map((key) => removalOf(scope, kvId(namespaceId, key))))
     }
     return removed
+  }
+
+  /** Removes all values of a namespace, in several batches of the store. */
+  async clear(scope: Scope, namespaceId: string): Promise<void> {
+    for await (const slice of inSlices(this.removal(scope, namespaceId), this.#pause)) await this.#store.batch(slice)
   }
 
   /**
@@ -153,11 +165,10 @@ export class KeyValues {
 
   /** Returns the writes that remove all values of a namespace. */
   removal(scope: Scope, namespaceId: string): Write[] {
-    const first = kvId(namespaceId, '')
-    return this.#store
-      .list(KV_VALUES, scope)
-      .filter(({ id }) => id.startsWith(first))
-      .map(({ id }) => ({ kind: KV_VALUES, scope, id, value: undefined }))
+    const all = this.#store.list(KV_VALUES, scope)
+    // "0" is the sign after "/", which ends the id of the namespace.
+    const values = all.slice(firstFrom(all, kvId(namespaceId, '')), firstFrom(all, `${namespaceId}0`))
+    return values.map(({ id }) => removalOf(scope, id))
   }
 
   #lives({ expiration }: StoredValue): boolean {
@@ -191,9 +202,8 @@ export class KeyValues {
         const over = this.#store.list(KV_VALUES, scope).filter(({ value }) => !this.#lives(value))
         if (over.length === 0) return
         try {
-          await this.#store.batch(
-            over.map(({ id, version }) => ({ kind: KV_VALUES, scope, id, value: undefined, ifVersion: version })),
-          )
+          for await (const slice of inSlices(over, this.#pause))
+            await this.#store.batch(slice.map(({ id, version }) => ({ ...removalOf(scope, id), ifVersion: version })))
         } catch (error) {
           // A key was stored again in between.
           if (!(error instanceof VersionConflict) || tries === MAX_ATTEMPTS) throw error
@@ -202,6 +212,8 @@ export class KeyValues {
     })
   }
 }
+
+const removalOf = (scope: Scope, id: string): Write => ({ kind: KV_VALUES, scope, id, value: undefined })
 
 /** Blobs that values refer to, for the collector of orphans. */
 export function* blobsOfValues(store: Store): Generator<string> {

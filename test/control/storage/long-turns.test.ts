@@ -52,21 +52,30 @@ t.test('each of many items of a list is checked in a slice of its own', async (t
   t.ok((await turns('PUT', `${lists}/${id}/items`, items)) > COUNT)
 })
 
-t.test('many values are removed in several batches of the store', async (t) => {
+t.test('many values are stored and removed in several batches of the store', async (t) => {
   const { call, store } = await open(t)
   const namespaces = `/accounts/${ACCOUNT}/storage/kv/namespaces`
   const { id } = (await call('POST', namespaces, { title: 'mine' })).body.result
   const keys = Array.from({ length: 1200 }, (_, at) => `key ${at}`)
   const values = keys.map((key) => ({ key, value: 'v' }))
-  t.match(await call('PUT', `${namespaces}/${id}/bulk`, values), { status: 200 })
-  const sizes: number[] = []
+  let sizes: number[] = []
   const batch = store.batch.bind(store)
-  t.capture(store, 'batch', async (writes: Parameters<typeof batch>[0]) => {
-    sizes.push(writes.length)
-    return await batch(writes)
+  t.capture(store, 'batch', async (...args: Parameters<typeof batch>) => {
+    sizes.push(args[0].length)
+    return await batch(...args)
   })
+  t.match(await call('PUT', `${namespaces}/${id}/bulk`, values), { status: 200 })
+  t.same(sizes, [500, 500, 200])
+
+  sizes = []
   const removed = await call('POST', `${namespaces}/${id}/bulk/delete`, [...keys, 'unknown', 'key 1'])
   t.match(removed, { status: 200, body: { result: { successful_key_count: keys.length + 2 } } })
   t.same(sizes, [500, 500, 200])
   t.same((await call('GET', `${namespaces}/${id}/keys`)).body.result, [])
+
+  t.match(await call('PUT', `${namespaces}/${id}/bulk`, values), { status: 200 })
+  sizes = []
+  t.match(await call('DELETE', `${namespaces}/${id}`), { status: 200 })
+  t.same(sizes, [500, 500, 200, 2], 'the namespace and its title last')
+  t.match(await call('GET', `${namespaces}/${id}`), { status: 404 })
 })
