@@ -252,6 +252,7 @@ export const ERRORS = {
   variableTooLarge: [10054, 400, 'the variable or secret is too large'],
   tooManyBindings: [10055, 400, 'the script would have too many bindings (workers.quotas.bindings)'],
   inheritBinding: [10057, 400, 'the inherit binding is invalid'],
+  serviceBinding: [10143, 400, 'the target of a service binding was not found'],
   classNotCreated: [10061, 400, 'no migration has created the Durable Object class'],
   classNotExported: [10064, 400, 'the script no longer exports a Durable Object class that is in use'],
   newClassNotExported: [10070, 400, 'the script does not export the Durable Object class'],

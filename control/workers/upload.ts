@@ -8,7 +8,7 @@ import { ACCOUNT_ONLY as scopes, ApiResponse, withoutEffect } from '../http/endp
 import { ACCESS } from '../http/permissions.js'
 import type { WorkersDeps } from './services/index.js'
 import { runsNow } from './services/running.js'
-import { missingConsumers, missingTargets } from './services/target-warnings.js'
+import { lostEntrypoints, missingConsumers, missingTargets } from './services/target-warnings.js'
 import { ScriptResult } from './schemas.js'
 import { UploadService } from './services/upload-service.js'
 
@@ -65,6 +65,7 @@ export const upload = rows.endpoints([
         ...withoutEffect(inert),
         ...warnings.map((message) => ({ code: 10900, message })),
         ...missingTargets(deps.store, call.scope, version.bindings),
+        ...lostEntrypoints(deps.store, call.scope, version),
         ...missingConsumers(deps.store, call.scope, script.tail_consumers),
         ...(await runsNow(deps.workers(), call.scope, version)),
       ]

@@ -6,6 +6,7 @@ export type UploadIssueKind =
   | 'variableTooLarge'
   | 'tooManyBindings'
   | 'inheritBinding'
+  | 'serviceBinding'
   | 'classNotCreated'
   | 'classNotExported'
   | 'newClassNotExported'

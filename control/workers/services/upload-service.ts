@@ -24,6 +24,7 @@ import { codeOf, prepareCode, validated, type PreparedCode } from './prepared-co
 import { withApiErrors } from './api-errors.js'
 import { checkConditions } from '../../http/conditions.js'
 import { clientOf, scriptName } from './request.js'
+import { entrypointIssues } from './target-warnings.js'
 
 export interface UploadOptions {
   /** Serves all requests from then on; else the version is only kept. */
@@ -94,7 +95,9 @@ export class UploadService {
     const modules = await repository.putModules(files)
     const manifest = await this.#manifest(call, name, metadata)
     return await edits.run(call.accountId, async () => {
-      const before = repository.script(call.scope, name)
+      const { store } = this.#deps
+      const { scope } = call
+      const before = repository.script(scope, name)
       if (!before) assertScriptQuota(this.#deps, call.scope)
       const latest = before && repository.readVersion(call.scope, before.value, 'latest')
       checkConditions(call.request, latest?.etag, 'scriptChanged')
@@ -109,9 +112,8 @@ export class UploadService {
       if (bindings.length > max) reject([tooManyBindings(max)])
       reject(partIssues(bindings, metadata.bindings ?? [], { format: prepared.main?.format, files }))
       const checked = await validated(workers().runtime, { code: prepared, bindings, metadata })
+      reject(entrypointIssues(store, scope, metadata.bindings ?? [], { script: name, named: checked.report.named }))
       const code = new Map(checked.report.named.map((one) => [one.name, one.kind]))
-      const { store } = this.#deps
-      const { scope } = call
       const settled = applyExports({
         store,
         scope,

@@ -414,6 +414,7 @@ export class AccountRuntime {
         .map(({ script: { name }, shard: to, namespaces, versions, primary, isElsewhere }) => ({
           name,
           namespaces,
+          exported: primary.named,
           peer: () => this.#relays.path(shard, to),
           ...(isElsewhere && { versions: versions.map(({ id }) => id), primary: primary.id }),
         })),
@@ -449,6 +450,7 @@ export class AccountRuntime {
       name: script.name,
       primary: primary.id,
       versions: versions.map((version) => ({ version, bindings: repository.openBindings(scope, version) })),
+      exported: primary.named,
       namespaces,
       traced: isTraced(scope, script),
       tailConsumers: script.tail_consumers.map(({ service }) => service),

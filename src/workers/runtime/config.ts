@@ -1,5 +1,6 @@
 import type { Binding, StoredModule, StoredNamespace, StoredTransfer } from '../../core/model/worker.js'
 import type { HyperdriveTarget } from './hyperdrive.js'
+import { hasEntrypoint, namedEntrypoint } from '../code/entrypoints.js'
 import { partNamed } from '../upload/modules.js'
 import { runtimeBinding, type BindingContext } from './bindings.js'
 import { capnpText, embed, VOID, type Capnp, type Literal } from './capnp.js'
@@ -243,19 +244,22 @@ class ConfigWriter {
       script: script.name,
       version,
       isolated: this.#isolated,
-      service: (name, { entrypoint, props } = {}) => {
-        const target = this.#scripts.get(name)
-        const remote = this.#remote.get(name)
+      service: (name, { entrypoint: named, props } = {}) => {
         if (this.#isolated) return this.#resource('none', '', script.name)
+        const remote = this.#remote.get(name)
+        const exported = (remote ?? this.#scripts.get(name))?.exported
+        if (!exported)
+          return this.#failing(`no such service: the script ${name} of this binding does not exist or does not run`)
+        const entrypoint = namedEntrypoint(named)
+        // The runtime does not start with a binding to an entrypoint that does not exist.
+        if (entrypoint !== undefined && !hasEntrypoint(exported, entrypoint))
+          return this.#failing(`no such entrypoint: the script ${name} of this binding does not export ${entrypoint}`)
         if (remote) return this.#peer(remote.peer(), { service: `script:${name}`, entrypoint, props })
-        if (target)
-          return {
-            name: serviceName(target, target.primary),
-            entrypoint,
-            ...(props !== undefined && { props: { json: JSON.stringify(props) } }),
-          }
-        this.#missesService = true
-        return 'no-service'
+        return {
+          name: `script:${name}`,
+          entrypoint,
+          ...(props !== undefined && { props: { json: JSON.stringify(props) } }),
+        }
       },
       resource: (type, id) => this.#resource(type, id, script.name),
       objectClass: ({ class_name: name, script_name: named = script.name, namespace_id: id }) => {
@@ -309,6 +313,12 @@ class ConfigWriter {
   #ownerOf(script: unknown, className: unknown): unknown {
     const waits = this.#input.transfers?.find((one) => one.target === script && one.class === className)
     return waits?.source ?? script
+  }
+
+  /** Returns a service whose calls throw an error with this text. */
+  #failing(reason: string): Capnp {
+    this.#missesService = true
+    return { name: 'no-service', props: { json: JSON.stringify({ reason }) } }
   }
 
   /** Returns a service of another process of the account. */

@@ -73,15 +73,18 @@ export default {
 }
 `
 
-/** Rejects every request. Used for service bindings to a script that does not exist. */
+/**
+ * Rejects every call. Used for service bindings to a script or an entrypoint that does not exist. The text of the error is
+ * in the properties of the binding.
+ */
 export const NO_SERVICE_WORKER = `import { WorkerEntrypoint } from 'cloudflare:workers'
-const fail = () => { throw new Error('no such service: the script of this service binding does not exist') }
 export default class extends WorkerEntrypoint {
   constructor(ctx, env) {
     super(ctx, env)
-    return new Proxy(this, { get: (target, name) => (name in target || typeof name === 'symbol' ? target[name] : fail) })
+    const fail = () => { throw new Error(ctx.props.reason) }
+    return new Proxy(this, { get: (target, name) => (name !== 'fetch' && (name in target || typeof name === 'symbol') ? target[name] : fail) })
   }
-  fetch() { fail() }
+  fetch() {}
 }
 `
 

@@ -1,4 +1,4 @@
-import type { Binding, StoredNamespace, StoredVersion } from '../../core/model/worker.js'
+import type { Binding, NamedExport, StoredNamespace, StoredVersion } from '../../core/model/worker.js'
 
 /** One version of a script with everything that is needed to run it. */
 export interface RunnableVersion {
@@ -13,6 +13,8 @@ export interface RunnableScript {
   /** The version that service bindings, cron, queues and Durable Objects use, which is the newest of the deployment. */
   readonly primary: string
   readonly versions: readonly RunnableVersion[]
+  /** Exports of the primary version, except for the default export. */
+  readonly exported: readonly NamedExport[]
   readonly namespaces: readonly StoredNamespace[]
   /** Trace events are sent to the daemon. */
   readonly traced: boolean
@@ -25,6 +27,8 @@ export interface RemoteScript {
   readonly name: string
   /** Returns the path of the socket that leads to its process. */
   readonly peer: () => string
+  /** Exports of the version that service bindings use, except for the default export. */
+  readonly exported: readonly NamedExport[]
   /** Namespaces of the Durable Object classes that run there. */
   readonly namespaces: readonly StoredNamespace[]
   /** Versions of the script, if it runs on another machine. Requests that arrive here are forwarded. */

@@ -224,6 +224,7 @@ function candidateConfig(
     name: 'candidate',
     primary: 'candidate',
     versions: [{ version, bindings }],
+    exported: [],
     namespaces: [],
     traced: false,
     tailConsumers: [],
