@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { testFolder, textsBelow } from '../helpers/folder.js'
@@ -94,7 +95,11 @@ t.test('finished requests are listed, found and survive a restart', async (t) =>
 
 t.test('lists are filtered and read page by page', async (t) => {
   const live = await started(t, testFolder(t), await origin(t), { queries: true })
-  for (let i = 0; i < 5; i++) await live.visit(`/status/${i % 2 ? 404 : 200}?i=${i}`)
+  for (let i = 0; i < 5; i++) {
+    await live.visit(`/status/${i % 2 ? 404 : 200}?i=${i}`)
+    // Requests of one millisecond have no order.
+    await sleep(2)
+  }
   await kept(live, 5)
   const filter = encodeURIComponent('http.response.code eq 404 and http.request.uri.query contains "i="')
   const { body } = await live.call('GET', `${PATH}?filter=${filter}`)
