@@ -124,7 +124,7 @@ export class Scheduler {
 
   clock(life: Life): Clock {
     return {
-      now: () => START + this.time + life.skewMs,
+      now: () => Math.floor(START + this.time + life.skewMs),
       monotonic: () => this.time,
       sleep: async (ms, signal) => {
         signal?.throwIfAborted()

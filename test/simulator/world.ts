@@ -73,14 +73,15 @@ export class World {
     this.#failure ??= error instanceof Error ? error : new Error(String(error))
   }
 
-  /** Runs at most `max` steps. Returns whether `until` came true. */
-  async run(until: () => boolean, max: number): Promise<boolean> {
+  /** Runs at most `max` steps. Returns whether `until` came true. If nothing is left to do, `missing` throws what is missing. */
+  async run(until: () => boolean, max: number, missing?: () => void): Promise<boolean> {
     for (let left = max; left > 0; left--) {
       if (until()) return true
       const went = await this.scheduler.step()
       if (this.#failure !== undefined) throw this.#failure
       if (went) continue
       if (until()) return true
+      missing?.()
       throw new Finding('nothing is left to do, and the goals are not reached')
     }
     return false
@@ -142,11 +143,12 @@ async function live(world: World, subject: Subject): Promise<void> {
     subject.boot(life, machine)
     return life
   }
+  const missing = () => subject.missing()
   let begun = 0
   const lives = Array.from({ length: machines }, (_, machine) => begin(machine, 0))
   for (const [index, crash] of plan.crashes.entries()) {
     const machine = index % machines
-    await world.run(() => scheduler.idle && subject.isDone, crash.after)
+    await world.run(() => scheduler.idle && subject.isDone, crash.after, missing)
     const life = lives[machine]!
     if (crash.kind === 'pause') {
       scheduler.pause(life, 1 + power.below(MAX_PAUSE_MS))
@@ -157,11 +159,11 @@ async function live(world: World, subject: Subject): Promise<void> {
     lives[machine] = begin(machine, life.skewMs + crash.jumpMs)
   }
   faults.end()
-  if (!(await world.run(() => subject.isDone, MAX_STEPS))) {
-    subject.missing()
+  if (!(await world.run(() => subject.isDone, MAX_STEPS, missing))) {
+    missing()
     throw new Finding('the goals are not reached in time')
   }
-  subject.missing()
+  missing()
   for (const life of lives) scheduler.kill(life)
 }
 

@@ -15,6 +15,7 @@ import {
 } from '../../../pipelines/logpush/spool/types.js'
 import { Uploads } from '../../../pipelines/logpush/uploads.js'
 import { storedDataset } from '../../../pipelines/records/index.js'
+import type { Sink } from '../../../src/core/sink.js'
 import type { Clock } from '../../../src/core/clock.js'
 import { silentLog } from '../../../src/core/log.js'
 import { zone } from '../../../src/core/scope.js'
@@ -48,9 +49,12 @@ export class Load {
   readonly #world: World
   readonly #buffer: BatchBuffer
   readonly #history: History
+  readonly #flawed: (sink: Sink) => Sink
 
-  constructor(world: World, buffer: BatchBuffer, history: History) {
+  /** `flawed` makes the receivers worse than they are. */
+  constructor(world: World, buffer: BatchBuffer, history: History, flawed = (sink: Sink): Sink => sink) {
     this.#world = world
+    this.#flawed = flawed
     this.#buffer = buffer
     this.#history = history
   }
@@ -92,7 +96,7 @@ export class Load {
     const of = {
       id: name,
       job: compileJob(settings, name),
-      sink: receiver(this.#world, life, (batch, text) => this.#history.arrived(name, batch, text)),
+      sink: this.#flawed(receiver(this.#world, life, (batch, text) => this.#history.arrived(name, batch, text))),
       destination: name,
       spool: this.#watched(spool),
       cursor,
@@ -151,7 +155,7 @@ export class Load {
   }
 
   /** Adds records until enough are acknowledged. */
-  async produce(life: Life, running: LoadOf, spool: Spool): Promise<void> {
+  async produce(life: Life, running: LoadOf, spool: Pick<Spool, 'writer'>): Promise<void> {
     const { work, plan, scheduler } = this.#world
     const { records, sizes, limit } = plan.work
     while (life.alive && !running.stopping && this.#history.acknowledged < records!) {

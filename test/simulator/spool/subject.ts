@@ -13,6 +13,7 @@ import { WriteHealth } from '../../../src/disk/write-health.js'
 import { drawPlan, type Plan } from '../plan.js'
 import type { Life } from '../scheduler.js'
 import type { Subject, World } from '../world.js'
+import { flawedSpool, type SpoolFlaws } from './flawed.js'
 import { History } from './history.js'
 import { DATASET, DROP, ID_PLACE, Load, SCOPE, type LoadOf } from './load.js'
 
@@ -55,9 +56,12 @@ export class SpoolSubject implements Subject {
   readonly #history: History
   readonly #lives = new Map<Life, Running>()
   readonly #jobNames: readonly string[]
+  readonly #flaws: SpoolFlaws
 
-  constructor(world: World, buffer: BatchBuffer) {
+  /** `flaws` make the ports worse than they are, to prove that a run notices. */
+  constructor(world: World, buffer: BatchBuffer, flaws: SpoolFlaws = {}) {
     this.#world = world
+    this.#flaws = flaws
     this.#jobNames = Array.from({ length: world.plan.work['jobs']! }, (_, index) => `job-${index}`)
     const drops = world.plan.work['limit'] === DROP
     this.#history = new History({
@@ -66,7 +70,7 @@ export class SpoolSubject implements Subject {
       tears: true,
       place: ID_PLACE,
     })
-    this.#load = new Load(world, buffer, this.#history)
+    this.#load = new Load(world, buffer, this.#history, flaws.sink)
   }
 
   get isDone(): boolean {
@@ -80,7 +84,8 @@ export class SpoolSubject implements Subject {
 
   boot(life: Life): void {
     const clock = this.#world.scheduler.clock(life)
-    const disk = this.#world.disk.port(life)
+    const port = this.#world.disk.port(life)
+    const disk = this.#flaws.disk?.(port) ?? port
     const health = new WriteHealth('the log spool', { disk, clock, log: silentLog })
     const running: Running = { clock, disk, health, controls: [], jobs: [], stopping: false }
     this.#lives.set(life, running)
@@ -96,20 +101,25 @@ export class SpoolSubject implements Subject {
 
   async #run(life: Life, running: Running): Promise<void> {
     const { again, plan } = this.#world
+    const { cursor: flawed = (cursor: Cursor) => cursor } = this.#flaws
     const spool = await again(running.clock, async () => await this.#open(running))
     running.spool = spool
     const cursors: [string, Cursor][] = []
     for (const name of this.#jobNames)
-      cursors.push([name, await again(running.clock, async () => await spool.cursor(name))])
+      cursors.push([name, flawed(await again(running.clock, async () => await spool.cursor(name)))])
     if (running.stopping) return
     for (const [name, cursor] of cursors) this.#load.startJob(life, running, { name, cursor, spool })
     for (let count = plan.work['producers']!; count > 0; count--)
-      this.#world.start(life, async () => await this.#load.produce(life, running, spool))
+      this.#world.start(life, async () => await this.#load.produce(life, running, flawedSpool(spool, this.#flaws)))
   }
 
   async #open({ clock, disk, health }: Running): Promise<DurableSpool> {
     const { segmentBytes, worthDeleting, limit } = this.#world.plan.work
-    const losses = { inc: (labels: { reason: Loss }, records: number) => this.#history.lost(records, labels.reason) }
+    const losses = {
+      inc: ({ reason }: { reason: Loss }, records: number) => {
+        if (this.#flaws.uncounted !== true || reason !== 'limit') this.#history.lost(records, reason)
+      },
+    }
     return await DurableSpool.open(DATASET, SCOPE, await makeFolder(disk, FOLDER), {
       disk,
       clock,

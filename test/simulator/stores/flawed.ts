@@ -69,7 +69,7 @@ export const FLAWED = {
   unaudited: (store: Store): Store => ({ ...methodsOf(store), batch: async (writes) => await store.batch(writes) }),
 }
 
-function methodsOf(store: Store): Store {
+export function methodsOf(store: Store): Store {
   return {
     get: (kind, scope, id) => store.get(kind, scope, id),
     list: (kind, scope) => store.list(kind, scope),

@@ -5,13 +5,20 @@ import { Finding } from '../world.js'
 export class DeliveryHistory {
   /** Ids of accepted deliveries. */
   readonly accepted = new Set<string>()
-  readonly #started = new Map<string, number>()
+  /** The lives that began the attempts of each delivery. */
+  readonly #started = new Map<string, string[]>()
+  #isShared = false
   readonly #delivered = new Set<string>()
 
-  /** An attempt begins, on a machine if there are several. `owner` has the lease of the webhook at this moment. */
-  start(id: string, machine: string | undefined, owner: string | undefined): void {
+  /** A life begins an attempt, on a machine if there are several. `owner` has the lease of the webhook at this moment. */
+  start(
+    id: string,
+    life: string,
+    { machine, owner }: { machine: string | undefined; owner: string | undefined },
+  ): void {
     if (owner !== machine) throw new Finding(`${machine ?? ''} sends ${id}, and ${owner ?? 'nobody'} has the lease`)
-    this.#started.set(id, (this.#started.get(id) ?? 0) + 1)
+    this.#isShared = machine !== undefined
+    this.#started.set(id, [...this.#lives(id), life])
   }
 
   /** The receiver has taken a delivery. */
@@ -25,11 +32,24 @@ export class DeliveryHistory {
     for (const id of this.accepted) {
       const state = stateOf(id)
       if (state === undefined || state.status === 'pending' || state.status === 'processing') found.push(id)
-      else if (state.status === 'completed' && !this.#delivered.has(id))
-        throw new Finding(`${id} is completed, and no receiver has it`)
-      else if (state.status !== 'completed' && (this.#started.get(id) ?? 0) < attempts)
-        throw new Finding(`${id} is given up after ${this.#started.get(id) ?? 0} attempts`)
+      else this.#ended(id, state, attempts)
     }
     return found
+  }
+
+  #ended(id: string, { status, attempts: counted = 0 }: DeliveryState, attempts: number): void {
+    const lives = this.#lives(id)
+    if (status === 'completed' && !this.#delivered.has(id))
+      throw new Finding(`${id} is completed, and no receiver has it`)
+    if (status !== 'completed' && lives.length < attempts)
+      throw new Finding(`${id} is given up after ${lives.length} attempts`)
+    // An attempt is not counted if its life ends before the outcome is stored. Machines can replace what others have counted.
+    const uncounted = lives.filter((life, index) => index > 0 && life !== lives[index - 1]).length
+    if (!this.#isShared && lives.length > counted + uncounted)
+      throw new Finding(`${id} had ${lives.length} attempts, and ${counted} are counted`)
+  }
+
+  #lives(id: string): readonly string[] {
+    return this.#started.get(id) ?? []
   }
 }

@@ -15,6 +15,7 @@ import { drawPlan, type Plan } from '../plan.js'
 import type { Life } from '../scheduler.js'
 import { SimulatedStore } from '../store.js'
 import type { Subject, World } from '../world.js'
+import type { WebhookFlaws } from './flawed.js'
 import { DeliveryHistory } from './history.js'
 
 const ACCOUNT = account('a'.repeat(32))
@@ -56,9 +57,12 @@ export class WebhooksSubject implements Subject {
   readonly #history = new DeliveryHistory()
   readonly #webhooks: readonly string[]
   readonly #lives = new Map<Life, Running>()
+  readonly #flaws: WebhookFlaws
 
-  constructor(world: World) {
+  /** `flaws` make the ports worse than they are, to prove that a run notices. */
+  constructor(world: World, flaws: WebhookFlaws = {}) {
     this.#world = world
+    this.#flaws = flaws
     this.#store = new SimulatedStore(world)
     this.#webhooks = Array.from({ length: world.plan.work['webhooks']! }, (_, index) => `webhook-${index}`)
   }
@@ -75,8 +79,10 @@ export class WebhooksSubject implements Subject {
   boot(life: Life, machine: number): void {
     const { scheduler, plan } = this.#world
     const name = 'ab'[machine]!
-    const clock = scheduler.clock(life)
-    const store = this.#store.open(life)
+    const same = <T>(port: T): T => port
+    const { clock: clockOf = same, store: storeOf = same, post: postOf = same } = this.#flaws
+    const clock = clockOf(scheduler.clock(life))
+    const store = storeOf(this.#store.open(life))
     const metrics = openMetrics({ process: false })
     const isShared = plan.work['machines']! > 1
     const sender = new WebhookSender({
@@ -85,7 +91,7 @@ export class WebhooksSubject implements Subject {
       metrics,
       vault: { seal: (text) => text, open: (text) => text },
       egress: { agents: () => ({ retire: () => {} }) } as unknown as Egress,
-      post: this.#poster(life, isShared ? name : undefined),
+      post: postOf(this.#poster(life, isShared ? name : undefined)),
       log: silentLog,
       options: OPTIONS,
       random: () => this.#world.work.next(),
@@ -161,7 +167,7 @@ export class WebhooksSubject implements Subject {
         retryAfter: undefined,
         error: status === 0 ? 'timed out' : undefined,
       })
-      this.#world.check(() => this.#history.start(id, machine, machine && this.#ownerOf(id)))
+      this.#world.check(() => this.#history.start(id, life.name, { machine, owner: machine && this.#ownerOf(id) }))
       const refuses = faults.has('refused')
       const late = faults.has('late') ? faults.random.below(2 * timeoutMs) : faults.random.below(100)
       const answered = scheduler.call(
