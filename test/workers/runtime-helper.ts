@@ -123,7 +123,9 @@ ${more}`,
     },
     async files(name) {
       const names = await readdir(join(folder, name)).catch(() => [])
-      const texts = names.map(async (one) => await readFile(join(folder, name, one), 'utf8'))
+      // A file that is being written begins with a dot.
+      const finished = names.filter((one) => !one.startsWith('.'))
+      const texts = finished.map(async (one) => await readFile(join(folder, name, one), 'utf8'))
       return (await Promise.all(texts)).map((text) => text.slice(0, text.lastIndexOf('\n') + 1)).join('')
     },
     api: async (method, path, body) => await call(method, `/accounts/${ACCOUNT}${path}`, jsonBody(body)),
