@@ -98,7 +98,7 @@ export const domains = rows.endpoints([
         if (book.taken(domain.hostname))
           throw new ApiError('domainTaken', '/hostname', `${domain.hostname} is a custom hostname of a zone`)
         await book.save(call, [domain])
-        return new ApiResponse(shown(domain), { messages: notServed(zones(), domain) })
+        return new ApiResponse(shown(domain), { messages: isServed(zones(), domain) ? [] : [storedOnly(domain)] })
       })
     },
   }),
@@ -148,7 +148,7 @@ export const domains = rows.endpoints([
     body: Records,
     maxBytes: 1_000_000,
     result: Type.Array(Domain),
-    async handle({ edits, book }, call) {
+    async handle({ edits, book, zones }, call) {
       const { scope, params, body } = call
       const service = params.script_name
       return await edits.run(scope.id, async () => {
@@ -171,6 +171,9 @@ export const domains = rows.endpoints([
             `${others.hostname} belongs to another Worker`,
           )
         const after = [...changes.added, ...changes.updated.map(({ modified: _modified, ...domain }) => domain)]
+        // Clients of this endpoint show errors, not messages.
+        const notServed = after.find((domain) => !isServed(zones(), domain))
+        if (notServed) throw new ApiError('badDomain', `/origins/${at(notServed)}/hostname`, howToServe(notServed))
         await book.save(call, after, changes.removed)
         return after.map(shown)
       })
@@ -178,13 +181,20 @@ export const domains = rows.endpoints([
   }),
 ])
 
-/** Returns a message if the configuration of the zone lists host names, and the domain is not among these host names. */
-function notServed(zones: ControlConfig['zones'], { hostname, zone_id: id }: StoredDomain): Message[] {
+/** Returns whether a zone serves a domain: the zone lists no host names, or the domain is among its host names. */
+function isServed(zones: ControlConfig['zones'], { hostname, zone_id: id }: StoredDomain): boolean {
   const listed = zones.find((zone) => zone.id === id)?.hostnames
-  if (listed === undefined || listed.some((one) => one === '*' || covers(one, hostname))) return []
-  const message = `stored, but the zone does not serve ${hostname}; add it to zones[].hostnames`
-  return [{ code: STORED_WITHOUT_EFFECT, message, source: { pointer: '/hostname' } }]
+  return listed === undefined || listed.some((one) => one === '*' || covers(one, hostname))
 }
+
+const howToServe = ({ hostname, zone_name: zone }: StoredDomain): string =>
+  `the zone ${zone} does not serve ${hostname}; add it to zones[].hostnames in the configuration file`
+
+const storedOnly = (domain: StoredDomain): Message => ({
+  code: STORED_WITHOUT_EFFECT,
+  message: `stored, but ${howToServe(domain)}`,
+  source: { pointer: '/hostname' },
+})
 
 const shown = (domain: StoredDomain): Static<typeof Domain> => ({
   id: domain.id,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { HelloFingerprint } from './hello-fingerprint.js'
 
 /**
@@ -5,7 +6,10 @@ import { HelloFingerprint } from './hello-fingerprint.js'
  * version.
  */
 export interface ClientHello {
-  /** `server_name` in lower case. Undefined if the client sends none (RFC 6066, 3). */
+  /**
+   * `server_name` in lower case. Undefined if the client sends none, or an IP address, which is not a server name (RFC
+   * 6066, 3).
+   */
   readonly serverName: string | undefined
   /** Names offered by ALPN (RFC 7301), in the client's order. */
   readonly protocols: readonly string[]
@@ -97,7 +101,7 @@ function nameIn(content: Reader): string | undefined {
   while (!list.ended) {
     const type = list.uint8()
     const name = list.text(list.uint16())
-    if (type === HOST_NAME) return name.toLowerCase()
+    if (type === HOST_NAME) return isIP(name.replace(/^\[(.*)\]$/, '$1')) === 0 ? name.toLowerCase() : undefined
   }
   return undefined
 }

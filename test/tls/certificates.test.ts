@@ -56,6 +56,18 @@ t.test('a ClientHello gives name, protocols and length, however it is cut', asyn
   t.match(parseClientHello(await clientHello({})), { serverName: undefined, protocols: [] })
 })
 
+t.test('an IP address is not a server name', async (t) => {
+  // Node.js sends no addresses.
+  const hello = async (name: string) => {
+    const bytes = await clientHello({ servername: 'x'.repeat(name.length) })
+    return parseClientHello(Buffer.from(bytes.toString('latin1').replace('x'.repeat(name.length), name), 'latin1'))
+  }
+  for (const name of ['127.0.0.1', '203.0.113.255', '::1', '2001:db8::1', '[2001:db8::1]'])
+    t.match(await hello(name), { serverName: undefined }, name)
+  for (const name of ['127.0.0.1.test', '1.2.3', 'abc.de', '1.2.3.4.5'])
+    t.match(await hello(name), { serverName: name }, name)
+})
+
 t.test('a ClientHello has a fingerprint: its random value, cipher suites and extension types', (t) => {
   const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex')
   const random = Buffer.alloc(32, 7)

@@ -10,19 +10,20 @@ export async function runsNow(
   { script, main, format }: Pick<StoredVersion, 'script' | 'main' | 'format'>,
 ): Promise<Message[]> {
   if (main === undefined) return []
+  if (format === 'python')
+    return [
+      {
+        code: 10901,
+        message:
+          'this server does not run Python Workers: the script is stored and does not run; deploy it in JavaScript or WebAssembly',
+      },
+    ]
   if (!runtime)
     return [
       {
         code: 10901,
         message:
           'this server does not run scripts: its runtime is not installed (`edged doctor` prints the command), or workers.runtime is off',
-      },
-    ]
-  if (format === 'python')
-    return [
-      {
-        code: 10901,
-        message: 'Python Workers need a runtime bundle that this server does not have: the script does not run',
       },
     ]
   await runtime.applied(scope)

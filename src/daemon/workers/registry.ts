@@ -183,10 +183,10 @@ export class WorkerRegistry implements WorkerSites {
   ): () => void {
     const { runtime } = this
     const failure =
-      !runtime || main === undefined
-        ? new NotRunnable(`the Worker ${script} needs a runtime, and this server has none`)
-        : format === 'python'
-          ? new NotRunnable(`the Worker ${script} is written in Python, which this server does not run`)
+      format === 'python'
+        ? new NotRunnable('python', `the Worker ${script} is written in Python, which this server does not run`)
+        : !runtime || main === undefined
+          ? new NotRunnable('no_runtime', `the Worker ${script} needs a runtime, and this server has none`)
           : runtime.isQuarantined(scope, script)
             ? new WorkerError('worker_limit', `the Worker ${script} exceeded limits several times`)
             : undefined

@@ -75,7 +75,7 @@ export class AssetResponse {
         break
       case 'worker':
         if (this.#run) this.#cancelRun = this.#run()
-        else this.#sink.fail(new NotRunnable('this server runs no Workers'))
+        else this.#sink.fail(new NotRunnable('no_runtime', 'this server runs no Workers'))
     }
   }
 

@@ -8,6 +8,8 @@ import type { ErrorPageReason, HttpVersion } from '../../rules/types.js'
 export interface HttpParseError {
   readonly status: number
   readonly detail?: string
+  /** What the owner of the website can do, instead of the advice of the status. */
+  readonly ownerAdvice?: string
   /** Further fields of the response. */
   readonly headers?: Readonly<Record<string, string>>
   /** The decision of a rule that caused it. */

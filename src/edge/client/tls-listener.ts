@@ -144,7 +144,7 @@ export class TlsListener {
 
   /**
    * A certificate of a file takes precedence over a certificate issued by ACME. The first file's is for clients that ask
-   * for no name, or for a name that no zone serves. A served name without a certificate is asked for once in a while.
+   * for no name, for an IP address, or for a name that no zone serves. A served name without a certificate is asked for once in a while.
    */
   #certificate(name: string | undefined): Certificate | undefined | Promise<Certificate | undefined> {
     const { table } = this.#certificates

@@ -38,6 +38,8 @@ export interface OriginFailure {
   readonly retryAfter?: number
   /** Shown to the client in addition to the status. */
   readonly detail?: string
+  /** What the owner of the website can do. Shown to the client instead of the advice of the status. */
+  readonly ownerAdvice?: string
   /** The error of a Worker that the error page explains. */
   readonly workerError?: WorkerErrorName
 }
@@ -70,7 +72,8 @@ export function originFailure(error: unknown): OriginFailure {
       kind: 'not_runnable',
       status: 501,
       reason,
-      detail: 'A Worker is responsible for this address, and this server runs no Workers.',
+      detail: error.explanation.detail,
+      ownerAdvice: error.explanation.advice,
     }
   if (error instanceof NoOrigin)
     return { kind: 'no_origin', status: 502, reason, detail: 'This website has no origin server yet.' }

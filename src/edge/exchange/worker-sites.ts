@@ -42,7 +42,25 @@ export class WorkerError extends Error {
   }
 }
 
+/** Explanations of Workers that this server does not run, for clients. */
+const NOT_RUNNABLE = {
+  no_runtime: {
+    detail: 'A Worker is responsible for this address, and this server runs no Workers.',
+    advice: 'The operator of this server can install the runtime for Workers. "edged doctor" prints the command.',
+  },
+  python: {
+    detail: 'A Worker in Python is responsible for this address, and this server does not run Python.',
+    advice: 'The owner of the website can deploy the Worker in JavaScript or WebAssembly.',
+  },
+} as const
+
 /** The Worker has code, and this server has no runtime for it. */
 export class NotRunnable extends Error {
   override readonly name = 'NotRunnable'
+  readonly explanation: { readonly detail: string; readonly advice: string }
+
+  constructor(kind: keyof typeof NOT_RUNNABLE, message: string) {
+    super(message)
+    this.explanation = NOT_RUNNABLE[kind]
+  }
 }

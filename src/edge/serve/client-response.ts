@@ -151,7 +151,7 @@ export class ClientResponse implements ResponseSink, Responding {
       this.#cut()
       return
     }
-    const { kind, status, reason, retryAfter, detail, workerError } = originFailure(error)
+    const { kind, status, reason, retryAfter, detail, ownerAdvice, workerError } = originFailure(error)
     this.#context.metrics.originFailed(kind)
     this.#log('request_failed', { status, kind, reason, cut: this.connection.writer.begun })
     if (this.connection.writer.begun) this.#cut()
@@ -160,6 +160,7 @@ export class ClientResponse implements ResponseSink, Responding {
         status,
         retryAfter,
         ...(detail !== undefined && { detail }),
+        ...(ownerAdvice !== undefined && { ownerAdvice }),
         ...(workerError && { reason: workerError }),
       })
   }

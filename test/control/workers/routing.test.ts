@@ -101,6 +101,30 @@ t.test('a domain that the zone of the file does not serve is stored with a messa
   })
 })
 
+t.test('a list of domains with one that the zone of the file does not serve is rejected', async (t) => {
+  const [first, ...others] = CONFIG.zones
+  const zones = [{ ...first!, hostnames: ['www.example.test'] }, ...others]
+  const { call, script, store } = await workersClient(t, { config: { zones } })
+  await script('app')
+  const put = async (...names: string[]) =>
+    await call('PUT', `${WORKERS}/scripts/app/domains/records`, { origins: names.map((hostname) => ({ hostname })) })
+  t.match(await put('www.example.test', 'app.example.test'), {
+    status: 400,
+    body: {
+      errors: [
+        {
+          code: 20403,
+          message:
+            'the zone example.test does not serve app.example.test; add it to zones[].hostnames in the configuration file',
+          source: { pointer: '/origins/1/hostname' },
+        },
+      ],
+    },
+  })
+  t.equal(store.count(WORKER_DOMAINS), 0, 'all or none')
+  t.equal((await put('www.example.test')).status, 200)
+})
+
 t.test('the official client attaches, lists, moves and detaches domains', async (t) => {
   const { cf, call, script } = await workersClient(t)
   await script('app')
