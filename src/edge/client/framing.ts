@@ -8,7 +8,7 @@ import type { ErrorPageReason, HttpVersion } from '../../rules/types.js'
 export interface HttpParseError {
   readonly status: number
   readonly detail?: string
-  /** What the owner of the website can do, instead of the advice of the status. */
+  /** Advice to the owner of the website instead of the advice of the status. */
   readonly ownerAdvice?: string
   /** Further fields of the response. */
   readonly headers?: Readonly<Record<string, string>>

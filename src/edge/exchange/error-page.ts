@@ -13,7 +13,7 @@ export interface ErrorFacts {
   readonly zone?: string | undefined
   /** Explanation of this case. Default: the explanation of the status. Shown to every client, escaped. */
   readonly detail?: string | undefined
-  /** What the owner of the website can do, instead of the advice of the status. Only the owner can mend such an error. */
+  /** Advice to the owner of the website instead of the advice of the status. Only the owner can mend such an error. */
   readonly ownerAdvice?: string | undefined
   /** Seconds after which another attempt may succeed. */
   readonly retryAfter?: number | undefined

@@ -38,7 +38,7 @@ export interface OriginFailure {
   readonly retryAfter?: number
   /** Shown to the client in addition to the status. */
   readonly detail?: string
-  /** What the owner of the website can do. Shown to the client instead of the advice of the status. */
+  /** Advice to the owner of the website. Shown to the client instead of the advice of the status. */
   readonly ownerAdvice?: string
   /** The error of a Worker that the error page explains. */
   readonly workerError?: WorkerErrorName
