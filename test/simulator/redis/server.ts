@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { SCHEMA } from '../../../src/store/migrations/index.js'
-import { AUDIT, BEGIN, CHANGES, META, rowName } from '../../../src/store/redis/script.js'
+import { AUDIT, BEGIN, CHANGES, COMMIT, META, rowName } from '../../../src/store/redis/script.js'
 import { Life, type Scheduler } from '../scheduler.js'
 
 type Hash = Readonly<Record<string, string>>
@@ -145,7 +145,9 @@ export class SimulatedRedis {
     const args = rest.slice(Number(count))
     if (name === 'eval') this.#scripts.add(createHash('sha1').update(script).digest('hex'))
     else if (!this.#scripts.has(script)) throw new ReplyError('NOSCRIPT No matching script.')
-    return script === BEGIN ? this.#begin(args) : this.#commit(keys, args)
+    if (script === BEGIN) return this.#begin(args)
+    if (script === COMMIT.lua || script === COMMIT.sha) return this.#commit(keys, args)
+    throw new Error('the simulated Redis does not have this script')
   }
 
   #begin([epoch]: readonly string[]): unknown {
@@ -192,10 +194,13 @@ export class SimulatedRedis {
     return before === undefined ? 0 : 1
   }
 
+  /** Returns the number of new fields. */
   #hset(key: string, pairs: readonly string[]): number {
-    const hash: Record<string, string> = { ...this.#hash(key) }
+    const before = this.#hash(key)
+    const hash: Record<string, string> = { ...before }
     for (let i = 0; i < pairs.length; i += 2) hash[pairs[i]!] = pairs[i + 1]!
-    return this.#put(key, hash)
+    this.#put(key, hash)
+    return Object.keys(hash).length - Object.keys(before).length
   }
 
   /** Sets a lock that expires, if nobody has it. */
