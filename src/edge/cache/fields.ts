@@ -1,5 +1,6 @@
 import { headerOf, headerValues, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
 import type { CacheSettings } from '../../rules/decisions.js'
+import { CACHE_STATUS, EDGE_FIELD } from '../exchange/response-fields.js'
 import { cacheControl, seconds } from './entries/directives.js'
 import { httpDate } from './entries/http-date.js'
 import type { CacheStatus } from './entries/types.js'
@@ -7,12 +8,10 @@ import type { CacheStatus } from './entries/types.js'
 /** Name of this cache in Cache-Status (RFC 9211). */
 const NAME = 'edged'
 
-/** A field for this cache alone (RFC 9213). Clients do not get it. */
-const EDGE_FIELD = 'cloudflare-cdn-cache-control'
 /** The field with the tags by which a stored response can be purged. */
 const TAGS_FIELD = 'cache-tag'
 /** Fields that are not stored with a response, because they are created for each response or are for this cache alone. */
-const NEVER_STORED = new Set(['content-length', 'age', 'cf-cache-status', TAGS_FIELD, EDGE_FIELD])
+const NEVER_STORED = new Set(['content-length', 'age', CACHE_STATUS, TAGS_FIELD, EDGE_FIELD])
 
 /**
  * Returns the fields that clients get. `Cache-Tag` reaches them with responses that the cache does not handle

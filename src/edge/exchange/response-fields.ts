@@ -40,7 +40,10 @@ export function responseFields(status: number, raw: RawHeaders, cacheStatus?: st
   return namesFields(connection) ? withoutNamed(fields, connection, cacheStatus !== undefined) : fields
 }
 
-const CACHE_STATUS = 'cf-cache-status'
+/** What the cache did with a request. */
+export const CACHE_STATUS = 'cf-cache-status'
+/** A field for the cache alone (RFC 9213). Clients do not get it. */
+export const EDGE_FIELD = 'cloudflare-cdn-cache-control'
 
 /** Values of Connection that name no field. */
 const COMMON = new Set(['', ',keep-alive', ',close'])

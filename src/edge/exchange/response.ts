@@ -24,6 +24,8 @@ export function acceptsTrailers({ httpVersion, rawHeaders }: Pick<Exchange, 'htt
 export interface ResponseSink {
   /** The sink retains no chunk of `data`, so a source may reuse the memory. Other sinks get memory of their own. */
   readonly copies?: boolean
+  /** Whether `unreadHead` exists and may accept a head. */
+  readonly takesText?: boolean
   /**
    * Called instead of `head` with fields that nothing has read, and with fields that are added to them. Returns false, and
    * does nothing, if it needs the list of the fields.

@@ -1,8 +1,9 @@
 import { trimmed } from '../../core/bytes.js'
 import type { RawHeaders } from '../../http/headers.js'
+import { NameFinder } from '../../http/name-finder.js'
 import type { UnreadHead } from '../../http/response-reader.js'
 import { isPlainLine } from './unread/plain-line.js'
-import { dropped, namesFields, responseFields } from './response-fields.js'
+import { CACHE_STATUS, dropped, EDGE_FIELD, namesFields, responseFields } from './response-fields.js'
 
 const LINE_END = 2
 /** Their heads are about no body of their own (RFC 9110, 8.6). */
@@ -15,21 +16,18 @@ type HeadText = Pick<UnreadResponse, 'text' | 'isDated' | 'length'>
 export class UnreadResponse {
   readonly head: UnreadHead
   /** The lines of the fields for the client, each after the end of the line before it. */
-  readonly text: string
-  readonly isDated: boolean
+  text = ''
+  isDated = false
   /** Length of the body. Undefined if it is not known. */
-  readonly length: number | undefined
+  length: number | undefined
   /** The first Content-Type. */
-  readonly contentType: string | undefined
-  readonly hasVary: boolean
+  contentType: string | undefined
+  hasVary = false
+  /** Whether it has a field that the cache sets or removes. */
+  hasCacheField = false
 
-  constructor(head: UnreadHead, facts: Facts, text: string) {
+  constructor(head: UnreadHead) {
     this.head = head
-    this.text = text
-    this.isDated = facts.isDated
-    this.length = facts.length
-    this.contentType = facts.contentType
-    this.hasVary = facts.hasVary
   }
 
   /** Returns the fields for the client as a list. */
@@ -38,20 +36,31 @@ export class UnreadResponse {
   }
 }
 
-/** Facts about the fields of a head. */
-class Facts {
-  isDated = false
-  length: number | undefined
-  contentType: string | undefined
-  hasVary = false
-}
+/** Names of fields that are read here or left out. */
+const READ_NAMES = [
+  'te',
+  'date',
+  'vary',
+  'cf-ray',
+  'trailer',
+  'upgrade',
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  CACHE_STATUS,
+  'proxy-connection',
+  'transfer-encoding',
+  'proxy-authenticate',
+  EDGE_FIELD,
+]
+const READ = new NameFinder(READ_NAMES)
 
 /** Returns the head of a response as its text, or undefined if its lines cannot be copied as they are. */
 export function unreadResponse(head: UnreadHead): UnreadResponse | undefined {
   const { status, text, marks, end } = head
   if (status < 200 || WITHOUT_LENGTH.has(status)) return undefined
-  const facts = new Facts()
-  let lines = ''
+  const response = new UnreadResponse(head)
   let connection = ''
   /** Beginning of the lines that are forwarded together; -1 if there are none. */
   let from = -1
@@ -59,27 +68,30 @@ export function unreadResponse(head: UnreadHead): UnreadResponse | undefined {
     const begin = marks[i]!
     const nameEnd = marks[i + 1]!
     const valueEnd = marks[i + 2]!
-    const name = READ_LENGTHS[nameEnd - begin] === 1 ? text.slice(begin, nameEnd).toLowerCase() : ''
+    const name = READ.find(text, begin, nameEnd)
     const part = dropped(name)
     if (part === 'connection') connection += `,${trimmed(text, nameEnd + 1, valueEnd).toLowerCase()}`
     if (part === 'no' || part === 'length') {
       if (!isPlainLine(text, nameEnd, valueEnd)) return undefined
-      if (name !== '') read(facts, name, text.slice(nameEnd + 2, valueEnd))
+      if (name !== '') read(response, name, nameEnd + 2, valueEnd)
       if (from < 0) from = begin - LINE_END
     } else if (from >= 0) {
-      lines += text.slice(from, begin - LINE_END)
+      response.text += text.slice(from, begin - LINE_END)
       from = -1
     }
   }
-  if (from >= 0) lines += text.slice(from, marks[end - 1])
-  return namesFields(connection) ? undefined : new UnreadResponse(head, facts, lines)
+  if (from >= 0) response.text += text.slice(from, marks[end - 1])
+  return namesFields(connection) ? undefined : response
 }
 
-function read(facts: Facts, name: string, value: string): void {
-  if (name === 'date') facts.isDated = true
-  else if (name === 'vary') facts.hasVary = true
-  else if (name === 'content-type') facts.contentType ??= value
-  else if (name === 'content-length') facts.length = Number(value)
+/** Notes what a field says. Its value is at these positions of the head. */
+function read(response: UnreadResponse, name: string, begin: number, end: number): void {
+  const { text } = response.head
+  if (name === 'date') response.isDated = true
+  else if (name === 'vary') response.hasVary = true
+  else if (name === 'content-type') response.contentType ??= text.slice(begin, end)
+  else if (name === 'content-length') response.length = Number(text.slice(begin, end))
+  else if (name === CACHE_STATUS || name === EDGE_FIELD) response.hasCacheField = true
 }
 
 /** Returns the lines of a response with added fields, which are safe. */
@@ -88,7 +100,3 @@ export function withLines({ text, isDated, length }: UnreadResponse, added: RawH
   for (let i = 0; i + 1 < added.length; i += 2) lines += `\r\n${added[i]!}: ${added[i + 1]!}`
   return { text: lines, isDated, length }
 }
-
-/** 1 for the lengths of the names that are read or left out. */
-const READ_LENGTHS = new Uint8Array(19)
-for (const length of [2, 4, 6, 7, 10, 12, 14, 16, 17, 18]) READ_LENGTHS[length] = 1

@@ -44,11 +44,15 @@ export class PlainVariant extends HtmlVariant {
     this.#hasLinks = links.length > 0
   }
 
+  get takesText(): boolean {
+    return !this.#hasLinks && this.next.takesText === true
+  }
+
   unreadHead(response: UnreadResponse, added: RawHeaders): boolean {
     const { next } = this
     if (this.#hasLinks || !next.unreadHead) return false
     if (!isHtmlType(response.head.status, response.contentType)) return next.unreadHead(response, added)
-    return !response.hasVary && added.length === 0 && next.unreadHead(response, VARY_ACCEPT)
+    return !response.hasVary && next.unreadHead(response, added.length === 0 ? VARY_ACCEPT : added.concat(VARY_ACCEPT))
   }
 }
 

@@ -16,6 +16,7 @@ import { originFailure } from '../exchange/origin-errors.js'
 import type { ProxyContext } from './proxy-context.js'
 import { WriteClock, type WriteLimits } from '../client/write-clock.js'
 import { requestIds } from '../exchange/request-ids.js'
+import { CACHE_STATUS } from '../exchange/response-fields.js'
 
 /** The recorded status of a client that left without a response. */
 const CLIENT_LEFT = 499
@@ -100,15 +101,18 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#exchange.sent.status = status
   }
 
+  get takesText(): boolean {
+    const { scheme, zone } = this.#exchange
+    const isChanged = (zone.https.headers.length > 0 && scheme === 'https') || zone.transforms?.response !== undefined
+    return !isChanged && this.connection.writer.headLines !== undefined
+  }
+
   unreadHead(response: UnreadResponse, added: RawHeaders): boolean {
     if (this.#over) return true
     const { writer, reusable } = this.connection
-    const { scheme, zone, caching, sent } = this.#exchange
-    const isChanged =
-      caching.status !== undefined ||
-      (zone.https.headers.length > 0 && scheme === 'https') ||
-      zone.transforms?.response !== undefined
-    if (isChanged || !writer.headLines) return false
+    const { caching, sent } = this.#exchange
+    const isComplete = caching.status === undefined || added[0] === CACHE_STATUS
+    if (!isComplete || !this.takesText || !writer.headLines) return false
     const { method, httpVersion, rayId } = this.#exchange
     const { config, clock, draining } = this.#context
     const { status } = response.head

@@ -4,7 +4,7 @@ import type { OriginConnection, OriginRequest } from '../../http/origin-connecti
 import { ConnectionLost, TargetDenied } from '../../http/origin-errors.js'
 import { requestText } from '../../http/request-text.js'
 import type { UnreadHead } from '../../http/response-reader.js'
-import { responseFields } from '../exchange/response-fields.js'
+import { CACHE_STATUS, responseFields } from '../exchange/response-fields.js'
 import { withCacheStatus } from '../cache/fields.js'
 import { CLIENT_LEFT, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
@@ -26,6 +26,7 @@ interface InterimReceiver {
 /** A body up to this size is sent to the origin in one piece. */
 const SMALL_BODY = 65_536
 const NOTHING: RawHeaders = []
+const DYNAMIC: RawHeaders = [CACHE_STATUS, 'DYNAMIC']
 const REUSED = { fresh: false }
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -161,9 +162,11 @@ export class Forward implements OriginRequest {
     const { origin, caching } = this.#exchange
     this.#responded(head.status)
     origin.received(head)
-    if (caching?.status === undefined && this.#sink.unreadHead) {
+    const isDynamic = caching?.status === 'DYNAMIC'
+    if (this.#sink.takesText && (isDynamic || caching?.status === undefined)) {
       const response = unreadResponse(head)
-      if (response && this.#sink.unreadHead(response, NOTHING)) return
+      const isText = response && !(isDynamic && response.hasCacheField)
+      if (isText && this.#sink.unreadHead?.(response, isDynamic ? DYNAMIC : NOTHING)) return
     }
     this.#pass(head.status, head.fields)
   }

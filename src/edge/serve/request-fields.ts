@@ -4,7 +4,7 @@ import type { HttpVersion } from '../../rules/types.js'
 import { trimmed } from '../../core/bytes.js'
 import type { HeadLines, HttpParseError, RequestHead } from '../client/framing.js'
 import { isPlainLine } from '../exchange/unread/plain-line.js'
-import { mayBeRead } from './read-names.js'
+import { READ } from './read-names.js'
 
 /** The request fields that the proxy itself uses, and the fields that are forwarded to the origin. */
 export class RequestFields {
@@ -70,9 +70,8 @@ export class RequestFields {
       const begin = marks[i]!
       const nameEnd = marks[i + 1]!
       const valueEnd = marks[i + 2]!
-      const isKept =
-        !mayBeRead(nameEnd - begin, text.charCodeAt(begin)) ||
-        this.#read(text.slice(begin, nameEnd), trimmed(text, nameEnd + 1, valueEnd))
+      const name = READ.find(text, begin, nameEnd)
+      const isKept = name === '' || this.#read(name, trimmed(text, nameEnd + 1, valueEnd))
       if (isKept) {
         if (from < 0) from = begin - LINE_END
         if (underscore < begin) underscore = positionOf('_', text, begin)

@@ -20,13 +20,13 @@ const CLOSE_MS = 2000
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
 /** Returns whether the request asks for a WebSocket (RFC 6455, 4.1). */
-export function asksForWebSocket({ method, httpVersion, headers }: Exchange, fields: RequestFields): boolean {
+export function asksForWebSocket(exchange: Exchange, fields: RequestFields): boolean {
   return (
-    method === 'GET' &&
-    httpVersion === '1.1' &&
     fields.upgrade?.toLowerCase() === 'websocket' &&
+    exchange.method === 'GET' &&
+    exchange.httpVersion === '1.1' &&
     hasToken(fields.connection, 'upgrade') &&
-    headerOf(headers, 'sec-websocket-key') !== undefined
+    headerOf(exchange.headers, 'sec-websocket-key') !== undefined
   )
 }
 

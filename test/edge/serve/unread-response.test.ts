@@ -15,7 +15,8 @@ import { ResponseReader, type UnreadHead } from '../../../src/http/response-read
 const LIMITS = { header_bytes: 65_536, header_count: 100, body_bytes: 0 }
 const ASKED = { method: 'GET', httpVersion: '1.1', keepAlive: true } as const
 const EXTRAS = { close: false, now: 0, rayId: '0123456789abcdef', keepAliveMs: 75_000 }
-const ADDED = ['vary', 'accept']
+const VARY = ['vary', 'accept']
+const DYNAMIC = ['cf-cache-status', 'DYNAMIC']
 
 /** Reads a head that arrives in pieces. */
 function read(text: string, cut = text.length): UnreadHead | undefined {
@@ -42,7 +43,7 @@ function compare(t: Test, head: UnreadHead): boolean {
   if (!response) return false
   const fields = responseFields(head.status, head.fields)
   t.strictSame(response.fields(), fields, 'the same fields')
-  for (const added of [[], ADDED]) {
+  for (const added of [[], VARY, [...DYNAMIC, ...VARY]]) {
     const listed = sent((writer) =>
       writer.head({ ...ASKED, method: 'HEAD' }, head.status, [...fields, ...added], EXTRAS),
     )
@@ -57,6 +58,10 @@ function compare(t: Test, head: UnreadHead): boolean {
   const names = fields.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase())
   t.equal(response.hasVary, names.includes('vary'))
   t.equal(response.isDated, names.includes('date'))
+  t.equal(
+    response.hasCacheField,
+    CACHE_FIELDS.some((name) => names.includes(name)),
+  )
   t.equal(response.contentType, names.includes('content-type') ? first('content-type') : undefined)
   t.equal(response.length, names.includes('content-length') ? Number(first('content-length')) : undefined)
   return true
@@ -66,8 +71,9 @@ const cased = (name: string) =>
   fc
     .array(fc.boolean(), { minLength: name.length, maxLength: name.length })
     .map((upper) => name.replaceAll(/[a-z]/g, (letter, at: number) => (upper[at] ? letter.toUpperCase() : letter)))
+const CACHE_FIELDS = ['cf-cache-status', 'cloudflare-cdn-cache-control']
 const NAMES = (
-  'te date vary cf-ray server trailer upgrade connection keep-alive content-type proxy-connection transfer-encoding ' +
+  'cf-cache-status cloudflare-cdn-cache-control te date vary cf-ray server trailer upgrade connection keep-alive content-type proxy-connection transfer-encoding ' +
   'proxy-authenticate etag set-cookie x_a x-named close'
 ).split(' ')
 const VALUE = fc.constantFrom('a', '', 'keep-alive', 'close', 'x-named', 'close, X-Named', 'text/html', 'é\xff', 'a\tb')
