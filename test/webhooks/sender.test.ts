@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { DELIVERY_STATES, type DeliveryState } from '../../src/core/model/delivery.js'
 import { WEBHOOKS } from '../../src/core/model/webhook.js'
 import { DAEMON } from '../../src/core/scope.js'
+import { StoreUnavailable, type Store } from '../../src/core/store.js'
 import { LEASE_MS, RENEW_MS } from '../../src/webhooks/lease-kinds.js'
 import { openEgress } from '../helpers/egress.js'
 import { HandClock } from '../helpers/hand-clock.js'
@@ -396,6 +397,29 @@ t.test('a lease that is lost and won again sends nothing twice', async (t) => {
   for (const socket of to.sockets) socket.destroy()
   await pass(clock, () => jobs.every((job) => bench.state(job)?.status === 'completed'))
   t.equal(to.received.length, 11, 'only the one that was cut off came again')
+})
+
+t.test('a machine begins no attempt after its leases may have expired', async (t) => {
+  const clock = new HandClock()
+  const to = await receiver(t, status(503))
+  const store = memory(clock)
+  let isAway = false
+  const shared = Object.create(store) as Store
+  shared.batch = async (writes, audit) => {
+    if (isAway) throw new StoreUnavailable('away')
+    return await store.batch(writes, audit)
+  }
+  const options = { retry_schedule: [LEASE_MS, LEASE_MS] }
+  const bench = new Workbench(t, await openEgress([to.server]), { clock, store: shared, sharedAs: 'one', options })
+  const id = await bench.webhook(to.url())
+  const [job] = await bench.send(id)
+  await until(() => bench.state(job!)?.attempts === 1)
+  isAway = true
+  await clock.advance(2 * LEASE_MS)
+  await turns()
+  t.equal(bench.sender.queueOf(ACCOUNT, id)?.inFlight, 0)
+  isAway = false
+  await pass(clock, () => to.received.length === 2)
 })
 
 t.test('finished deliveries beyond a limit are deleted, the oldest first', async (t) => {
