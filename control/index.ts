@@ -1,4 +1,5 @@
 import { accounts } from './accounts/index.js'
+import { members } from './accounts/members.js'
 import { auditLogs } from './accounts/audit-logs.js'
 import { logsAudit } from './accounts/logs-audit.js'
 import type { ControlDeps } from './http/context.js'
@@ -47,6 +48,7 @@ export const basicEndpoints = (deps: BasicDeps): Endpoint[] => [
   ...permissions(deps),
   ...tokens(deps),
   ...accounts(deps),
+  ...members(deps),
   ...auditLogs(deps),
   ...logsAudit(deps),
   ...ips(deps),

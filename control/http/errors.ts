@@ -56,6 +56,10 @@ export const ERRORS = {
     'the zone has the maximum number of custom hostnames (control.quotas.custom_hostnames_per_zone)',
   ],
 
+  // Members of accounts
+  memberNotFound: [1003, 404, 'the member was not found'],
+  roleNotFound: [1004, 404, 'the role was not found'],
+
   // Tokens
   noSuchToken: [10040, 404, 'the token was not found'],
   tokenQuota: [10041, 403, 'the maximum number of tokens is reached'],

@@ -22,6 +22,7 @@ export const ACCESS = {
     ['Custom Pages Read', 'Account Custom Pages Read', 'Account Settings Read'],
     ['Custom Pages Write', 'Account Custom Pages Write', 'Account Settings Write'],
   ),
+  members: access(['Account Settings Read'], ['Account Settings Write']),
   lists: access(['Account Filter Lists Read'], ['Account Filter Lists Write']),
   logpush: access(['Logs Read'], ['Logs Write']),
   /** Of every phase. */

@@ -15,6 +15,7 @@ import { ACCESS } from '../http/permissions.js'
 import { PREFIX } from '../http/prefix.js'
 import { ownUrl } from '../http/websocket-url.js'
 import type { ControlDeps } from '../http/context.js'
+import { chosenContent, contentAssets, ContentOrder, type ContentAsset } from './content.js'
 import { chosenFindings, chosenInstances, type Summed } from './finding-list.js'
 import { FindingQuery, InstanceQuery } from './finding-schemas.js'
 import { POSTURE } from './services.js'
@@ -48,9 +49,23 @@ const InstanceFilters = Type.Object(
   strict,
 )
 
+const ContentFilters = Type.Object(
+  {
+    ...Times,
+    dlp_profile_id: Ids,
+    dlp_profile_information: Type.Optional(
+      Type.Array(Type.Object({}), { maxItems: 1000, description: 'No effect: the file has the ids of profiles.' }),
+    ),
+    integration_id: Ids,
+    vendors: Ids,
+    orders: Orders(ContentOrder),
+  },
+  strict,
+)
+
 const ExportResult = Type.Object({
   id: Type.String(),
-  type: Type.Enum(['finding', 'findingInstance']),
+  type: Type.Enum(['finding', 'findingInstance', 'content']),
   status: Type.Literal('Success', { description: 'At once: the file is written when it is read.' }),
   user_id: Type.String(),
   file_name: Type.String(),
@@ -82,13 +97,18 @@ const rows = area(
       ])
       return shown(request, scope, value)
     }
-    const lines = (scope: Scope, { finding_id: findingId, filters }: StoredExport): Generator<readonly string[]> =>
-      findingId === undefined
-        ? findingLines(
-            store.list(FINDINGS, scope).map(({ value }) => ({ finding: value, stats: index.stats(scope, value.id) })),
-            filters,
-          )
-        : instanceLines(index.instances(scope, findingId), filters)
+    const lines = (
+      scope: Scope,
+      { type, finding_id: findingId, filters }: StoredExport,
+    ): Generator<readonly string[]> =>
+      type === 'content'
+        ? contentLines(contentAssets({ store }, index, scope), filters)
+        : findingId === undefined
+          ? findingLines(
+              store.list(FINDINGS, scope).map(({ value }) => ({ finding: value, stats: index.stats(scope, value.id) })),
+              filters,
+            )
+          : instanceLines(index.instances(scope, findingId), filters)
     return { store, find, create, lines }
   },
 )
@@ -114,6 +134,14 @@ export const findingExports = rows.endpoints([
       if (!store.get(FINDINGS, call.scope, finding_id)) throw new ApiError('findingNotFound')
       return await create(call, { type: 'findingInstance', finding_id, filters: call.body })
     },
+  }),
+  rows.post(`${POSTURE}/content/export`, {
+    permissions: ACCESS.webhooks.read,
+    summary: 'Export the assets with content findings as CSV',
+    body: ContentFilters,
+    bodyOptional: true,
+    result: ExportResult,
+    handle: async ({ create }, call) => await create(call, { type: 'content', filters: call.body }),
   }),
   rows.get(PATH, {
     summary: 'List the exports of an account, the newest first',
@@ -148,7 +176,8 @@ export const findingExports = rows.endpoints([
 
 type FindingFilters = Static<typeof FindingFilters>
 
-const fileName = ({ type, id }: StoredExport): string => `${type === 'finding' ? 'findings' : 'instances'}-${id}.csv`
+const FILE_NAMES = { finding: 'findings', findingInstance: 'instances', content: 'content' } as const
+const fileName = ({ type, id }: StoredExport): string => `${FILE_NAMES[type]}-${id}.csv`
 
 const shown = (request: IncomingMessage, scope: Scope, stored: StoredExport): Static<typeof ExportResult> => ({
   id: stored.id,
@@ -203,6 +232,29 @@ function* instanceLines(
   yield ['id', 'affliction_date', 'archived', 'asset', 'asset_external_id', 'asset_link']
   for (const { id, affliction_date, is_archived, asset } of chosenInstances(all, query))
     yield [id, affliction_date, String(is_archived), asset.name, asset.external_id, asset.link ?? '']
+}
+
+function* contentLines(
+  all: readonly ContentAsset[],
+  filters: Static<typeof ContentFilters>,
+): Generator<readonly string[]> {
+  const { dlp_profile_id: profiles, integration_id: integrations, vendors, orders = [], ...rest } = filters
+  const [{ name: order, direction } = { name: 'latest_affliction_date', direction: 'desc' } as const] = orders
+  const { dlp_profile_information: _names, ...times } = rest
+  yield ['asset_id', 'asset_name', 'integration', 'dlp_profile_count', 'dlp_profile_ids', 'latest_affliction_date']
+  for (const one of chosenContent(all, { ...times, order, direction })) {
+    const ids = one.dlp_profile_ids
+    if (profiles && !profiles.some((id) => ids.includes(id))) continue
+    if (!(integrations?.includes(one.integration.id) ?? true) || !(vendors?.includes(one.vendor) ?? true)) continue
+    yield [
+      one.asset_id,
+      one.asset_name,
+      one.integration.name ?? one.integration.id,
+      String(one.dlp_profile_count),
+      ids.join(' '),
+      one.latest_affliction_date,
+    ]
+  }
 }
 
 /** Yields the text of the lines in pieces, so that a long file is written in several turns. */

@@ -19,15 +19,17 @@ export interface Summed {
 }
 
 /** Whether `text` contains `part`, ignoring case. */
-const has = (text: string, part: string | undefined): boolean =>
+export const has = (text: string, part: string | undefined): boolean =>
   part === undefined || text.toLowerCase().includes(part.toLowerCase())
 
-const is = <T>(value: T, wanted: T | undefined): boolean => wanted === undefined || value === wanted
+/** Whether a value is the wanted one, or none is wanted. */
+export const is = <T>(value: T, wanted: T | undefined): boolean => wanted === undefined || value === wanted
 
 const among = (value: string | undefined, wanted: readonly string[] | undefined): boolean =>
   wanted === undefined || (value !== undefined && wanted.includes(value))
 
-function between(text: string | undefined, least: string | undefined, max: string | undefined): boolean {
+/** Whether a time is in a range, whose ends can be open. */
+export function between(text: string | undefined, least: string | undefined, max: string | undefined): boolean {
   if (least === undefined && max === undefined) return true
   if (text === undefined) return false
   const time = timeOf(text)
@@ -52,7 +54,7 @@ export function chosenFindings(all: readonly Summed[], query: Findings): Summed[
   return sorted(chosen, FINDING_KEYS[query.order], query.direction)
 }
 
-type Key = string | number
+export type Key = string | number
 
 const FINDING_KEYS: Record<Findings['order'], (one: Summed) => Key> = {
   'finding.name': ({ finding }) => finding.name,
@@ -80,7 +82,7 @@ const byAsset = ({ asset }: StoredInstance): Key => asset.name
 const byDate = ({ affliction_date }: StoredInstance): Key => timeOf(affliction_date)
 
 /** Sorts stably and computes each key once. */
-function sorted<T>(all: readonly T[], key: (one: T) => Key, direction: 'asc' | 'desc'): T[] {
+export function sorted<T>(all: readonly T[], key: (one: T) => Key, direction: 'asc' | 'desc'): T[] {
   const sign = direction === 'asc' ? 1 : -1
   const keyed = all.map((one) => [key(one), one] as const)
   return keyed.sort(([a], [b]) => (a === b ? 0 : a < b ? -sign : sign)).map(([, one]) => one)

@@ -5,6 +5,7 @@ import { WebhookRepository } from './webhook-repository.js'
 import type { PostureDeps } from './services.js'
 import { FindingBatches } from './finding-batches.js'
 import { findingTypes } from './finding-types.js'
+import { content } from './content.js'
 import { findingExports } from './exports.js'
 import { findings } from './findings.js'
 import { ingest } from './ingest.js'
@@ -26,6 +27,7 @@ export function posture(deps: PostureDeps): Endpoint[] {
     ...ingest(deps, new FindingBatches(deps, edits)),
     ...findings(deps, repository, edits, index),
     ...findingExports(deps, index),
+    ...content(deps, index),
     ...integrations(deps),
     ...findingTypes(deps),
     ...policies(deps, repository),

@@ -1,5 +1,6 @@
 import type { Layer } from '@koa/router'
 import { unroutable } from './envelope.js'
+import { notOffered } from './not-offered.js'
 import { ApiError } from '../errors.js'
 import type { ApiMiddleware } from '../context.js'
 
@@ -10,7 +11,10 @@ export function unmatched(): ApiMiddleware {
     const methods = [...new Set(layers.flatMap((layer) => layer.methods))].sort()
     if (methods.length === 0) throw unroutable(ctx.path)
     const allow = [...methods, 'OPTIONS'].join(', ')
-    if (ctx.method !== 'OPTIONS') throw new ApiError('badMethod', undefined, { headers: { allow } })
+    if (ctx.method !== 'OPTIONS') {
+      const message = notOffered(ctx.path)
+      throw new ApiError('badMethod', undefined, { headers: { allow }, ...(message !== undefined && { message }) })
+    }
     ctx.set('allow', allow)
     ctx.status = 204
   }

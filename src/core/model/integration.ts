@@ -15,13 +15,13 @@ export interface StoredIntegration {
 }
 export const INTEGRATIONS = kind<StoredIntegration>('posture_integration')
 
-/** An export of findings, or of the instances of one finding. The scope is the account. The id is a UUID. */
+/** An export of findings, of the instances of one finding, or of assets with content findings. The scope is the account. The id is a UUID. */
 export interface StoredExport {
   readonly id: string
-  readonly type: 'finding' | 'findingInstance'
+  readonly type: 'finding' | 'findingInstance' | 'content'
   readonly user_id: string
   readonly created_at: string
-  /** Undefined for an export of findings. */
+  /** Of an export of instances. */
   readonly finding_id?: string
   /** The body of the request. */
   readonly filters: Readonly<Record<string, unknown>>

@@ -101,4 +101,8 @@ t.test('Sippy is off', async (t) => {
   t.strictSame(await cf.r2.buckets.sippy.get('files', inAccount), { enabled: false })
   t.strictSame(await cf.r2.buckets.sippy.delete('files', inAccount), { enabled: false })
   t.equal((await call('GET', `${R2}/none/sippy`)).status, 404)
+  const source = { provider: 'aws' as const, bucket: 'old', accessKeyId: 'a', secretAccessKey: 'hush-hush' }
+  await t.rejects(cf.r2.buckets.sippy.update('files', { ...inAccount, source }), {
+    errors: [{ message: /Sippy does not exist on this server; copy the objects/ }],
+  })
 })

@@ -119,3 +119,66 @@ t.test('the official client exports findings and instances as CSV', async (t) =>
   t.equal(api.store.count(POSTURE_EXPORTS, scope), 100, 'the oldest exports leave')
   await t.rejects(exports.get(made.id, inAccount), { status: 404, errors: [{ code: 10621 }] })
 })
+
+t.test('the official client lists and exports the assets with content findings', async (t) => {
+  const { api, casb } = await official(t)
+  const { content, exports, remediations } = casb.posture
+  const context = (profile_id: string) => ({ profile_id, entry_ids: ['e1'], created: '2026-11-01T00:00:00Z' })
+  const asset = (id: string) => ({ id, external_id: `external ${id}`, name: `File ${id}` })
+  const category = { type: 'Content', product: 'SaaS', observation: 'Issue' }
+  const flagged = (id: string, on: string, affliction_date: string, ...profiles: string[]) =>
+    instance(id, { asset: asset(on), affliction_date, dlp_contexts: profiles.map(context) })
+  await ingest(
+    api,
+    finding(
+      'f1',
+      [
+        flagged('i1', 'a', '2026-11-01T00:00:00Z', 'p1', 'p2'),
+        flagged('i2', 'b', '2026-11-02T00:00:00Z', 'p1'),
+        { ...flagged('i3', 'c', '2026-11-03T00:00:00Z', 'p1'), is_archived: true },
+      ],
+      { category },
+    ),
+    finding('f2', [flagged('i4', 'a', '2026-11-04T00:00:00Z', 'p3')], { category }),
+    finding('f3', [flagged('i5', 'd', '2026-11-05T00:00:00Z', 'p1')]),
+  )
+  t.match(await all(content.list(inAccount)), [
+    {
+      asset_id: 'a',
+      asset_name: 'File a',
+      dlp_contexts: [{ profile_id: 'p1' }, { profile_id: 'p2' }, { profile_id: 'p3', entry_ids: ['e1'] }],
+      dlp_profile_count: 3,
+      dlp_profile_ids: ['p1', 'p2', 'p3'],
+      integration: { id: 'int-1', name: 'Workspace' },
+      latest_affliction_date: '2026-11-04T00:00:00Z',
+    },
+    { asset_id: 'b', dlp_profile_count: 1 },
+  ])
+  const ids = async (query: object) => (await all(content.list({ ...inAccount, ...query }))).map((one) => one.asset_id)
+  t.same(await ids({ dlp_profile_id: 'p3' }), ['a'])
+  t.same(await ids({ order: 'dlp_profile_count', direction: 'asc' }), ['b', 'a'])
+  t.same(await ids({ order: 'asset_name', direction: 'asc', per_page: 1 }), ['a', 'b'])
+  t.same(await ids({ max_affliction_date: '2026-11-03T00:00:00Z' }), ['b'])
+  t.same(await ids({ search: 'FILE B' }), ['b'])
+  t.same(await ids({ integration_id: 'none' }), [])
+
+  const made = await content.export({
+    ...inAccount,
+    dlp_profile_information: [{ id: 'p1', name: 'Numbers', entries: [] }],
+    orders: [{ name: 'asset_name', direction: 'desc' }],
+    dlp_profile_id: ['p1'],
+  })
+  t.match(made, { type: 'content', status: 'Success', file_name: /^content-.*\.csv$/ })
+  t.strictSame(await exports.get(made.id, inAccount), made)
+  const file = await fetch(made.download_url!, { headers: { authorization: `Bearer ${ADMIN}` } })
+  t.equal(
+    await file.text(),
+    [
+      '"asset_id","asset_name","integration","dlp_profile_count","dlp_profile_ids","latest_affliction_date"',
+      '"b","File b","Workspace","1","p1","2026-11-02T00:00:00Z"',
+      '"a","File a","Workspace","3","p1 p2 p3","2026-11-04T00:00:00Z"',
+      '',
+    ].join('\r\n'),
+  )
+  t.same(await all(remediations.jobs.list({ ...inAccount, status: 'failed' })), [])
+})
