@@ -9,7 +9,26 @@ export function cpuOf(pid) {
   return user + system
 }
 
-/** The same, by where it was used. */
+/** CPU seconds of each process of a tree so far: { pid, name, seconds }. */
+export function cpuOfTree(pid) {
+  const all = []
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8')
+      const end = stat.lastIndexOf(') ')
+      const fields = stat.slice(end + 2).split(' ')
+      const seconds = (Number(fields[11]) + Number(fields[12])) / TICKS
+      all.push({ pid: Number(entry), parent: Number(fields[1]), name: stat.slice(stat.indexOf('(') + 1, end), seconds })
+    } catch {
+      // A process that ended meanwhile.
+    }
+  }
+  const below = (parent) => all.filter((one) => one.parent === parent).flatMap((one) => [one, ...below(one.pid)])
+  return [...all.filter((one) => one.pid === pid), ...below(pid)]
+}
+
+/** CPU seconds of a process and its children so far, by where they were used. */
 export function cpuPartsOf(pid) {
   const parents = new Map()
   for (const entry of readdirSync('/proc')) {

@@ -36,7 +36,8 @@ const BENCHMARKS = {
   scale: 'processes, machines, 10,000 zones, changes on another machine, spools on NATS; parts by name',
   control: 'the API at 10 and at 10,000 stored rulesets',
   rulesets: 'writes of a ruleset of 1,000 rules: time, and the longest turn of the event loop',
-  workers: 'a hello Worker beside workerd alone and miniflare; uploads; start and memory of 1, 100, 300 scripts',
+  workers:
+    'a hello Worker beside workerd alone, nginx and miniflare: CPU; uploads; start and memory of 1, 100, 300 scripts',
 }
 
 /** A benchmark of `all` that takes longer in the short form has failed. */

@@ -1,21 +1,27 @@
-// Requests through the proxy to a hello Worker, beside the same Worker in workerd without the daemon and in miniflare; start and
-// memory of 1, 100 and 300 scripts; time from an upload to the first response of the new version.
-import { spawn } from 'node:child_process'
+// Requests through the proxy to a hello Worker, in one and in two processes, beside the same Worker in workerd alone, behind nginx,
+// behind a pass-through of bytes and in miniflare: CPU of all processes for each request; start and memory of 1, 100 and 300
+// scripts; time from an upload to the first response of the new version.
+import { fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findWorkerd } from '../../dist/src/workers/runtime/binary.js'
+import { cpuOfTree } from './cpu-of.mjs'
 import { load, LOADER } from './load.mjs'
 import { digits, median, sized, table } from './measure.mjs'
 import { accepting, freePort } from './ports.mjs'
+import { PROXIES } from './proxies.mjs'
 import { runtimeProcesses, startWorkersDaemon } from './workers-daemon.mjs'
 
-const ROUNDS = Number(process.argv[2] ?? sized(3, 1))
+const ROUNDS = Number(process.argv[2] ?? sized(5, 1))
+/** The first ones compile the code of the daemon, and are not counted. */
+const WARM_UP_ROUNDS = sized(3, 0)
 const SECONDS = sized(2, 0.2)
 const CONNECTIONS = 16
-const MAX_SECONDS = 230
+const MAX_SECONDS = 300
 const UPLOADS = sized(15, 2)
 const SCRIPTS = sized([1, 100, 300], [1, 3])
 const CONCURRENT_UPLOADS = 32
@@ -24,6 +30,15 @@ const MAX_UPLOAD_SECONDS = 150
 const SCRIPT_BYTES = 15_000
 const HELLO = "export default { fetch() { return new Response('hello') } }"
 const MINIFLARE = fileURLToPath(new URL('../peers/node_modules/miniflare/dist/src/index.js', import.meta.url))
+
+const SERVERS = {
+  'workerd alone': async () => await direct('alone'),
+  edged: async () => await behindEdged('one-'),
+  'edged, 2 processes': async () => await behindEdged('two-', 'processes: 2\n'),
+  'nginx before workerd': behindNginx,
+  'node:net before workerd': behindBytes,
+  miniflare: inMiniflare,
+}
 
 const binary = findWorkerd()
 if (binary === undefined) {
@@ -42,10 +57,10 @@ await uploads()
 await scripts()
 process.exit(0)
 
-/** Starts the hello Worker in workerd alone. */
-async function direct() {
+/** Starts the hello Worker in workerd alone. `name` is the one of its configuration. */
+async function direct(name) {
   const port = await freePort()
-  const file = join(folder, 'hello.capnp')
+  const file = join(folder, `${name}.capnp`)
   writeFileSync(
     file,
     `using Workerd = import "/workerd/workerd.capnp";
@@ -57,50 +72,95 @@ const config :Workerd.Config = (
   const child = spawn(binary, ['serve', file, 'config'], { stdio: 'ignore' })
   process.on('exit', () => child.kill('SIGKILL'))
   await accepting(port)
-  return { port, stop: () => child.kill('SIGKILL') }
+  return { port, pids: [child.pid], stop: () => child.kill('SIGKILL') }
+}
+
+/** Starts the daemon with the hello Worker. */
+async function behindEdged(name, more) {
+  const daemon = await startWorkersDaemon(mkdtempSync(join(folder, name)), more)
+  await daemon.upload('hello', HELLO)
+  await daemon.domain('hello', 'bench.test')
+  return { port: daemon.port, pids: [daemon.child.pid], stop: () => daemon.stop() }
+}
+
+/** Starts nginx before a workerd of its own. */
+async function behindNginx() {
+  const behind = await direct('nginx')
+  const nginx = await PROXIES.nginx(behind.port, folder)
+  if (!nginx) return behind.stop()
+  return { port: nginx.port, pids: [...behind.pids, nginx.pid], stop: () => (behind.stop(), nginx.stop()) }
+}
+
+/** Starts a pass-through of bytes in Node.js before a workerd of its own. */
+async function behindBytes() {
+  const behind = await direct('bytes')
+  const child = fork(new URL('./net-child.mjs', import.meta.url), [String(behind.port)])
+  const [{ port }] = await once(child, 'message')
+  return { port, pids: [...behind.pids, child.pid], stop: () => (behind.stop(), child.disconnect()) }
+}
+
+/** Miniflare runs in this process, whose CPU is not only its own. */
+async function inMiniflare() {
+  if (!existsSync(MINIFLARE)) return console.log('miniflare: not installed (npm install --prefix test/peers)')
+  const { Miniflare } = await import(MINIFLARE)
+  const miniflare = new Miniflare({
+    modules: true,
+    script: HELLO,
+    compatibilityDate: '2026-01-01',
+    port: await freePort(),
+  })
+  return { port: Number((await miniflare.ready).port), pids: [], stop: () => miniflare.dispose() }
+}
+
+/** Sends requests for one round. CPU is of all processes of the server, in microseconds for each request. */
+async function measure({ port, pids }) {
+  const used = () => pids.flatMap(cpuOfTree)
+  const before = new Map(used().map(({ pid, seconds }) => [pid, seconds]))
+  const sample = await load(port, { connections: CONNECTIONS, seconds: SECONDS, headers: [] })
+  const cpu = { runtime: 0, proxy: 0 }
+  for (const { pid, name, seconds } of used())
+    cpu[name === 'workerd' ? 'runtime' : 'proxy'] += ((seconds - (before.get(pid) ?? 0)) * 1e6) / sample.requests
+  return { ...sample, ...cpu, both: cpu.runtime + cpu.proxy }
 }
 
 async function throughput() {
-  const daemon = await startWorkersDaemon(folder)
-  await daemon.upload('hello', HELLO)
-  await daemon.domain('hello', 'bench.test')
-  const alone = await direct()
-  const servers = [
-    { name: 'workerd alone', port: alone.port },
-    { name: 'edged', port: daemon.port },
-  ]
-  let miniflare
-  if (existsSync(MINIFLARE)) {
-    const { Miniflare } = await import(MINIFLARE)
-    miniflare = new Miniflare({ modules: true, script: HELLO, compatibilityDate: '2026-01-01', port: await freePort() })
-    servers.push({ name: 'miniflare', port: Number((await miniflare.ready).port) })
-  } else console.log('miniflare: not installed (npm install --prefix test/peers)')
-  for (const server of servers) {
-    server.samples = []
-    await load(server.port, { connections: CONNECTIONS, seconds: SECONDS / 2, headers: [] })
+  const servers = []
+  for (const [name, start] of Object.entries(SERVERS)) {
+    const server = await start()
+    if (server) servers.push({ name, server, samples: [] })
   }
-  for (let round = 0; round < ROUNDS; round++)
-    for (const { port, samples } of servers)
-      samples.push(await load(port, { connections: CONNECTIONS, seconds: SECONDS, headers: [] }))
+  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++)
+    for (const { server, samples } of servers) {
+      const sample = await measure(server)
+      if (round >= 0) samples.push(sample)
+    }
   const of = (samples, key) => median(samples.map((sample) => sample[key]))
-  const base = of(servers[0].samples, 'requests')
+  const base = servers[0].samples
   console.log(
     `\na hello Worker, ${CONNECTIONS} connections of ${LOADER}, ${ROUNDS} rounds of ${SECONDS} s in turn, medians\n`,
   )
   table(
-    servers.map(({ name, samples }) => ({
-      server: name,
-      'requests/s': Math.round(of(samples, 'requests') / SECONDS),
-      'of workerd alone': (of(samples, 'requests') / base).toFixed(2),
-      'p50 ms': digits(of(samples, 'p50'), 2),
-      'p99 ms': digits(of(samples, 'p99'), 2),
-    })),
+    servers.map(({ name, server: { pids }, samples }) => {
+      const cpu = (key) => (pids.length > 0 ? of(samples, key).toFixed(1) : '-')
+      return {
+        server: name,
+        'CPU us of all processes': cpu('both'),
+        'of the runtime': cpu('runtime'),
+        'of the proxy': cpu('proxy'),
+        'workerd alone is':
+          pids.length > 0
+            ? `${median(samples.map(({ both }, round) => base[round].both / both)).toFixed(2)} of it`
+            : '-',
+        'requests/s': Math.round(of(samples, 'requests') / SECONDS),
+        'p50 ms': digits(of(samples, 'p50'), 2),
+        'p99 ms': digits(of(samples, 'p99'), 2),
+      }
+    }),
   )
-  const memory = runtimeProcesses(daemon.child.pid).map(({ mebibytes }) => `${Math.round(mebibytes)} MiB`)
+  const { server } = servers.find(({ name }) => name === 'edged')
+  const memory = runtimeProcesses(server.pids[0]).map(({ mebibytes }) => `${Math.round(mebibytes)} MiB`)
   console.log(`\nruntime processes of edged afterwards: ${memory.join(', ')}`)
-  await miniflare?.dispose()
-  alone.stop()
-  await daemon.stop()
+  for (const { server } of servers) await server.stop()
 }
 
 /** The text of a response of bench.test. */

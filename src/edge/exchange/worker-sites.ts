@@ -1,8 +1,18 @@
 import type { ResponseSink } from './response.js'
 import type { Exchange } from './exchange.js'
 
-/** Sends the request of an exchange to an origin, and the response to a sink. Returns how to cancel that. */
-export type SendTo = (url: string, sink: ResponseSink, events?: { readonly switched: () => void }) => () => void
+/** The request of an exchange as a Worker gets it. */
+export interface RequestOfWorker {
+  /** Returns the head of the request if it has no body. Undefined if the head has to be written from {@link fields}. */
+  text(): string | undefined
+  /** Returns the fields: name, value, name, value. */
+  fields(): readonly string[]
+  /** Called when the connection has become a WebSocket. */
+  switched(): void
+}
+
+/** Sends a request to the process of a Worker, and the response to a sink. Returns how to cancel that. */
+export type SendTo = (url: string, sink: ResponseSink, request: RequestOfWorker) => () => void
 
 /** Responds to requests instead of an origin. */
 export interface WorkerSite {

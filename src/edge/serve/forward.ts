@@ -5,6 +5,7 @@ import { ConnectionLost, TargetDenied } from '../../http/origin-errors.js'
 import { requestText } from '../../http/request-text.js'
 import type { UnreadHead } from '../../http/response-reader.js'
 import { CACHE_STATUS, responseFields } from '../exchange/response-fields.js'
+import type { RequestOfWorker } from '../exchange/worker-sites.js'
 import { withCacheStatus } from '../cache/fields.js'
 import { CLIENT_LEFT, type OriginExchange } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
@@ -50,7 +51,7 @@ export class Forward implements OriginRequest {
   #ahead: ReadAhead | undefined
   readonly #route: OriginRoute | undefined
   readonly #interim: InterimReceiver | undefined
-  readonly #bare: boolean
+  readonly #worker: RequestOfWorker | undefined
   /** A part of the request has been sent. */
   #begun = false
   #headed = false
@@ -67,14 +68,14 @@ export class Forward implements OriginRequest {
       switched,
       route,
       interim,
-      bare,
+      worker,
     }: {
       body: RequestBody | null
       switched: Switch | undefined
       route?: OriginRoute
       interim?: InterimReceiver
-      /** Without fields about the connection. */
-      bare?: boolean
+      /** The request as a Worker gets it. Undefined for an origin. */
+      worker?: RequestOfWorker
     },
   ) {
     this.method = exchange.method
@@ -91,7 +92,7 @@ export class Forward implements OriginRequest {
     this.#switch = switched
     this.#route = route
     this.#interim = interim
-    this.#bare = bare ?? false
+    this.#worker = worker
   }
 
   /** Sends the request as soon as it justifies a connection. The sink is notified of the result. */
@@ -105,20 +106,24 @@ export class Forward implements OriginRequest {
 
   #send(): void {
     const { method, target, unread } = this.#exchange
+    const worker = this.#worker
     this.#exchange.origin.askedAt = this.#context.clock.monotonic()
     try {
-      if (unread && this.body === null && !this.upgrade && !this.#bare) {
-        this.text = unread.text(method, target)
-        this.#start(REUSED)
-        return
+      if (unread && this.body === null && !this.upgrade) {
+        const known = worker ? worker.text() : unread.text(method, target)
+        if (known !== undefined) {
+          this.text = known
+          this.#start(REUSED)
+          return
+        }
       }
       const { text, length } = requestText({
         method,
         target,
-        headers: this.#exchange.headers,
+        headers: worker ? worker.fields() : this.#exchange.headers,
         body: this.body,
         upgrade: this.upgrade,
-        bare: this.#bare,
+        bare: worker !== undefined,
       })
       this.text = text
       this.length = length

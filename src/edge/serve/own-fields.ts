@@ -4,6 +4,7 @@ import { checkRequestLine } from '../../http/request-text.js'
 import type { HttpVersion } from '../../rules/types.js'
 import type { RequestHead } from '../client/framing.js'
 import type { UnreadFields } from '../exchange/unread/unread-fields.js'
+import { workerLines } from '../workers/worker-fields.js'
 import type { RequestFields } from './request-fields.js'
 
 /** Name of this proxy in `via`. */
@@ -63,6 +64,10 @@ export class ArrivedFields implements UnreadFields {
     return this.#fields.accept
   }
 
+  get lines(): string {
+    return this.#fields.keptLines!
+  }
+
   received(): RawHeaders {
     return this.#request.rawHeaders
   }
@@ -75,10 +80,11 @@ export class ArrivedFields implements UnreadFields {
     return kept
   }
 
-  text(method: string, target: string): string {
+  text(method: string, target: string, cf?: string): string {
     checkRequestLine(method, target)
-    const { begin, middle, end } = linesOf(this.#own, this.#request.httpVersion)
-    return `${method} ${target}${begin}${this.#fields.keptLines!}${middle}${this.#own.rayId}${end}`
+    const lines = linesOf(this.#own, this.#request.httpVersion)
+    const end = cf === undefined ? lines.end : endForWorker(lines, cf)
+    return `${method} ${target}${lines.begin}${this.lines}${lines.middle}${this.#own.rayId}${end}`
   }
 }
 
@@ -93,6 +99,9 @@ interface Lines {
   /** Up to the ray. */
   readonly middle: string
   readonly end: string
+  /** The end for a Worker, and `request.cf` in it. */
+  workerEnd: string
+  workerCf: string | undefined
 }
 
 /** Slots of the table of lines. Lines replace those of another client. */
@@ -131,7 +140,19 @@ function newLines(address: string, host: string, scheme: string, version: HttpVe
     begin: flat(` HTTP/1.1\r\nhost: ${host}`),
     middle: flat(`${forwarded}\r\nvia: ${viaOf(version)}\r\ncf-ray: `),
     end: flat(`\r\ncf-connecting-ip: ${address}\r\nconnection: keep-alive\r\n\r\n`),
+    workerEnd: '',
+    workerCf: undefined,
   }
+}
+
+/** Returns the lines behind the ray of the request for a Worker. */
+function endForWorker(lines: Lines, cf: string): string {
+  if (lines.workerCf !== cf) {
+    const { address, scheme } = lines
+    lines.workerEnd = flat(`\r\ncf-connecting-ip: ${address}${workerLines({ address, scheme, hops: 1, cf })}\r\n\r\n`)
+    lines.workerCf = cf
+  }
+  return lines.workerEnd
 }
 
 /** Returns a text in one piece, which does not keep the head alive that it was cut out of. */

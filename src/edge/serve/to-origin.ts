@@ -49,15 +49,15 @@ function toWorker(worker: WorkerSite, sink: ResponseSink, call: OriginCall): voi
   if (isLimited(call)) return
   const { client, exchange, body, context, switched } = call
   exchange.run?.toOrigin()
-  client.cancel = worker.serve(exchange, sink, (url, to, events) => {
+  client.cancel = worker.serve(exchange, sink, (url, to, request) => {
     const tunnel: Switch | undefined =
       switched &&
       ((...args) => {
-        events?.switched()
+        request.switched()
         switched(...args)
       })
     const runtime = context.origins.get(exchange.zone.id, { url })
-    const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel, bare: true })
+    const forward = new Forward(exchange, runtime, to, context, { body, switched: tunnel, worker: request })
     forward.send()
     return () => forward.cancel()
   })

@@ -4,6 +4,9 @@ import type { Exchange } from '../exchange/exchange.js'
 /** Countries of the European Union have this mark in `request.cf`. */
 const IN_UNION = '1'
 
+/** Characters that JSON may have and a field of a request may not. */
+const OUTSIDE_ASCII = /[^\x20-\x7e]/g
+
 /** The text for connections without TLS of clients at unknown places, by version of HTTP. */
 const plain = new Map<string, string>()
 /** The text for the last place of each connection with TLS. */
@@ -12,7 +15,7 @@ const secure = new WeakMap<
   { readonly place: GeoLocation; readonly httpVersion: string; readonly text: string }
 >()
 
-/** Returns `request.cf` as JSON. Requests that have it in common share one text. */
+/** Returns `request.cf` as JSON, in ASCII. Requests that have it in common share one text. */
 export function requestCf(
   exchange: Pick<Exchange, 'httpVersion' | 'tls'> & { readonly agent?: Exchange['agent'] },
   place: GeoLocation,
@@ -33,7 +36,7 @@ export function requestCf(
 }
 
 /**
- * Returns `request.cf` as JSON, with the names of the runtime's `IncomingRequestCfProperties`. Values that the proxy
+ * Returns `request.cf` as JSON in ASCII, with the names of the runtime's `IncomingRequestCfProperties`. Values that the proxy
  * does not know are absent.
  */
 function cfText(
@@ -44,7 +47,7 @@ function cfText(
   const region = city?.subdivisions?.[0]
   const { latitude, longitude } = city?.location ?? {}
   const metro = city?.location?.metro_code
-  return JSON.stringify({
+  const text = JSON.stringify({
     httpProtocol: httpVersion === '2' ? 'HTTP/2' : `HTTP/${httpVersion}`,
     tlsVersion: tls?.version,
     tlsCipher: tls?.cipher,
@@ -71,4 +74,5 @@ function cfText(
       botManagement: { verifiedBot: true },
     }),
   })
+  return text.replaceAll(OUTSIDE_ASCII, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -2,15 +2,15 @@ import { messageOf } from '../../core/errors.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
 import { ConnectionLost } from '../../http/origin-errors.js'
 import { DataAway } from '../../workers/runtime/data-homes.js'
-import { BLOB_HEADER, PRIVATE_HEADERS, PROTO_HEADER, type Cut } from '../../workers/runtime/types.js'
+import type { Cut } from '../../workers/runtime/types.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
-import { WorkerError, type SendTo } from '../exchange/worker-sites.js'
+import { WorkerError, type RequestOfWorker, type SendTo } from '../exchange/worker-sites.js'
+import { hopsOf, namesWorkerFields, workerHeaders } from './worker-fields.js'
 
 /** A request that passed this many Workers is in a loop. */
 const MAX_HOPS = 16
-const HOP_NAME = 'edged'
 /** Delays of further attempts: a process that ended is noticed a moment after its connections broke. */
 const RETRY_DELAYS_MS = [10, 100, 1000]
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -35,7 +35,7 @@ export interface WorkerRun {
   readonly sendTo: SendTo
   /** Reserves a slot in the process of the script. */
   readonly enter: () => EnteredWorker | Promise<EnteredWorker>
-  /** `request.cf` as JSON. */
+  /** `request.cf` as JSON, in ASCII. */
   readonly cf: string
   /** Called once, at the end of the response. */
   readonly ended: (outcome: WorkerOutcome) => void
@@ -43,24 +43,26 @@ export interface WorkerRun {
 
 /** Sends the request of an exchange to the runtime. Returns how to cancel that. */
 export function runWorker(exchange: Exchange, sink: ResponseSink, run: WorkerRun): () => void {
-  const hops = hopsOf(exchange.clientHeaders)
+  const isPlain = exchange.unread !== undefined && !namesWorkerFields(exchange.unread.lines)
+  const hops = isPlain ? 0 : hopsOf(exchange.clientHeaders)
   if (hops >= MAX_HOPS) {
     run.ended('loop')
     sink.fail(new WorkerError('worker_loop', `the request passed ${hops} Workers`))
     return () => undefined
   }
-  exchange.headers = workerHeaders(exchange, hops + 1, run.cf)
-  const call = new WorkerCall(exchange, sink, run)
+  const call = new WorkerCall(exchange, sink, run, isPlain ? undefined : hops + 1)
   call.begin()
   return () => call.cancel()
 }
 
 /** One request to a Worker: its attempts, and the response of the runtime. The error of the runtime becomes an error page. */
-class WorkerCall implements ResponseSink {
+class WorkerCall implements ResponseSink, RequestOfWorker {
   readonly copies: boolean
   readonly #exchange: Exchange
   readonly #sink: ResponseSink
   readonly #run: WorkerRun
+  /** Workers that the request will have passed. Undefined if this is the first one and its head is sent as text. */
+  readonly #hops: number | undefined
   #attempt = 0
   /** The slot of the attempt in progress. */
   #entry: EnteredWorker | undefined
@@ -73,10 +75,11 @@ class WorkerCall implements ResponseSink {
   /** The attempt in progress has its result. */
   #isOver = false
 
-  constructor(exchange: Exchange, sink: ResponseSink, run: WorkerRun) {
+  constructor(exchange: Exchange, sink: ResponseSink, run: WorkerRun, hops: number | undefined) {
     this.#exchange = exchange
     this.#sink = sink
     this.#run = run
+    this.#hops = hops
     this.copies = sink.copies ?? false
   }
 
@@ -157,7 +160,15 @@ class WorkerCall implements ResponseSink {
     this.#cancel = this.#run.sendTo(urlOf(entry.socket), this, this)
   }
 
-  /** Called when the connection has become a WebSocket. */
+  text(): string | undefined {
+    const { unread, method, target } = this.#exchange
+    return this.#hops === undefined ? unread?.text(method, target, this.#run.cf) : undefined
+  }
+
+  fields(): readonly string[] {
+    return workerHeaders(this.#exchange, this.#hops ?? 1, this.#run.cf)
+  }
+
   switched(): void {
     this.#over('ok')
   }
@@ -260,24 +271,3 @@ const isRuntimeError = (headers: RawHeaders): boolean =>
   headerOf(headers, 'connection')?.toLowerCase() === 'close' &&
   headerOf(headers, 'content-length') === '21' &&
   headerOf(headers, 'content-type') === undefined
-
-/** The header fields that the script sees, and the private ones for the runtime. */
-function workerHeaders(exchange: Exchange, hops: number, cf: string): string[] {
-  const { clientAddress, scheme, headers } = exchange
-  const sent: string[] = []
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i]!
-    if (!PRIVATE_HEADERS.has(name.toLowerCase())) sent.push(name, headers[i + 1]!)
-  }
-  sent.push('x-real-ip', clientAddress, 'cf-visitor', `{"scheme":"${scheme}"}`)
-  sent.push('cdn-loop', `${HOP_NAME}; n=${hops}`, BLOB_HEADER, cf)
-  // The runtime assumes http.
-  if (scheme === 'https') sent.push(PROTO_HEADER, scheme)
-  return sent
-}
-
-function hopsOf(headers: RawHeaders): number {
-  const field = headerOf(headers, 'cdn-loop')
-  const [, hops] = (field !== undefined && /\bedged; n=(\d{1,3})/.exec(field)) || []
-  return hops === undefined ? 0 : Number(hops)
-}

@@ -4,15 +4,17 @@ import { Framing, type RequestHead } from '../../../src/edge/client/framing.js'
 import { ArrivedFields, mayStayUnread } from '../../../src/edge/serve/own-fields.js'
 import { READ_NAMES } from '../../../src/edge/serve/read-names.js'
 import { RequestFields } from '../../../src/edge/serve/request-fields.js'
+import { namesWorkerFields, workerHeaders } from '../../../src/edge/workers/worker-fields.js'
 import { requestText } from '../../../src/http/request-text.js'
 
 /*
  * A request is forwarded as the text of its head if nothing needs the list of its fields. Both ways have to give the same
- * bytes.
+ * bytes. The same is true of the request that a Worker gets.
  */
 
 const LIMITS = { header_bytes: 65_536, header_count: 100, body_bytes: 0 }
 const OWN = { host: 'example.test', scheme: 'http', address: '192.0.2.1', rayId: '0123456789abcdef' } as const
+const CF = '{"httpProtocol":"HTTP/1.1"}'
 
 /** Reads a head that arrives in pieces. */
 function read(text: string, cut = text.length): RequestHead | undefined {
@@ -37,14 +39,42 @@ function compare(t: Test, head: RequestHead): boolean {
   const text = new ArrivedFields(head, fields, OWN).text(method, target)
   const headers = new ArrivedFields({ method, target, rawHeaders, httpVersion }, listed, OWN).forOrigin()
   t.equal(text, requestText({ method, target, headers, body: null, upgrade: false }).text, 'the same text')
+  if (!namesWorkerFields(fields.keptLines!))
+    for (const scheme of ['http', 'https'] as const) compareForWorker(t, head, fields, { ...OWN, scheme })
   return true
+}
+
+/** Compares both ways of a request for a Worker. */
+function compareForWorker(
+  t: Test,
+  head: RequestHead,
+  fields: RequestFields,
+  own: typeof OWN | (Omit<typeof OWN, 'scheme'> & { readonly scheme: 'https' }),
+): void {
+  const { method, target, rawHeaders, httpVersion } = head
+  const text = new ArrivedFields(head, fields, own).text(method, target, CF)
+  const listed = new ArrivedFields({ method, target, rawHeaders, httpVersion }, new RequestFields({ rawHeaders }), own)
+  const exchange = { clientAddress: own.address, scheme: own.scheme, headers: listed.forOrigin() }
+  const headers = workerHeaders(exchange, 1, CF)
+  t.equal(text, requestText({ method, target, headers, body: null, upgrade: false, bare: true }).text)
 }
 
 const cased = (name: string) =>
   fc
     .array(fc.boolean(), { minLength: name.length, maxLength: name.length })
     .map((upper) => name.replaceAll(/[a-z]/g, (letter, at: number) => (upper[at] ? letter.toUpperCase() : letter)))
-const OTHERS = ['Cookie', 'Accept-Language', 'X_Forwarded_For', 'a', 'x-named', 'Sec-Fetch-Mode', 'cf-rays', 'tf']
+const OTHERS = [
+  'Cookie',
+  'CDN-Loop',
+  'x-real-ip',
+  'Accept-Language',
+  'X_Forwarded_For',
+  'a',
+  'x-named',
+  'Sec-Fetch-Mode',
+  'cf-rays',
+  'tf',
+]
 const NAME = fc.oneof(fc.constantFrom(...READ_NAMES).chain(cased), fc.constantFrom(...OTHERS).chain(cased))
 const VALUE = fc.constantFrom(
   'a',
@@ -133,4 +163,12 @@ t.test('a target or an address that could end its line is rejected', async (t) =
   const fields = new RequestFields(head)
   t.throws(() => new ArrivedFields(head, fields, OWN).text('GET', '/ HTTP/1.1\r\na: b'), TypeError)
   t.throws(() => new ArrivedFields(head, fields, { ...OWN, address: '1\r\na: b' }).text('GET', '/'), TypeError)
+})
+
+t.test('a client cannot send the fields that only the proxy tells a Worker', async (t) => {
+  for (const name of ['cdn-loop', 'CF-Visitor', 'X-Real-IP', 'x-edged-cf', 'X-Edged-Proto', 'x-edged-script']) {
+    const fields = new RequestFields(read(`GET / HTTP/1.1\r\nHost: example.test\r\nA: b\r\n${name}: c\r\n\r\n`)!)
+    t.ok(namesWorkerFields(fields.keptLines!), name)
+  }
+  t.notOk(namesWorkerFields('\r\na: cdn-loop: b\r\nx-real-ips: c'), 'the names stand in other places')
 })

@@ -49,3 +49,11 @@ t.test('request.cf has what the connection and the databases know', (t) => {
   )
   t.end()
 })
+
+t.test('request.cf is sent in ASCII, so that each character reaches the script', (t) => {
+  const city = { ...PLACE.city, city: { geoname_id: 1, names: { en: 'São Paulo Łódź' } } }
+  const text = requestCf({ httpVersion: '1.1', tls: undefined }, { ...PLACE, city })
+  t.match(text, /^[\x20-\x7e]+$/)
+  t.match(JSON.parse(text), { city: 'São Paulo Łódź' })
+  t.end()
+})
