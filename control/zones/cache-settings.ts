@@ -19,6 +19,8 @@ interface CacheSetting {
   readonly initial: unknown
   readonly isCreatable?: true
   readonly isRemovable?: true
+  /** It is changed with PUT instead of PATCH. */
+  readonly isReplaced?: true
 }
 
 const ONOFF = Type.Enum(['on', 'off'])
@@ -65,6 +67,14 @@ const SETTINGS: readonly CacheSetting[] = [
     value: Variants,
     initial: {},
     isRemovable: true,
+  },
+  {
+    path: '/cache/origin_post_quantum_encryption',
+    id: 'origin_pqe',
+    name: 'post-quantum key agreement with origins',
+    value: Type.Enum(['preferred', 'supported', 'off']),
+    initial: 'off',
+    isReplaced: true,
   },
 ]
 
@@ -125,7 +135,7 @@ export const cacheSettings = rows.endpoints([
 
 const cleared = (at: string) => ({ id: CLEAR, start_ts: at, end_ts: at, state: 'Completed', modified_on: at }) as const
 
-function endpointsOf({ path, id, name, value, initial, isCreatable, isRemovable }: CacheSetting): Row<Services>[] {
+function endpointsOf({ path, id, name, value, initial, ...setting }: CacheSetting): Row<Services>[] {
   const result = Type.Object({ ...Facts, value })
   const change = {
     body: Type.Object({ value }, strict),
@@ -147,9 +157,11 @@ function endpointsOf({ path, id, name, value, initial, isCreatable, isRemovable 
         return { id, value: set ? set.value : initial, editable: true, modified_on: set?.modified_on ?? null }
       },
     }),
-    rows.patch(path, { summary: `Change ${name} of a zone`, ...change }),
-    ...(isCreatable ? [rows.post(path, { summary: `Set ${name} of a zone`, ...change })] : []),
-    ...(isRemovable
+    setting.isReplaced
+      ? rows.put(path, { summary: `Replace ${name} of a zone`, ...change })
+      : rows.patch(path, { summary: `Change ${name} of a zone`, ...change }),
+    ...(setting.isCreatable ? [rows.post(path, { summary: `Set ${name} of a zone`, ...change })] : []),
+    ...(setting.isRemovable
       ? [
           rows.delete(path, {
             summary: `Return ${name} of a zone to the default`,

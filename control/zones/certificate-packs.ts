@@ -65,6 +65,11 @@ export const certificatePacks = rows.endpoints([
       return page(found, query, (pack) => pack)
     },
   }),
+  rows.get('/ssl/certificate_packs/quota', {
+    summary: 'Read the quota of ordered certificates of a zone: none, because certificates come from files and ACME',
+    result: Type.Object({ advanced: Type.Object({ allocated: Type.Integer(), used: Type.Integer() }) }),
+    handle: () => ({ advanced: { allocated: 0, used: 0 } }),
+  }),
   rows.get('/ssl/certificate_packs/:certificate_pack_id', {
     summary: 'Read a certificate of the host names of a zone, or the state of its order',
     result: Pack,

@@ -1,3 +1,32 @@
+/** Parts of products that edged has otherwise, by their paths below an account or zone, with what to do instead. */
+const NO_PARTS: readonly (readonly [path: RegExp, text: string])[] = [
+  [
+    /^logs\/explorer(?:\/|$)/,
+    'Log Explorer does not exist on this server; send the records to a database with a log push job, or read GET .../edged/requests',
+  ],
+  [
+    /^logs\/control\/cmb(?:\/|$)/,
+    'The Customer Metadata Boundary does not exist on this server, which keeps the records itself',
+  ],
+  [
+    /^logpush\/transformers(?:\/|$)/,
+    'Transformers of log push do not exist on this server; use output_options of the job, or a pipeline with a module',
+  ],
+  [
+    /^workers\/observability(?:\/|$)/,
+    'Workers Logs cannot be queried on this server; use wrangler tail, or a log push job of workers_trace_events',
+  ],
+  [
+    /^r2\/temp-access-credentials(?:\/|$)/,
+    'The S3 API of buckets does not exist on this server; use the API with a token, or a binding of a Worker',
+  ],
+  [
+    /^ssl\/(?:analyze|certificate_packs\/order)(?:\/|$)/,
+    'Certificates are not ordered or uploaded through the API; set proxy.tls.acme or proxy.tls.certificates in the configuration',
+  ],
+  [/^settings\/zaraz(?:\/|$)/, 'edged does not have this product: Zaraz'],
+]
+
 /** Products of the public API that edged does not have, by their paths below an account, with what to do instead. */
 const NOT_OFFERED: readonly (readonly [path: RegExp, text: string])[] = [
   [
@@ -128,7 +157,8 @@ const OLD_RULES: Readonly<Record<string, string>> = {
 export function notOffered(path: string): string | undefined {
   const [, scope, below = ''] = /^(?:\/client\/v4)?\/(accounts|zones)\/[^/]+\/(.*)$/.exec(path) ?? []
   if (scope === undefined) return undefined
-  const special = scope === 'accounts' ? NOT_OFFERED.find(([prefix]) => prefix.test(below))?.[1] : undefined
+  const rows = scope === 'accounts' ? [...NOT_OFFERED, ...NO_PARTS] : NO_PARTS
+  const special = rows.find(([prefix]) => prefix.test(below))?.[1]
   const [product = ''] = below.split('/', 1)
   const old = entry(OLD_RULES, product)
   if (old !== undefined) return `${old} do not exist on this server; use rulesets`

@@ -38,6 +38,11 @@ t.test('the official client reads and changes tiered caching, Cache Reserve and 
   t.strictSame(await cf.cache.variants.edit({ ...zone, value }), { id: 'variants', ...on, value })
   t.match(await cf.cache.variants.delete(zone), { id: 'variants', editable: true })
   t.match(await cf.cache.variants.get(zone), { value: {} })
+  const quantum = cf.originPostQuantumEncryption
+  t.strictSame(await quantum.get(zone), { id: 'origin_pqe', ...off })
+  const preferred = { id: 'origin_pqe', ...on, value: 'preferred' }
+  t.strictSame(await quantum.update({ ...zone, value: 'preferred' }), preferred)
+  t.strictSame(await quantum.get(zone), preferred)
 })
 
 t.test('a write says that it has no effect, and is in the audit log', async (t) => {

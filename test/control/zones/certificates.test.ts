@@ -21,6 +21,14 @@ async function withTls(t: Test, tls: { acme: boolean; files: readonly string[] }
   })
 }
 
+t.test('no certificates can be ordered from the API', async (t) => {
+  const { call } = await client(t)
+  t.match(await call('GET', `${PACKS}/quota`), {
+    status: 200,
+    body: { result: { advanced: { allocated: 0, used: 0 } } },
+  })
+})
+
 t.test('the certificate of a custom hostname can come from a file', async (t) => {
   const { call, clock } = await withTls(t, { acme: false, files: [...FILES, '/none.pem'] })
   const create = async (hostname: string) =>

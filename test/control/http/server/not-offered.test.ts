@@ -26,6 +26,13 @@ t.test('products that do not exist here are refused with what to do instead', as
     [`/accounts/${ACCOUNT}/r2-catalog/files`, /^edged does not have this product: R2 Data Catalog$/],
     [`/accounts/${ACCOUNT}/pipelines`, /^edged does not have .*; name the documents in pipelines/],
     [`/accounts/${ACCOUNT}/mtls_certificates`, /^edged does not have this product: mTLS/],
+    [`/accounts/${ACCOUNT}/logs/explorer/datasets`, /^Log Explorer does not exist .* log push job/],
+    [`/zones/${ZONE}/logs/explorer/datasets`, /^Log Explorer does not exist/],
+    [`/accounts/${ACCOUNT}/logs/control/cmb/config`, /^The Customer Metadata Boundary/],
+    [`/accounts/${ACCOUNT}/logpush/transformers`, /^Transformers of log push do not exist .* output_options/],
+    [`/accounts/${ACCOUNT}/workers/observability/destinations`, /^Workers Logs cannot be queried .* wrangler tail/],
+    [`/accounts/${ACCOUNT}/r2/temp-access-credentials`, /^The S3 API of buckets does not exist/],
+    [`/zones/${ZONE}/ssl/analyze`, /proxy\.tls\.acme/],
     [`/zones/${ZONE}/dns_records`, /^edged does not have this product: DNS records$/],
     [`/zones/${ZONE}/pagerules`, /^Page Rules do not exist on this server; use rulesets$/],
   ] as const) {
