@@ -37,13 +37,14 @@ export const CACHE: readonly Mutant[] = [
     'test/edge/cache/hostile.test.ts',
     [`const lower = hyphenedName(name)`, 'const lower = name.toLowerCase()'],
     [`PREFIXES.some((prefix) => lower.startsWith(prefix))`, 'false'],
-    [`98: ['base-url'.length],`, ''],
-    [`99: ['cf-visitor'.length, 'cloudfront-forwarded-proto'.length],`, ''],
+    [`'authorization',\n  'base-url',`, `'authorization',`],
+    [`'cf-visitor',\n  'cloudfront-forwarded-proto',\n  'origin',`, `'origin',`],
+    [`exchange.unread?.some(mayBeRead) === false ?`, 'exchange.unread ?'],
   ),
   ...of(
     'src/edge/cache/key.ts',
     'test/edge/cache/hosts.test.ts',
-    [`if (request.forwardedHost !== host)`, 'if (false)'],
+    [`if (request !== PLAIN_REQUEST && request.forwardedHost !== host)`, 'if (false)'],
     [`if (exchange.decisions.route?.host_header !== undefined && !custom?.host?.resolved)`, 'if (false)'],
   ),
   ...of('src/edge/serve/arrived-exchange.ts', 'test/edge/cache/hosts.test.ts', [

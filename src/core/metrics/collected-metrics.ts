@@ -100,8 +100,11 @@ async function valuesOf<Label extends string>(
   return [...found.values()]
 }
 
-/** Returns the values of a map whose keys are values of one label. */
-export const byLabel = <Label extends string>(label: Label, values: ReadonlyMap<string, number>): Samples<Label> =>
+/** Returns counts by the values of one label as samples. */
+export const byLabel = <Label extends string>(
+  label: Label,
+  values: Iterable<readonly [value: string, count: number]>,
+): Samples<Label> =>
   function* () {
     for (const [value, count] of values) yield [{ [label]: value } as Record<Label, string>, count]
   }

@@ -1,7 +1,7 @@
 import type { CacheConfig } from '../../config/schema.js'
 import type { Clock } from '../../core/clock.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
-import { headerOf, type RawHeaders } from '../../http/headers.js'
+import type { RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
 import type { ResponseSink } from '../exchange/response.js'
@@ -15,7 +15,7 @@ import { InvalidatingSink, namedTargets, type Invalidated } from './invalidation
 import { MemoryStore } from './entries/memory.js'
 import { CacheMetrics, type DiskCounts, type PurgeKind } from './metrics.js'
 import { Purges, type Purge } from './entries/purge.js'
-import { CacheRequest } from './delivery/request.js'
+import { CacheRequest, cacheRequestOf } from './delivery/request.js'
 import { isDescribed, MAX_QUERY_CONTENT, queryContent } from './delivery/query.js'
 import { SearchVariances } from './search-variance.js'
 import { Fetches, Marks, type CacheCall, type CacheShared, type ClientCall } from './shared.js'
@@ -113,15 +113,16 @@ export class ResponseCache {
       return pass(call, sink)
     }
     if (method === 'QUERY') return this.#serveQuery(call, sink)
-    return this.#lookUp(call, new CacheRequest(exchange.headers), sink)
+    return this.#lookUp(call, cacheRequestOf(exchange), sink, exchange.routedAt)
   }
 
-  #lookUp(call: CacheCall, request: CacheRequest, sink: ResponseSink): () => void {
+  /** `now`: the time on the clock's monotonic scale, if it was just read. */
+  #lookUp(call: CacheCall, request: CacheRequest, sink: ResponseSink, now?: number): () => void {
     const { searches } = this.#shared
     const path = searches.size > 0 ? searchPath(call.exchange) : undefined
     const { key, url } = this.#shared.keyOf(call, request, path === undefined ? undefined : searches.find(path))
     const lookup = new Lookup(this.#shared, { call, request, key, url, sink })
-    lookup.run()
+    lookup.run(now)
     return () => lookup.cancel()
   }
 
@@ -181,19 +182,18 @@ export class ResponseCache {
   }
 
   /** Returns why the cache has nothing to do with a request. Undefined if it has. */
-  #excluded(
-    { method, target, zone, rawHeaders, local, decisions: { cache } }: Exchange,
-    hasBody: boolean,
-  ): CacheReason | undefined {
-    const isQuery = method === 'QUERY' && hasBody && isDescribed(rawHeaders)
+  #excluded(exchange: Exchange, hasBody: boolean): CacheReason | undefined {
+    const { method, target, zone } = exchange
+    const { cache } = exchange.decisions
+    const isQuery = method === 'QUERY' && hasBody && isDescribed(exchange.rawHeaders)
     if (method !== 'GET' && method !== 'HEAD' && !isQuery) return 'method'
     if (hasBody && !isQuery) return 'body'
     if (cache?.cache === false) return 'rule_bypass'
     const isByEnding = zone.cache.mode === 'default' && cache?.cache !== true
     if (isByEnding && (isQuery || !isStatic(target))) return 'not_static'
     if (zone.cache.query === 'without' && target.includes('?')) return 'query'
-    const port = portOf(headerOf(rawHeaders, 'host') ?? '')
-    if (port !== undefined && port !== local.localPort && !cache?.additional_cacheable_ports?.includes(port))
+    const port = portOf(exchange.hostField)
+    if (port !== undefined && port !== exchange.local.localPort && !cache?.additional_cacheable_ports?.includes(port))
       return 'port'
     const { developmentUntil } = zone.cache
     return developmentUntil > 0 && developmentUntil > this.#shared.clock.now() ? 'development' : undefined

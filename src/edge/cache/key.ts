@@ -2,7 +2,7 @@ import type { CacheKeySettings } from '../../rules/decisions.js'
 import { members } from '../../http/accept.js'
 import { headerOf, headerValues, type RawHeaders } from '../../http/headers.js'
 import type { Exchange } from '../exchange/exchange.js'
-import type { CacheRequest } from './delivery/request.js'
+import { PLAIN_REQUEST, type CacheRequest } from './delivery/request.js'
 import { sharedQuery, type SearchVariance } from './search-variance.js'
 
 /** Facts about a client that keys can contain. */
@@ -31,7 +31,7 @@ export function cacheKey(
   const { cache } = exchange.decisions
   const settings = cache?.cache_key
   const custom = settings?.custom_key
-  const host = headerOf(exchange.headers, 'host') ?? ''
+  const host = exchange.originHost
   const named = keyHost(exchange)
   let target = exchange.target
   const sorted = settings?.ignore_query_strings_order ?? zone.cache.sortQuery
@@ -42,7 +42,7 @@ export function cacheKey(
   if (variance) key += `\nsearch=${variance.text} ${sharedQuery(target.slice(pathOf(target).length + 1), variance)}`
   if (request.origin !== undefined && !custom?.header?.exclude_origin) key += `\norigin=${request.origin}`
   // A rule changed the Host field, and the origin can read in another field which host was requested.
-  if (request.forwardedHost !== host) key += `\nfor=${request.forwardedHost}`
+  if (request !== PLAIN_REQUEST && request.forwardedHost !== host) key += `\nfor=${request.forwardedHost}`
   // A purge names one requested host, so hosts for which a rule sets one Host field do not share responses.
   if (exchange.decisions.route?.host_header !== undefined && !custom?.host?.resolved) key += `\nhost=${exchange.host}`
   if (request.content) key += `\nquery=${request.content.key}`
@@ -53,8 +53,7 @@ export function cacheKey(
 }
 
 /** Returns the host in keys: the one that the origin gets, or the one that a rule resolved. */
-function keyHost({ headers, decisions: { cache, route } }: Exchange): string {
-  const host = headerOf(headers, 'host') ?? ''
+function keyHost({ originHost: host, decisions: { cache, route } }: Exchange): string {
   return cache?.cache_key?.custom_key?.host?.resolved ? (route?.origin?.host ?? host) : host
 }
 

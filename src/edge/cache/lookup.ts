@@ -4,11 +4,12 @@ import { CLIENT_LEFT, type OriginExchange } from '../exchange/origin-exchange.js
 import type { ResponseSink } from '../exchange/response.js'
 import { select, type Span } from './delivery/conditions.js'
 import { Delivery, type Piece } from './delivery/delivery.js'
-import { FileDelivery } from './files/file-delivery.js'
+import { FileDelivery, shortBody } from './files/file-delivery.js'
 import type { OpenFile } from './files/open-files.js'
 import type { Entry, Variant } from './entries/entry.js'
 import { Fetch } from './fetch.js'
-import { browserFields, notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
+import { notModifiedFields, withCacheStatus, type StatusFacts } from './fields.js'
+import { fieldsOf, hitFields } from './hit-fields.js'
 import { multipart, rangeText } from './delivery/multipart-ranges.js'
 import type { OriginResponse } from './entries/policy.js'
 import { RangedLookup } from './ranged-lookup.js'
@@ -52,6 +53,8 @@ export class Lookup implements CachedResponse, Waiter {
   /** The last result of {@link #varyKey}. */
   #varied: { headers: RawHeaders; names: readonly string[]; key: string } | undefined
   #restarts = 0
+  /** When the response was found to be fresh, on the clock's monotonic scale. */
+  #now = 0
 
   constructor(shared: CacheShared, parts: LookupParts) {
     this.#shared = shared
@@ -71,12 +74,12 @@ export class Lookup implements CachedResponse, Waiter {
     return this.#call.send(request, sink)
   }
 
-  /** Responds from the cache, or fetches the response. */
-  run(): void {
+  /** Responds from the cache, or fetches the response. `now`: the time on the clock's monotonic scale, if it was just read. */
+  run(now?: number): void {
     const entry = this.#find()
     const loading = entry || this.#hasTriedDisk ? undefined : this.#fromDisk()
     if (!loading) {
-      this.#proceed(entry)
+      this.#proceed(entry, now)
       return
     }
     this.#hasTriedDisk = true
@@ -103,8 +106,8 @@ export class Lookup implements CachedResponse, Waiter {
   }
 
   /** Responds from the entry, or fetches the response. */
-  #proceed(entry: Entry | undefined): void {
-    const { clock, store } = this.#shared
+  #proceed(entry: Entry | undefined, now = this.#shared.clock.monotonic()): void {
+    const { store } = this.#shared
     const { request, exchange } = this
     if (!entry) {
       if (request.onlyIfCached) this.#only504()
@@ -117,10 +120,11 @@ export class Lookup implements CachedResponse, Waiter {
       return
     }
     const { lifetime, staleWhileRevalidate } = entry.head.freshness
-    const age = entry.age(clock.monotonic())
+    const age = entry.age(now)
     if (age < lifetime) {
       store.hit(entry)
       this.#shared.metrics.zones.hit(entry.zone, age)
+      this.#now = now
       this.respond(entry, 'HIT')
       return
     }
@@ -175,9 +179,11 @@ export class Lookup implements CachedResponse, Waiter {
     exchange.caching.haveRulesRun = true
     exchange.caching.response = this
     try {
-      if (!request.conditional && status === 'HIT') this.#whole(entry, this.#hitFields(entry))
+      if (!request.conditional && status === 'HIT') this.#whole(entry, hitFields(entry, exchange, this.#now))
       else this.#respond(entry, { ...facts, status }, fields)
     } catch (error) {
+      this.#file?.release()
+      this.#file = undefined
       this.#sink.fail(error)
     }
   }
@@ -379,36 +385,13 @@ export class Lookup implements CachedResponse, Waiter {
     this.#sink.end()
   }
 
-  /** Returns the fields of a hit. They are created once a second. */
-  #hitFields(entry: Entry): RawHeaders {
-    const now = this.#shared.clock.monotonic()
-    const second = Math.floor(now / 1000)
-    const { browser_ttl } = this.exchange.decisions.cache ?? {}
-    const { browserTtl } = this.exchange.zone.cache
-    const isPlain = browser_ttl === undefined && browserTtl === 0
-    if (isPlain && entry.hitFields?.second === second) return entry.hitFields.fields
-    const fields = this.#fieldsOf(entry, { status: 'HIT' }, now)
-    fields.push('content-length', String(entry.body.length))
-    if (isPlain) entry.hitFields = { second, fields: Object.freeze(fields) }
-    return fields
-  }
-
-  #fieldsOf(entry: Entry, facts: StatusFacts, now: number, own?: RawHeaders): string[] {
-    const { freshness, fields } = entry.head
-    const age = entry.age(now)
-    const ttl = freshness.lifetime - age
-    const named = withCacheStatus(own ?? fields, { ...facts, ttl })
-    if (own === undefined) named.push('age', String(Math.floor(age)))
-    return browserFields(named, this.exchange.decisions.cache?.browser_ttl, this.exchange.zone.cache.browserTtl)
-  }
-
   #respond(entry: Entry, facts: StatusFacts, own: RawHeaders | undefined): void {
     const { request, exchange } = this
     const { method } = exchange
     const { status } = entry.head
     const { body } = entry
     const length = body.complete ? body.length : body.expected
-    const fields = this.#fieldsOf(entry, facts, this.#shared.clock.monotonic(), own)
+    const fields = fieldsOf(entry, exchange, { facts, now: this.#shared.clock.monotonic(), own })
     const { etag, lastModified } = entry
     const selection = request.conditional
       ? select(request, { status, method, length, etag, lastModified })
@@ -472,6 +455,7 @@ export class Lookup implements CachedResponse, Waiter {
 
   #deliver(entry: Entry, pieces: readonly Piece[] | undefined): void {
     const fetch = this.#fetch
+    if (!pieces && !fetch && this.#deliverShort(entry)) return
     const done = () => {
       this.exchange.caching.bytes = delivery.bytes
       this.#delivery = undefined
@@ -490,6 +474,18 @@ export class Lookup implements CachedResponse, Waiter {
         })
     this.#delivery = delivery
     delivery.start()
+  }
+
+  /** Sends a whole body in one piece, if it is short and can be read without waiting. Returns false if it is not. */
+  #deliverShort(entry: Entry): boolean {
+    const file = this.#file
+    const body = file ? shortBody(file, this.#sink) : entry.body.short
+    if (!body) return false
+    this.exchange.caching.bytes = body.length
+    this.#sink.data(body)
+    this.#leaveFetch()
+    this.#sink.end()
+    return true
   }
 
   #leaveFetch(): void {

@@ -1,4 +1,5 @@
 import { byLabel, collectedMetrics } from '../../core/metrics/collected-metrics.js'
+import { LabelCounts } from '../../core/metrics/label-counts.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import type { MemoryStore, Removal } from './entries/memory.js'
 import { REFUSALS, type Refusal } from './entries/policy.js'
@@ -26,17 +27,17 @@ export class CacheMetrics {
   stored = 0
   coalesced = 0
   readonly zones: ZoneMetrics
-  readonly #requests = counts<CacheStatus>(CACHE_STATUSES)
-  readonly #refused = counts<Refusal>(REFUSALS)
-  readonly #removed = counts<Removal>(REMOVALS)
-  readonly #revalidations = counts<(typeof OUTCOMES)[number]>(OUTCOMES)
-  readonly #purges = counts<PurgeKind>(PURGE_KINDS)
+  readonly #requests = new LabelCounts<CacheStatus>(CACHE_STATUSES)
+  readonly #refused = new LabelCounts<Refusal>(REFUSALS)
+  readonly #removed = new LabelCounts<Removal>(REMOVALS)
+  readonly #revalidations = new LabelCounts<(typeof OUTCOMES)[number]>(OUTCOMES)
+  readonly #purges = new LabelCounts<PurgeKind>(PURGE_KINDS)
 
   constructor(metrics: Metrics, store: MemoryStore, disk?: DiskCounts) {
     this.zones = new ZoneMetrics(metrics)
     const { counter, gauges, counters } = collectedMetrics(metrics)
     const removed = this.#removed
-    const by = (name: string, help: string, label: string, values: ReadonlyMap<string, number>) =>
+    const by = (name: string, help: string, label: string, values: Iterable<readonly [string, number]>) =>
       counters(name, help, [label], byLabel(label, values))
     const tiered = (name: string, help: string, read: () => readonly [memory: number, disk: number | undefined]) =>
       gauges(name, help, ['tier'], function* () {
@@ -86,26 +87,24 @@ export class CacheMetrics {
   }
 
   responded(zone: { readonly id: string; readonly name: string }, status: CacheStatus): void {
-    this.#requests.set(status, this.#requests.get(status)! + 1)
+    this.#requests.add(status)
     this.zones.responded(zone, status)
   }
 
   refused(reason: Refusal): void {
-    this.#refused.set(reason, this.#refused.get(reason)! + 1)
+    this.#refused.add(reason)
   }
 
   removed(zone: string, reason: Removal): void {
-    this.#removed.set(reason, this.#removed.get(reason)! + 1)
+    this.#removed.add(reason)
     if (reason === 'capacity') this.zones.evicted(zone)
   }
 
   revalidated(outcome: (typeof OUTCOMES)[number]): void {
-    this.#revalidations.set(outcome, this.#revalidations.get(outcome)! + 1)
+    this.#revalidations.add(outcome)
   }
 
   purged(kind: PurgeKind): void {
-    this.#purges.set(kind, this.#purges.get(kind)! + 1)
+    this.#purges.add(kind)
   }
 }
-
-const counts = <T extends string>(names: readonly T[]): Map<T, number> => new Map(names.map((name) => [name, 0]))

@@ -1,4 +1,5 @@
 import { collectedMetrics, type LabelledValue } from '../../core/metrics/collected-metrics.js'
+import { LabelCounts } from '../../core/metrics/label-counts.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { CACHE_STATUSES, type CacheStatus } from './entries/types.js'
 
@@ -9,7 +10,7 @@ const OTHER = 'other'
 /** Counts of one zone. */
 class ZoneCounts {
   name: string
-  readonly requests = new Map<CacheStatus, number>(CACHE_STATUSES.map((status) => [status, 0]))
+  readonly requests = new LabelCounts<CacheStatus>(CACHE_STATUSES)
   /** Sum and number of the ages of hits. */
   age = 0
   hits = 0
@@ -25,6 +26,9 @@ class ZoneCounts {
 /** Counts events of the cache by zone. */
 export class ZoneMetrics {
   readonly #zones = new Map<string, ZoneCounts>()
+  /** The last zone, which is usually the next one. */
+  #lastZone = ''
+  #last: ZoneCounts | undefined
   readonly #other = new ZoneCounts(OTHER)
 
   constructor(metrics: Metrics) {
@@ -70,7 +74,7 @@ export class ZoneMetrics {
   responded({ id, name }: { readonly id: string; readonly name: string }, status: CacheStatus): void {
     const counts = this.#of(id)
     if (counts !== this.#other) counts.name = name
-    counts.requests.set(status, counts.requests.get(status)! + 1)
+    counts.requests.add(status)
   }
 
   /** Counts a response from the cache. `age` in seconds. */
@@ -92,11 +96,15 @@ export class ZoneMetrics {
   }
 
   #of(zone: string): ZoneCounts {
+    if (this.#last && this.#lastZone === zone) return this.#last
     let counts = this.#zones.get(zone)
-    if (counts) return counts
-    if (this.#zones.size >= MAX_ZONES) return this.#other
-    counts = new ZoneCounts(zone)
-    this.#zones.set(zone, counts)
+    if (!counts) {
+      if (this.#zones.size >= MAX_ZONES) return this.#other
+      counts = new ZoneCounts(zone)
+      this.#zones.set(zone, counts)
+    }
+    this.#lastZone = zone
+    this.#last = counts
     return counts
   }
 }

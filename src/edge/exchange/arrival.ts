@@ -1,5 +1,5 @@
 import type { Value } from '../../expr/index.js'
-import type { RawHeaders } from '../../http/headers.js'
+import { headerOf, type RawHeaders } from '../../http/headers.js'
 import type { ClientTls, HttpVersion, LocalEnd } from '../../rules/types.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import type { UnreadFields } from './unread/unread-fields.js'
@@ -106,6 +106,27 @@ export class ArrivedRequest {
   /** The fields for the origin, if nothing has read or changed the list. */
   get unread(): UnreadFields | undefined {
     return this.#headers === undefined ? this.#unread : undefined
+  }
+
+  /** Host as the origin gets it, before anything changes it. */
+  get originHost(): string {
+    return this.unread?.host ?? headerOf(this.headers, 'host') ?? ''
+  }
+
+  /** Host as the client sent it, in any spelling. */
+  get hostField(): string {
+    return this.unread?.host ?? headerOf(this.rawHeaders, 'host') ?? ''
+  }
+
+  /** Returns the first value of a field as the client sent it, by its lower-case name. Not for Host. */
+  rawField(name: string): string | undefined {
+    return this.#rawHeaders === undefined ? this.#unread!.find(name) : headerOf(this.#rawHeaders, name)
+  }
+
+  /** Returns the first value of a request field for the origin, by its lower-case name. Not for fields that the proxy sets. */
+  field(name: string): string | undefined {
+    const { unread } = this
+    return unread ? unread.find(name) : headerOf(this.headers, name)
   }
 
   /** Accept as the client sent it; several fields joined with commas. */

@@ -49,6 +49,8 @@ export class SentResponse {
   #added: RawHeaders = NOTHING
   /** When the first byte was written, on the clock's `monotonic` scale. Undefined before that. */
   firstByteAt: number | undefined
+  /** When the response was complete or the client had left, on the same scale. Undefined before that. */
+  endedAt: number | undefined
   /** Bytes of the body. */
   bodyBytes = 0
   /** Bytes of the whole response: head, body and chunk framing. Set at its end. */
@@ -145,6 +147,11 @@ export class Exchange extends ArrivedRequest implements RuleExchange {
 
   set clientHeaders(fields: RawHeaders) {
     this.#rewritten = fields
+  }
+
+  /** Returns the first value of a field in `clientHeaders`, by its lower-case name. Not for Host. */
+  clientField(name: string): string | undefined {
+    return this.#rewritten === undefined ? this.rawField(name) : headerOf(this.#rewritten, name)
   }
 
   /** Restores the path as it was sent, if it was normalized for rules only and no rule rewrote it. */

@@ -1,10 +1,11 @@
+import { trimmed } from '../../core/bytes.js'
 import { UNSAFE_VALUE } from '../../http/framing-fields.js'
 import type { RawHeaders } from '../../http/headers.js'
 import { checkRequestLine } from '../../http/request-text.js'
 import type { HttpVersion } from '../../rules/types.js'
 import type { RequestHead } from '../client/framing.js'
-import type { UnreadFields } from '../exchange/unread/unread-fields.js'
 import { workerLines } from '../workers/worker-fields.js'
+import type { NameTest, UnreadFields } from '../exchange/unread/unread-fields.js'
 import type { RequestFields } from './request-fields.js'
 
 /** Name of this proxy in `via`. */
@@ -66,6 +67,27 @@ export class ArrivedFields implements UnreadFields {
 
   get lines(): string {
     return this.#fields.keptLines!
+  }
+
+  get host(): string {
+    return this.#own.host
+  }
+
+  some(test: NameTest): boolean {
+    const { text, marks, first, end } = this.#request.lines!
+    for (let i = first; i + 2 < end; i += 3) if (test(text, marks[i]!, marks[i + 1]!)) return true
+    return false
+  }
+
+  find(name: string): string | undefined {
+    const { text, marks, first, end } = this.#request.lines!
+    for (let i = first; i + 2 < end; i += 3) {
+      const begin = marks[i]!
+      const nameEnd = marks[i + 1]!
+      if (nameEnd - begin === name.length && text.slice(begin, nameEnd).toLowerCase() === name)
+        return trimmed(text, nameEnd + 1, marks[i + 2]!)
+    }
+    return undefined
   }
 
   received(): RawHeaders {

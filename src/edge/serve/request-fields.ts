@@ -202,16 +202,15 @@ export function hostIssue({ host, hosts }: RequestFields): HttpParseError | unde
  * Returns the target in origin form. `*` is for OPTIONS. The host of an absolute target replaces the value of the Host
  * field (RFC 9112, 3.2.2), in the received fields too. So zone, rules and origin see the same host.
  */
-export function originForm(
-  { target, method, rawHeaders }: RequestHead,
-  fields: RequestFields,
-): string | HttpParseError {
+export function originForm(request: RequestHead, fields: RequestFields): string | HttpParseError {
+  const { target, method } = request
   if (target.charCodeAt(0) === 47) return target
   if (target === '*' && method === 'OPTIONS') return target
   const [, authority, rest] = ABSOLUTE.exec(target) ?? []
   if (authority === undefined || rest === undefined) return { status: 400, detail: 'the target is not a path' }
   if (!HOST.test(authority)) return { status: 400, detail: 'the host in the target is not a host name' }
   fields.host = authority
+  const { rawHeaders } = request
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]!.toLowerCase() === 'host') rawHeaders[i + 1] = authority
   }

@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { CacheRequest, cacheRequestOf, PLAIN_REQUEST } from '../../../src/edge/cache/delivery/request.js'
 import { Framing, type RequestHead } from '../../../src/edge/client/framing.js'
+import type { Exchange } from '../../../src/edge/exchange/exchange.js'
+import type { UnreadFields } from '../../../src/edge/exchange/unread/unread-fields.js'
 import { ArrivedFields, mayStayUnread } from '../../../src/edge/serve/own-fields.js'
 import { READ_NAMES } from '../../../src/edge/serve/read-names.js'
 import { RequestFields } from '../../../src/edge/serve/request-fields.js'
 import { namesWorkerFields, workerHeaders } from '../../../src/edge/workers/worker-fields.js'
+import { headerOf } from '../../../src/http/headers.js'
 import { requestText } from '../../../src/http/request-text.js'
 
 /*
@@ -24,6 +28,8 @@ function read(text: string, cut = text.length): RequestHead | undefined {
   return framing.head
 }
 
+const SOUGHT = ['cookie', 'range', 'accept', 'sec-fetch-mode', 'if-none-match', 'absent']
+
 /** The facts that the proxy reads itself. */
 const factsOf = (fields: RequestFields): string =>
   JSON.stringify(Object.entries(fields).filter(([name]) => name !== 'keptLines'))
@@ -39,6 +45,10 @@ function compare(t: Test, head: RequestHead): boolean {
   const text = new ArrivedFields(head, fields, OWN).text(method, target)
   const headers = new ArrivedFields({ method, target, rawHeaders, httpVersion }, listed, OWN).forOrigin()
   t.equal(text, requestText({ method, target, headers, body: null, upgrade: false }).text, 'the same text')
+  const unread = new ArrivedFields(head, fields, OWN)
+  t.equal(unread.host, headerOf(headers, 'host'))
+  for (const name of SOUGHT) t.equal(unread.find(name), headerOf(rawHeaders, name), `the same ${name}`)
+  compareCached(t, unread, headers)
   if (!namesWorkerFields(fields.keptLines!))
     for (const scheme of ['http', 'https'] as const) compareForWorker(t, head, fields, { ...OWN, scheme })
   return true
@@ -59,6 +69,16 @@ function compareForWorker(
   t.equal(text, requestText({ method, target, headers, body: null, upgrade: false, bare: true }).text)
 }
 
+/** A request whose list of fields the cache does not read has the fields that a plain request has. */
+function compareCached(t: Test, unread: UnreadFields, headers: string[]): void {
+  const read = cacheRequestOf({ unread, headers } as unknown as Exchange)
+  const { forwardedHost, ...facts } = new CacheRequest(headers)
+  if (read !== PLAIN_REQUEST) return
+  const { forwardedHost: _none, ...plain } = PLAIN_REQUEST
+  t.strictSame(facts, plain, 'no field that the cache reads')
+  t.equal(forwardedHost, OWN.host)
+}
+
 const cased = (name: string) =>
   fc
     .array(fc.boolean(), { minLength: name.length, maxLength: name.length })
@@ -75,7 +95,9 @@ const OTHERS = [
   'cf-rays',
   'tf',
 ]
-const NAME = fc.oneof(fc.constantFrom(...READ_NAMES).chain(cased), fc.constantFrom(...OTHERS).chain(cased))
+/** Fields that the cache reads. */
+const CACHED = ['Range', 'If-None-Match', 'Authorization', 'Cache-Control', 'Origin', 'RSC', 'Forwarded', 'Next-Url']
+const NAME = fc.oneof(fc.constantFrom(...READ_NAMES).chain(cased), fc.constantFrom(...OTHERS, ...CACHED).chain(cased))
 const VALUE = fc.constantFrom(
   'a',
   '',

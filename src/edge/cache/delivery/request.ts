@@ -1,3 +1,4 @@
+import type { Exchange } from '../../exchange/exchange.js'
 import type { QueryContent } from './query.js'
 import { CONDITIONAL_FIELDS, hyphenedName, type RawHeaders } from '../../../http/headers.js'
 
@@ -98,19 +99,42 @@ export class CacheRequest {
 function mayBeInput(name: string): boolean {
   const first = name.charCodeAt(0) | LOWER_CASE
   if (first === LETTER_X || first === LETTER_F || first === LETTER_N) return true
-  return LENGTHS[first]?.includes(name.length) ?? false
+  return READ_LENGTHS[first]?.includes(name.length) ?? false
 }
 
 const LOWER_CASE = 32
 const [LETTER_F, LETTER_N, LETTER_X] = [102, 110, 120] as const
 
-/** Lengths of the names of inputs that begin with other letters, by the code of the letter. */
-const LENGTHS: Readonly<Record<number, readonly number[] | undefined>> = {
-  98: ['base-url'.length],
-  99: ['cf-visitor'.length, 'cloudfront-forwarded-proto'.length],
-  114: ['rsc'.length],
-  115: ['script-name'.length],
+/** Returns whether {@link CacheRequest} may read a field. Few ordinary requests have such a field. */
+function mayBeRead(text: string, begin: number, end: number): boolean {
+  const first = text.charCodeAt(begin) | LOWER_CASE
+  if (first === LETTER_X || first === LETTER_F || first === LETTER_N) return true
+  return READ_LENGTHS[first]?.includes(end - begin) === true && READ.has(hyphenedName(text.slice(begin, end)))
 }
+
+/** The fields besides those that begin with X, F and N. */
+const READ = new Set([
+  ...CONDITIONAL_FIELDS,
+  'authorization',
+  'base-url',
+  'cache-control',
+  'cf-visitor',
+  'cloudfront-forwarded-proto',
+  'origin',
+  'rsc',
+  'script-name',
+])
+
+/** Lengths of these names by the code of their first letter. */
+const READ_LENGTHS: Record<number, number[] | undefined> = {}
+for (const name of READ) (READ_LENGTHS[name.charCodeAt(0)] ??= []).push(name.length)
+
+/** A request with none of the fields that the cache reads, whose X-Forwarded-Host is its Host. */
+export const PLAIN_REQUEST = new CacheRequest([])
+
+/** Returns the fields of a request that the cache reads. An ordinary request has no such field, so its list of fields is not made. */
+export const cacheRequestOf = (exchange: Exchange): CacheRequest =>
+  exchange.unread?.some(mayBeRead) === false ? PLAIN_REQUEST : new CacheRequest(exchange.headers)
 
 const joined = (known: string | undefined, value: string): string =>
   known === undefined ? value : `${known}, ${value}`

@@ -1,3 +1,5 @@
+import { LARGE_READ_BYTES } from '../../../core/schedule/turn-queue.js'
+
 /** Bytes of one block. A body of known length has a last block of exactly the rest. */
 const BLOCK_BYTES = 65_536
 const FIRST_BYTES = 4096
@@ -56,6 +58,11 @@ export class Body {
   /** Bytes of memory that it occupies. */
   get charged(): number {
     return this.#charged
+  }
+
+  /** All bytes, if they are complete and few enough to be sent in one piece without a turn for them. */
+  get short(): Buffer | undefined {
+    return this.complete && this.length < LARGE_READ_BYTES && this.blocks.length === 1 ? this.blocks[0] : undefined
   }
 
   /** Whether somebody besides its owner reads it. */

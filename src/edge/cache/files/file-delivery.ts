@@ -1,3 +1,4 @@
+import { LARGE_READ_BYTES } from '../../../core/schedule/turn-queue.js'
 import type { ResponseSink } from '../../exchange/response.js'
 import type { Piece } from '../delivery/delivery.js'
 import { CHECKED_BYTES } from './format.js'
@@ -12,6 +13,10 @@ const MAX_NOW = 16
 let shared: Buffer | undefined
 const sharedBlock = (): Buffer => (shared ??= Buffer.allocUnsafeSlow(CHECKED_BYTES))
 const ownBlock = (): Buffer => Buffer.allocUnsafeSlow(CHECKED_BYTES)
+
+/** Returns a short body, if it can be read without waiting for the disk. The sink gets it before the next read. */
+export const shortBody = (file: OpenFile, { copies }: ResponseSink): Buffer | undefined =>
+  file.length < LARGE_READ_BYTES ? file.readNow(0, copies === true ? sharedBlock : ownBlock) : undefined
 
 /** Sends the body of a response, or pieces of the body, from disk to one sink. Only some blocks are in memory at a time. */
 export class FileDelivery {
