@@ -137,7 +137,8 @@ t.test('large files on their way to clients are bounded, each counted once', asy
 
   // A client that takes the beginning of the file and leaves.
   const site = new AssetSite({ files: new Map([['/b', file('b')]]), config: {}, worker: false })
-  const exchange = { method: 'GET', host: 'x.test', target: '/b', headers: [] as string[] } as unknown as Exchange
+  const nothing = { headers: [] as string[], field: () => undefined }
+  const exchange = { method: 'GET', host: 'x.test', target: '/b', ...nothing } as unknown as Exchange
   const reported: string[] = []
   const response = new AssetResponse(
     site,

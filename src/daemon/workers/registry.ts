@@ -2,7 +2,13 @@ import { LRUCache } from 'lru-cache'
 import type { Blobs } from '../../core/blobs.js'
 import type { Clock } from '../../core/clock.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
-import { WORKER_DEPLOYMENTS, WORKER_SCRIPTS, WORKER_VERSIONS, type StoredVersion } from '../../core/model/worker.js'
+import {
+  WORKER_DEPLOYMENTS,
+  WORKER_SCRIPTS,
+  WORKER_VERSIONS,
+  type StoredDeployment,
+  type StoredVersion,
+} from '../../core/model/worker.js'
 import {
   SCRIPT_SUBDOMAINS,
   WORKER_DOMAINS,
@@ -12,7 +18,6 @@ import {
 } from '../../core/model/worker-routing.js'
 import { account, zone as zoneScope, type Scope } from '../../core/scope.js'
 import type { Change, StoreReader, Stored } from '../../core/store.js'
-import { headerOf } from '../../http/headers.js'
 import type { ResponseSink } from '../../edge/exchange/response.js'
 import { AssetResponse } from '../../edge/assets/asset-response.js'
 import { BlobCache } from '../../edge/assets/blob-cache.js'
@@ -30,7 +35,8 @@ import {
 import type { AssetConfig } from '../../workers/assets/config.js'
 import { readManifest } from '../../workers/assets/manifest.js'
 import type { GeoLookup } from '../../rules/types.js'
-import { AssetSite } from '../../workers/assets/site.js'
+import type { AssetSite } from '../../workers/assets/site.js'
+import { RememberingSite } from '../../workers/assets/remembering-site.js'
 import { routeTable, type RouteTable } from '../../workers/route-table.js'
 import { versionFor } from '../../workers/traffic-split.js'
 import { WorkerMetrics } from './metrics.js'
@@ -69,6 +75,13 @@ const overrideOf = (name: string, field: string | undefined): string | undefined
     ?.split(',')
     .map((part) => /^\s*([a-z0-9_-]+)\s*=\s*"([0-9a-f-]{36})"\s*$/.exec(part))
     .find((match) => match?.[1] === name)?.[2]
+
+/** Returns the id of the version of a deployment for a request, which can name one. */
+function chosen(name: string, deployment: StoredDeployment, exchange: Exchange): string | undefined {
+  const override = overrideOf(name, exchange.clientField('cloudflare-workers-version-overrides'))
+  if (override !== undefined && deployment.versions.some(({ version_id: one }) => one === override)) return override
+  return versionFor(exchange.clientField('cloudflare-workers-version-key') ?? exchange.clientAddress, deployment)
+}
 
 /** Responds for a name below `workers.domain` that no Worker has. */
 const NO_WORKER: WorkerSite = {
@@ -206,13 +219,12 @@ export class WorkerRegistry implements WorkerSites {
    * Returns the version that serves a request. Requests with the same key, or else of the same client, get the same
    * version of a deployment; an override names a version of the deployment.
    */
-  #version(scope: Scope, name: string, { clientAddress, clientHeaders }: Exchange): StoredVersion | undefined {
-    const [current] = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments ?? []
+  #version(scope: Scope, name: string, exchange: Exchange): StoredVersion | undefined {
+    const current = this.#store.get(WORKER_SCRIPTS, scope, name)?.value.deployments[0]
     const deployment = current === undefined ? undefined : this.#store.get(WORKER_DEPLOYMENTS, scope, current)?.value
-    const override = overrideOf(name, headerOf(clientHeaders, 'cloudflare-workers-version-overrides'))
-    const isDeployed = deployment?.versions.some(({ version_id: one }) => one === override)
-    const key = headerOf(clientHeaders, 'cloudflare-workers-version-key') ?? clientAddress
-    const id = isDeployed === true ? override : deployment && versionFor(key, deployment)
+    if (!deployment) return undefined
+    const id =
+      deployment.versions.length === 1 ? deployment.versions[0]!.version_id : chosen(name, deployment, exchange)
     return id === undefined ? undefined : this.#store.get(WORKER_VERSIONS, scope, id)?.value
   }
 
@@ -264,7 +276,7 @@ export class WorkerRegistry implements WorkerSites {
     if (!bytes) throw new Error(`the blob ${manifest} with the assets of the version ${id} is missing`)
     const files = readManifest(bytes)
     const parts = { files, config: config as AssetConfig, worker: main !== undefined }
-    const site = new AssetSite({ ...parts, compatibilityDate, compatibilityFlags })
+    const site = new RememberingSite({ ...parts, compatibilityDate, compatibilityFlags })
     this.#sites.set(id, site, { size: Math.min(files.size + 100, MAX_FILES) })
     return site
   }

@@ -4,7 +4,7 @@ import type { AssetDecision, AssetSite } from '../../workers/assets/site.js'
 import type { ResponseSink } from '../exchange/response.js'
 import type { Exchange } from '../exchange/exchange.js'
 import { CLIENT_LEFT } from '../exchange/origin-exchange.js'
-import { headerOf, headerValues } from '../../http/headers.js'
+import { headerValues } from '../../http/headers.js'
 import { NotRunnable } from '../exchange/worker-sites.js'
 import type { BlobCache, Lent } from './blob-cache.js'
 import { rangeOf, type Range } from './range.js'
@@ -13,7 +13,9 @@ const CACHE_CONTROL = 'public, max-age=0, must-revalidate'
 /** Bytes per write. The next write waits until the client has read them. */
 const SLICE = 65_536
 
-type AssetExchange = Pick<Exchange, 'method' | 'host' | 'target' | 'headers'>
+type AssetExchange = Pick<Exchange, 'method' | 'host' | 'target' | 'headers' | 'field'>
+
+type FileDecision = Extract<AssetDecision, { kind: 'file' }>
 
 interface AssetResponseParts {
   /** Undefined if all files are on disk. */
@@ -57,8 +59,8 @@ export class AssetResponse {
   }
 
   send(): void {
-    const { method, host, target, headers } = this.#exchange
-    const navigates = headerOf(headers, 'sec-fetch-mode') === 'navigate'
+    const { method, host, target } = this.#exchange
+    const navigates = this.#exchange.field('sec-fetch-mode') === 'navigate'
     const decision = this.#site.decide({ method, host, target, navigates })
     switch (decision.kind) {
       case 'file':
@@ -89,29 +91,50 @@ export class AssetResponse {
     this.#sink.fail(CLIENT_LEFT)
   }
 
-  #file({ file, status, path }: Extract<AssetDecision, { kind: 'file' }>): void {
+  #file(decision: FileDecision): void {
+    const exchange = this.#exchange
+    const { file, status } = decision
     const etag = `"${file.blob.slice(0, 32)}"`
-    const fields = this.#ruled(path, [
-      ...(file.type === undefined ? [] : ['content-type', file.type]),
-      'etag',
-      etag,
-      ...this.#lifetime,
-      'accept-ranges',
-      'bytes',
-    ])
-    const { headers, method } = this.#exchange
-    if (status === 404) this.#body(404, fields, file, { first: 0, last: file.size - 1 })
-    else if (fails(headers, etag)) this.#empty(412, fields)
-    else if (unchanged(headers, etag)) this.#sinkOnly(304, fields)
+    if (status === 404) this.#whole(decision, etag)
+    else if (fails(exchange, etag)) this.#empty(412, this.#fields(decision, etag))
+    else if (unchanged(exchange, etag)) this.#sinkOnly(304, this.#fields(decision, etag))
     else {
       const range =
-        method === 'GET' && current(headers, etag) ? rangeOf(headerOf(headers, 'range'), file.size) : undefined
-      if (range === 'unsatisfiable') this.#empty(416, [...fields, 'content-range', `bytes */${file.size}`])
-      else if (range) {
-        const place = `bytes ${range.first}-${range.last}/${file.size}`
-        this.#body(206, [...fields, 'content-range', place], file, range)
-      } else this.#body(200, fields, file, { first: 0, last: file.size - 1 })
+        exchange.method === 'GET' && current(exchange, etag) ? rangeOf(exchange.field('range'), file.size) : undefined
+      if (!range) this.#whole(decision, etag)
+      else if (range === 'unsatisfiable')
+        this.#empty(416, [...this.#fields(decision, etag), 'content-range', `bytes */${file.size}`])
+      else {
+        const { first, last } = range
+        const place = [
+          'content-range',
+          `bytes ${first}-${last}/${file.size}`,
+          'content-length',
+          String(last - first + 1),
+        ]
+        this.#body(206, [...this.#fields(decision, etag), ...place], file, range)
+      }
     }
+  }
+
+  /** Responds with a whole file. */
+  #whole(decision: FileDecision, etag: string): void {
+    const { file, status, head } = decision
+    const { host } = this.#exchange
+    let fields = head?.host === host ? head.fields : undefined
+    if (fields === undefined) {
+      fields = Object.freeze([...this.#fields(decision, etag), 'content-length', String(file.size)])
+      if (head) {
+        head.host = host
+        head.fields = fields
+      }
+    }
+    this.#body(status, fields, file, undefined)
+  }
+
+  #fields({ file, path }: FileDecision, etag: string): readonly string[] {
+    const type = file.type === undefined ? [] : ['content-type', file.type]
+    return this.#ruled(path, [...type, 'etag', etag, ...this.#lifetime, 'accept-ranges', 'bytes'])
   }
 
   #ruled(path: string, fields: readonly string[]): readonly string[] {
@@ -129,17 +152,19 @@ export class AssetResponse {
     this.#sink.end()
   }
 
-  #body(status: number, fields: readonly string[], file: AssetFile, { first, last }: Range): void {
-    const head = [...fields, 'content-length', String(last - first + 1)]
+  /** Responds with a file, or a part of it. */
+  #body(status: number, head: readonly string[], file: AssetFile, range: Range | undefined): void {
     if (this.#exchange.method === 'HEAD' || file.size === 0) {
       this.#sinkOnly(status, head)
       return
     }
+    const { first, last } = range ?? { first: 0, last: file.size - 1 }
     if (this.#open) {
       void this.#stream(status, head, this.#open(file), { first, last })
       return
     }
-    const begin = (lent: Lent): void => this.#begin(status, head, lent, lent.bytes.subarray(first, last + 1))
+    const begin = (lent: Lent): void =>
+      this.#begin(status, head, lent, range ? lent.bytes.subarray(first, last + 1) : lent.bytes)
     const fail = (error: unknown): void => this.#fail(error)
     try {
       const lent = this.#blobs!.lend(file)
@@ -207,8 +232,9 @@ export class AssetResponse {
 
   #flow(): void {
     while (this.#rest && !this.#over) {
-      const chunk = this.#rest.subarray(0, SLICE)
-      this.#rest = this.#rest.length > SLICE ? this.#rest.subarray(SLICE) : undefined
+      const isLast = this.#rest.length <= SLICE
+      const chunk = isLast ? this.#rest : this.#rest.subarray(0, SLICE)
+      this.#rest = isLast ? undefined : this.#rest.subarray(SLICE)
       const more = this.#sink.data(chunk)
       if (!this.#rest) this.#end()
       else if (!more) return
@@ -235,20 +261,20 @@ export class AssetResponse {
 }
 
 /** Weak comparison (RFC 9110, 13.1.2). */
-function unchanged(headers: readonly string[], etag: string): boolean {
-  const asked = headerOf(headers, 'if-none-match')
-  return asked !== undefined && lists(headerValues(headers, 'if-none-match').join(','), etag, true)
+function unchanged(exchange: AssetExchange, etag: string): boolean {
+  if (exchange.field('if-none-match') === undefined) return false
+  return lists(headerValues(exchange.headers, 'if-none-match').join(','), etag, true)
 }
 
 /** Strong comparison (RFC 9110, 13.1.1). */
-function fails(headers: readonly string[], etag: string): boolean {
-  const asked = headerOf(headers, 'if-match')
-  return asked !== undefined && !lists(headerValues(headers, 'if-match').join(','), etag, false)
+function fails(exchange: AssetExchange, etag: string): boolean {
+  if (exchange.field('if-match') === undefined) return false
+  return !lists(headerValues(exchange.headers, 'if-match').join(','), etag, false)
 }
 
 /** The part is wanted only of this version (RFC 9110, 13.1.5). */
-function current(headers: readonly string[], etag: string): boolean {
-  const state = headerOf(headers, 'if-range')
+function current(exchange: AssetExchange, etag: string): boolean {
+  const state = exchange.field('if-range')
   return state === undefined || state.trim() === etag
 }
 

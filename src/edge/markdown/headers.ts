@@ -1,5 +1,6 @@
 import { members } from '../../http/accept.js'
 import { headerOf, type RawHeaders } from '../../http/headers.js'
+import { NameTable } from '../../http/name-table.js'
 import { codingsToUndo } from '../exchange/content-coding.js'
 import { estimatedTokens } from '../exchange/conversion.js'
 import { withoutFiles } from '../exchange/link-field.js'
@@ -35,11 +36,14 @@ export function pageOf(status: number, headers: RawHeaders, xml = false): Page |
 /** Returns whether a media type is XHTML, or undefined if it is not HTML. */
 function isXhtml(contentType: string, xml = false): boolean | undefined {
   if (contentType === 'text/html' || contentType.startsWith('text/html;')) return false
-  const type = contentType.split(';', 1)[0]!.trim().toLowerCase()
+  const type = TYPES.get(contentType)
   if (type === 'text/html') return false
   if (xml && (type === 'text/xml' || type === 'application/xml')) return true
   return type === 'application/xhtml+xml' ? true : undefined
 }
+
+/** Media types in lower case, by the values of Content-Type. */
+const TYPES = new NameTable((contentType) => contentType.split(';', 1)[0]!.trim().toLowerCase())
 
 // RFC 9111, 5.2.2.6.
 const forbidsTransforming = (cacheControl: readonly string[]): boolean =>
@@ -132,6 +136,17 @@ export function variesByAccept(headers: RawHeaders): string[] {
   if (first === undefined) return headers.concat(VARY_ACCEPT)
   const present = headers[first + 1]!
   return headers.with(first + 1, present.trim() === '' ? 'accept' : `${present}, accept`)
+}
+
+const varying = new WeakMap<RawHeaders, RawHeaders>()
+
+/** As {@link variesByAccept}. Of a list that cannot change, as hits of the cache have it, the result is made once and cannot change. */
+export function listVaryingByAccept(headers: RawHeaders): RawHeaders {
+  const known = varying.get(headers)
+  if (known) return known
+  const fields = variesByAccept(headers)
+  if (Object.isFrozen(headers)) varying.set(headers, Object.freeze(fields))
+  return fields
 }
 
 /** Returns whether a response to an ordinary request is the HTML variant of a page that also has a Markdown one. */

@@ -7,6 +7,7 @@ import { aliasHeaders, type Alias } from '../exchange/markdown-addresses.js'
 import {
   isHtmlType,
   isHtmlVariant,
+  listVaryingByAccept,
   markdownHeaders,
   pageOf,
   variesByAccept,
@@ -29,8 +30,12 @@ export class HtmlVariant extends ForwardingSink {
       this.next.head(status, headers)
       return
     }
+    if (status !== 200 || this.#links.length === 0) {
+      this.next.head(status, listVaryingByAccept(headers))
+      return
+    }
     const fields = variesByAccept(headers)
-    if (status === 200) for (const link of this.#links) fields.push('link', link)
+    for (const link of this.#links) fields.push('link', link)
     this.next.head(status, fields)
   }
 }

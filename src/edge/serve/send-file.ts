@@ -7,7 +7,7 @@ import { normalTarget } from '../exchange/normal-path.js'
 import type { OriginExchange } from '../exchange/origin-exchange.js'
 import { strippedTarget } from '../exchange/paths.js'
 import type { ResponseSink } from '../exchange/response.js'
-import { withHeader, type RawHeaders } from '../../http/headers.js'
+import { headerOf, withHeader, type RawHeaders } from '../../http/headers.js'
 import type { AssetFile } from '../../workers/assets/files.js'
 import type { ProxyContext } from './proxy-context.js'
 
@@ -68,7 +68,8 @@ export function sendFile(
       const decision = isHere ? { ...found, location: strip + found.location } : found
       const parts = { decide: () => decision, headers: site.headers.bind(site) }
       const open = async (file: AssetFile) => await site.open(file)
-      response = new AssetResponse(parts, { method, host, target, headers: [...headers] }, sink, {
+      const field = (name: string) => headerOf(headers, name)
+      response = new AssetResponse(parts, { method, host, target, headers: [...headers], field }, sink, {
         open,
         // Caddy and nginx set none either.
         withoutLifetime: root.html === 'exact',

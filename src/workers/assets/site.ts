@@ -18,10 +18,23 @@ export interface AssetRequest {
   readonly navigates: boolean
 }
 
+/** The fields of the last response with a whole file. The list never changes. */
+export interface KnownHead {
+  host: string
+  fields: readonly string[] | undefined
+}
+
 /** The outcome for a request. */
 export type AssetDecision =
   /** `path` is percent-encoded, for the rules of headers. */
-  | { readonly kind: 'file'; readonly file: AssetFile; readonly status: 200 | 404; readonly path: string }
+  | {
+      readonly kind: 'file'
+      readonly file: AssetFile
+      readonly status: 200 | 404
+      readonly path: string
+      /** Undefined if the decision is for one request only. */
+      readonly head?: KnownHead
+    }
   | { readonly kind: 'redirect'; readonly status: number; readonly location: string; readonly path: string }
   | { readonly kind: 'worker' }
   | { readonly kind: 'missing'; readonly path: string }
@@ -128,7 +141,7 @@ export class AssetSite {
     const usual = this.#base + encodedFrom(place)
     if (page.kind === 'moved' || (!redirect && this.#html !== 'exact' && usual !== wanted))
       return { kind: 'redirect', status: 307, location: usual + query, path }
-    return { ...page, path }
+    return { kind: 'file', file: page.file, status: page.status, path }
   }
 
   #page(path: string): Page | undefined {
