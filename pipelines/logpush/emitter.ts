@@ -58,7 +58,7 @@ export class SpoolEmitter implements Emitter {
   }
 
   wants(dataset: string, scope: Scope): boolean {
-    return this.#writers.has(writerKey(dataset, scope))
+    return this.#writers.size > 0 && this.#writers.has(writerKey(dataset, scope))
   }
 
   emit(dataset: string, scope: Scope, record: LogRecord): void {

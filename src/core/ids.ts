@@ -26,7 +26,7 @@ export function newOrderedUuid(nowMs: number): string {
 }
 
 const POOL = 4096
-let pool = Buffer.alloc(0)
+let pool = ''
 let at = 0
 
 /** Returns 16 lower-case hexadecimal digits that identify one request, in its response and in its log line. */
@@ -34,10 +34,10 @@ export const newRayId = (): string => pooled()
 
 /** Returns 8 random bytes as hexadecimal digits. One call for many ids takes a tenth of the time. */
 function pooled(): string {
-  if (at + 8 > pool.length) {
-    pool = randomBytes(POOL)
+  if (at === pool.length) {
+    pool = randomBytes(POOL).toString('hex')
     at = 0
   }
-  at += 8
-  return pool.toString('hex', at - 8, at)
+  at += 16
+  return pool.slice(at - 16, at)
 }

@@ -46,6 +46,9 @@ export class Rows {
   #least = 0
   #leastEstimate = -1
   #random = 1
+  /** The last value with a row, which is often the next one. */
+  #lastKey: string | undefined
+  #lastPlace = 0
 
   constructor(limit: number, pool: RowPool) {
     this.#limit = limit
@@ -58,8 +61,13 @@ export class Rows {
 
   /** Returns the row of a value that `requests` more requests have. */
   of(key: string, requests = 1): Row {
-    const place = this.#places.get(key)
-    if (place === undefined) return this.#enter(key, requests)
+    let place: number | undefined = this.#lastPlace
+    if (key !== this.#lastKey) {
+      place = this.#places.get(key)
+      if (place === undefined) return this.#enter(key, requests)
+      this.#lastKey = this.#keys[place]!
+      this.#lastPlace = place
+    }
     this.#estimates[place]! += requests
     return this.#rows[place]!
   }
@@ -89,6 +97,7 @@ export class Rows {
     this.#keys.length = 0
     this.#estimates.length = 0
     this.#places.clear()
+    this.#lastKey = undefined
     this.#leastEstimate = -1
   }
 
@@ -120,6 +129,7 @@ export class Rows {
     row.fill(0)
     const kept = unshared(key)
     this.#places.delete(this.#keys[least]!)
+    if (least === this.#lastPlace) this.#lastKey = undefined
     this.#places.set(kept, least)
     this.#keys[least] = kept
     estimates[least]! += requests

@@ -1,4 +1,5 @@
 import { byLabel, collectedMetrics } from '../../core/metrics/collected-metrics.js'
+import { LabelCounts } from '../../core/metrics/label-counts.js'
 import type { Metrics } from '../../core/metrics/metrics.js'
 import { PlainHistogram } from '../../core/metrics/histogram.js'
 import type { MemoryBudget } from '../../core/memory/memory-budget.js'
@@ -26,7 +27,7 @@ export class ProxyMetrics {
   /** Finished requests whose zone was found. */
   responses = 0
   sentBytes = 0
-  readonly #byClass = new Map<string, number>(CLASSES.map((name) => [name, 0]))
+  readonly #byClass = new LabelCounts(CLASSES)
   readonly #originFailures = new Map<OriginFailureKind, number>(ORIGIN_FAILURES.map((kind) => [kind, 0]))
   readonly #duration: PlainHistogram
 
@@ -104,7 +105,7 @@ export class ProxyMetrics {
 
   #count(status: number): void {
     const name = CLASSES[Math.floor(status / 100) - 1]
-    if (name) this.#byClass.set(name, (this.#byClass.get(name) ?? 0) + 1)
+    if (name) this.#byClass.add(name)
   }
 
   originFailed(kind: OriginFailureKind): void {
