@@ -25,6 +25,7 @@ export class SocketWriter {
   /** Staged text. Nothing is staged before it. */
   #text = ''
   #flushing = false
+  #isHeld = false
   /** Writes of TLS that are not finished, and the listener of the end of the last one. */
   #unfinished = 0
   #accepted: (() => void) | undefined
@@ -68,6 +69,17 @@ export class SocketWriter {
     stage.space.set(chunk, stage.used)
     stage.used += chunk.length
     this.#flushSoon()
+  }
+
+  /** Staged data is not sent before {@link release}, unless something calls {@link flush} or {@link end}. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** Sends staged data at the end of the turn. A response that ended before needs nothing. */
+  release(): void {
+    this.#isHeld = false
+    if (stage.owner === this || this.#text !== '') this.#flushSoon()
   }
 
   /** Sends the staged data. */
@@ -143,7 +155,7 @@ export class SocketWriter {
   }
 
   #flushSoon(): void {
-    if (this.#flushing) return
+    if (this.#flushing || this.#isHeld) return
     this.#flushing = true
     process.nextTick(flushNow, this)
   }

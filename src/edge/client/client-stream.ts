@@ -58,6 +58,8 @@ export interface ClientStream extends BodySource {
   readonly socket: Socket
   /** Addresses of the socket, or the addresses that a load balancer reports (PROXY protocol). */
   readonly ends: ConnectionEnds
+  /** The remote port of {@link ends}. */
+  readonly port: number | undefined
   /** TLS facts of the connection. Undefined if it is not encrypted. */
   readonly secure: SecureConnection | undefined
   /** The remote address of {@link ends}. Empty if the peer left before it was read. */

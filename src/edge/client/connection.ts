@@ -17,7 +17,7 @@ import type {
   Refusal,
   Responding,
 } from './client-stream.js'
-import { Framing, type HttpParseError } from './framing.js'
+import { Framing, type HttpParseError, type RequestHead } from './framing.js'
 import { linger, reject } from './refusal.js'
 import { takenBytes } from './write-clock.js'
 
@@ -30,6 +30,8 @@ export class ClientConnection implements ClientStream, OpenConnection {
   readonly ends: ConnectionEnds
   readonly secure: SecureConnection | undefined
   readonly address: string
+  /** Read once, because the getter of the socket takes longer than a field of a request. */
+  readonly port: number | undefined
   readonly framing: Framing
   readonly writer: ResponseWriter
   responding: Responding | undefined
@@ -79,6 +81,7 @@ export class ClientConnection implements ClientStream, OpenConnection {
     this.secure = secure
     this.ends = ends
     this.address = plainAddress(ends.remoteAddress ?? '')
+    this.port = ends.remotePort
     this.framing = new Framing(limits)
     this.writer = new ResponseWriter(socket, (last) => this.responding?.delivered(last))
     this.#events = events
@@ -301,9 +304,19 @@ export class ClientConnection implements ClientStream, OpenConnection {
       return
     }
     if (end < chunk.length) this.#hold(chunk.subarray(end))
-    if (framing.head) this.#events.requested(this, framing.head)
+    if (framing.head) this.#request(framing.head)
     if (framing.body) this.body?.receive(framing.body)
     if (framing.complete) this.body?.finish()
+  }
+
+  #request(head: RequestHead): void {
+    const { writer } = this
+    writer.hold()
+    try {
+      this.#events.requested(this, head)
+    } finally {
+      writer.release()
+    }
   }
 
   #reject(issue: HttpParseError): void {

@@ -79,6 +79,10 @@ export class Http2ClientStream implements ClientStream {
     return this.#owner.secure
   }
 
+  get port(): number | undefined {
+    return this.#owner.ends.remotePort
+  }
+
   get address(): string {
     return this.#owner.address
   }
@@ -131,7 +135,7 @@ export class Http2ClientStream implements ClientStream {
     const asked = { method: head ? 'HEAD' : 'GET', httpVersion: '2', keepAlive: true } as const
     this.writer.head(asked, issue.status, fields, {
       close: false,
-      now: facts.at,
+      clock: { now: () => facts.at },
       rayId: facts.rayId,
       keepAliveMs: 0,
     })

@@ -48,10 +48,10 @@ export class Http2Writer implements MessageWriter {
     this.#delivered = delivered
   }
 
-  head({ method }: Asked, status: number, fields: RawHeaders, { now, rayId }: HeadExtras): void {
+  head({ method }: Asked, status: number, fields: RawHeaders, { clock, rayId }: HeadExtras): void {
     const { headers, bytes, length, isDated, hasTrailer } = listOf(status, fields) ?? responseHeaders(status, fields)
     add(headers, 'cf-ray', rayId)
-    if (!isDated) add(headers, 'date', httpDate(now))
+    if (!isDated) add(headers, 'date', httpDate(clock.now()))
     this.bare = method === 'HEAD' || status === 204 || status === 205 || status === 304
     this.#remaining = length
     if (!this.#stream.destroyed) this.#respond(headers, hasTrailer && !this.bare)

@@ -66,6 +66,10 @@ export class InternalClient implements ClientStream {
     return this.#of.secure
   }
 
+  get port(): number | undefined {
+    return this.#of.port
+  }
+
   get address(): string {
     return this.#of.address
   }

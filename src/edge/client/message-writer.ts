@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.js'
 import type { RawHeaders } from '../../http/headers.js'
 import type { HttpVersion } from '../../rules/types.js'
 
@@ -13,8 +14,8 @@ export interface Asked {
 export interface HeadExtras {
   /** This response is the connection's last. */
   readonly close: boolean
-  /** Milliseconds since 1970. */
-  readonly now: number
+  /** Read if the response has no date. */
+  readonly clock: Pick<Clock, 'now'>
   readonly rayId: string
   readonly keepAliveMs: number
 }

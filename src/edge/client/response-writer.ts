@@ -49,7 +49,7 @@ export class ResponseWriter implements MessageWriter {
     const end = this.#last ? '\r\nconnection: close' : keepAliveLines(extras.keepAliveMs)
     // Each line begins with the end of the line before it.
     let head = `${statusLine(status)}${text}\r\ncf-ray: ${extras.rayId}`
-    if (!isDated) head += `\r\ndate: ${httpDate(extras.now)}`
+    if (!isDated) head += `\r\ndate: ${httpDate(extras.clock.now())}`
     head += end
     if (this.#framing === CHUNKED) head += '\r\ntransfer-encoding: chunked'
     if (status === RESET_CONTENT) head += '\r\ncontent-length: 0'
@@ -101,6 +101,15 @@ export class ResponseWriter implements MessageWriter {
     this.ended = true
     this.#socketWriter.end(() => this.#delivered(this.#last))
     return true
+  }
+
+  /** Holds what is written until {@link release} or the end of the response, which then costs no further turn. */
+  hold(): void {
+    this.#socketWriter.hold()
+  }
+
+  release(): void {
+    this.#socketWriter.release()
   }
 
   reset(): void {

@@ -50,12 +50,12 @@ export class HistoryCounter implements FinishedObserver {
 
   finished(exchange: Exchange): void {
     if (!this.#isEnabled) return
-    const { zone, clientAddress, startedMonotonic } = exchange
+    const { zone, clientAddress, startedMonotonic, sent } = exchange
     const { geo, clock } = this.#deps
     const last = this.#last
     const counts = last !== undefined && last.id === zone.id ? last.counts : this.#of(zone.id, zone.accountId)
     const country = geo.find(clientAddress).city?.country?.iso_code
-    counts.count(exchange, clock.monotonic() - startedMonotonic, country)
+    counts.count(exchange, (sent.endedAt ?? clock.monotonic()) - startedMonotonic, country)
   }
 
   /** Sends the counts. Resolves when a query sees it. */

@@ -41,7 +41,7 @@ export function arrivedExchange(
     rayId,
     clientAddress,
     // The port of a proxy in front does not describe the client.
-    clientPort: clientAddress === connection.address ? connection.ends.remotePort : undefined,
+    clientPort: clientAddress === connection.address ? connection.port : undefined,
     clientShare: believed && clientAddress === connection.address ? undefined : shareOf(clientAddress),
     scheme,
     served,

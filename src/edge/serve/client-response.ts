@@ -92,7 +92,7 @@ export class ClientResponse implements ResponseSink, Responding {
     if (zone.transforms?.response) headers = zone.transforms.response(headers)
     writer.head({ method, httpVersion, keepAlive: this.#keepAlive }, status, headers, {
       close: draining || !reusable,
-      now: clock.now(),
+      clock,
       rayId,
       keepAliveMs: config.limits.keep_alive_timeout,
     })
@@ -119,7 +119,7 @@ export class ClientResponse implements ResponseSink, Responding {
     const lines = added.length === 0 ? response : withLines(response, added)
     writer.headLines({ method, httpVersion, keepAlive: this.#keepAlive }, status, lines, {
       close: draining || !reusable,
-      now: clock.now(),
+      clock,
       rayId,
       keepAliveMs: config.limits.keep_alive_timeout,
     })
@@ -263,9 +263,11 @@ export class ClientResponse implements ResponseSink, Responding {
     this.#exchange.body?.release()
     this.connection.body?.abandon()
     const { metrics, zoneMetrics, tracer, clock, recorder, accessLog, observers } = this.#context
+    const endedAt = clock.monotonic()
+    this.#exchange.sent.endedAt = endedAt
     this.#exchange.sent.bytes += this.connection.writer.bytes
     recorder?.finished(this.#exchange, this.connection)
-    accessLog?.finished(this.#exchange, clock.monotonic())
+    accessLog?.finished(this.#exchange, endedAt)
     for (const observer of observers) observer.finished(this.#exchange)
     const { startedMonotonic } = this.#exchange
     const { status, bodyBytes: bytes } = this.#exchange.sent
@@ -277,7 +279,7 @@ export class ClientResponse implements ResponseSink, Responding {
     zoneMetrics.finished(this.#exchange)
     const { trace } = this.#exchange
     if (trace && tracer) endTrace(this.#exchange, trace, tracer, clock)
-    metrics.responded(status, clock.monotonic() - startedMonotonic, bytes)
+    metrics.responded(status, endedAt - startedMonotonic, bytes)
     try {
       this.cancel?.()
     } catch (error) {

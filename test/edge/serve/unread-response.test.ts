@@ -14,7 +14,7 @@ import { ResponseReader, type UnreadHead } from '../../../src/http/response-read
 
 const LIMITS = { header_bytes: 65_536, header_count: 100, body_bytes: 0 }
 const ASKED = { method: 'GET', httpVersion: '1.1', keepAlive: true } as const
-const EXTRAS = { close: false, now: 0, rayId: '0123456789abcdef', keepAliveMs: 75_000 }
+const EXTRAS = { close: false, clock: { now: () => 0 }, rayId: '0123456789abcdef', keepAliveMs: 75_000 }
 const VARY = ['vary', 'accept']
 const DYNAMIC = ['cf-cache-status', 'DYNAMIC']
 

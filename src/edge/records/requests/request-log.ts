@@ -85,7 +85,8 @@ export class RequestLog implements FinishedObserver {
       this.#dropped++
       return
     }
-    this.#waiting.push({ exchange, endedMonotonic: this.#deps.clock.monotonic(), interval })
+    const endedMonotonic = exchange.sent.endedAt ?? this.#deps.clock.monotonic()
+    this.#waiting.push({ exchange, endedMonotonic, interval })
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref()
   }
 
@@ -107,7 +108,7 @@ export class RequestLog implements FinishedObserver {
     let sample = this.#samples.get(zone.id)
     if (!sample) this.#samples.set(zone.id, (sample = new ZoneSample(this.#deps.processes)))
     const isImportant = sent.status >= 500 || matches.length > 0 || agent !== undefined
-    return sample.intervalOf(Math.floor(this.#deps.clock.now() / 1000), isImportant)
+    return sample.intervalOf(Math.floor((sent.endedAt ?? this.#deps.clock.monotonic()) / 1000), isImportant)
   }
 
   #flush(): void {
