@@ -20,7 +20,7 @@ export class NameFinder {
     this.#names = places.map((found) => (found.length > 0 ? found : undefined))
   }
 
-  /** Returns the name at these positions in lower case, or an empty text if it is none of the names. */
+  /** Returns the name at these positions in lower case, or an empty text for any other name. */
   find(text: string, begin: number, end: number): string {
     const length = end - begin
     if (length > this.#longest) return ''

@@ -103,7 +103,7 @@ export class ResponseWriter implements MessageWriter {
     return true
   }
 
-  /** Holds what is written until {@link release} or the end of the response, which then costs no further turn. */
+  /** Holds written data until {@link release} or the end of the response. A response that ends before needs no other turn. */
   hold(): void {
     this.#socketWriter.hold()
   }
