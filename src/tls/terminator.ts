@@ -117,7 +117,7 @@ export class TlsTerminator {
       transport.once('close', () => clearTimeout(closing))
       const closing = setTimeout(() => transport.destroy(), ALERT_MS)
       closing.unref()
-      // The client closes after the alert. What it sends before is read, because unread bytes would reset the connection.
+      // The client closes after the alert. Its bytes are read until then, because unread bytes would reset the connection.
       transport.on('error', () => undefined)
       transport.resume()
       transport.end(UNRECOGNIZED_NAME)

@@ -438,7 +438,7 @@ export class Fetch implements ResponseSink, SharedFetch {
   }
 
   #toDisk(): void {
-    // An invalidation of groups reaches what is in memory only.
+    // An invalidation of groups reaches only responses in memory.
     if (isGrouped(this.entry!.tags)) return
     const { exchange } = this.#leader
     const { eligible = false, minimum_file_size: minimum = 0 } = exchange.decisions.cache?.cache_reserve ?? {}

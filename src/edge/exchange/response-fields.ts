@@ -40,7 +40,7 @@ export function responseFields(status: number, raw: RawHeaders, cacheStatus?: st
   return namesFields(connection) ? withoutNamed(fields, connection, cacheStatus !== undefined) : fields
 }
 
-/** What the cache did with a request. */
+/** Result of the cache for a request. */
 export const CACHE_STATUS = 'cf-cache-status'
 /** A field for the cache alone (RFC 9213). Clients do not get it. */
 export const EDGE_FIELD = 'cloudflare-cdn-cache-control'

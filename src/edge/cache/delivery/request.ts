@@ -31,7 +31,7 @@ export class CacheRequest {
     return this.range !== undefined || this.hasConditions
   }
 
-  /** Whether the response depends on what the client has already. */
+  /** Whether the response depends on a copy that the client has already. */
   get hasConditions(): boolean {
     return (
       this.ifNoneMatch !== undefined ||
