@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { jetstreamManager } from '@nats-io/jetstream'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
 import { CursorLost, SpoolUnavailable, type Spool } from '../../../pipelines/logpush/spool/types.js'
 import { natsTarget } from '../../../pipelines/logpush/spool/nats/target.js'
@@ -88,6 +88,39 @@ t.test('machines read the same records at the same positions', { skip: NO_NATS }
   }
   const middle = (await a.frame(next))!.first + 1
   t.strictSame(await rays(b, middle), wanted.slice(1))
+})
+
+t.test(
+  'a message that was not announced is found after an announced one of another spool',
+  { skip: NO_NATS },
+  async (t) => {
+    const nats = await server(t)
+    const spools = await opened(t, { server: nats, store: await sharedStore(t) })
+    const [spool, other] = [await spools.open('http_requests', ZONE), await spools.open('firewall_events', ZONE)]
+    const { next } = (await spool.cursor('job')).state
+    await other.cursor('job')
+    await append(spool, 'first')
+    const client = await natsClient(t, nats)
+    const { subject, data } = (await (await jetstreamManager(client)).streams.getMessage('edged', { seq: 1 }))!
+    t.strictSame(await rays(spool, next), ['first'])
+    await jetstream(client).publish(subject, data)
+    await append(other, 'of another spool')
+    await until(async () => (await rays(spool, next)).length === 2)
+  },
+)
+
+t.test('a reader that begins at the end hides no older records from others', { skip: NO_NATS }, async (t) => {
+  const nats = await server(t)
+  const store = await sharedStore(t)
+  const first = await (await opened(t, { server: nats, store })).open('http_requests', ZONE)
+  const { next } = (await first.cursor('job')).state
+  await append(first, 'a')
+  await append(first, 'b')
+  const second = await (await opened(t, { server: nats, store, name: 'two' })).open('http_requests', ZONE)
+  const { state } = await second.cursor('new')
+  t.equal(await second.frame(state.next), undefined)
+  t.strictSame(await rays(second, next), ['a', 'b'])
+  await t.rejects(second.waitFor(state.next, AbortSignal.abort(new Error('still waiting'))), /still waiting/)
 })
 
 t.test('one machine reads for a cursor, and saves of the one before are rejected', { skip: NO_NATS }, async (t) => {

@@ -53,7 +53,10 @@ export class SharedSpools implements Spools {
   readonly #buffers = new Buffers(FRAME_ROOM, SPARE_BUFFERS)
   readonly #spools = new Map<string, SharedSpool>()
   #bytes = 0
+  /** Up to this sequence all messages were announced, or looked for. */
   #last = 0
+  /** Sequences after the next one that were announced. */
+  readonly #ahead = new Set<number>()
 
   constructor(target: NatsTarget, options: SharedSpoolsOptions) {
     const { store, clock, log, metrics, limits, self } = options
@@ -167,15 +170,26 @@ export class SharedSpools implements Spools {
     this.#bytes = bytes
     this.#reader.first = Math.max(1, first)
     if (isNew) this.#reader.clear()
-    if (isNew || last > this.#last) for (const spool of this.#spools.values()) spool.look()
+    if (isNew || last > this.#last) {
+      this.#reader.look()
+      for (const spool of this.#spools.values()) spool.look()
+    }
     this.#last = last
+    for (const sequence of this.#ahead) if (sequence <= last) this.#ahead.delete(sequence)
+    this.#advance()
   }
 
   #announced(key: string, text: string): void {
     const [sequence = NaN, count = NaN] = text.split(' ').map(Number)
     if (!Number.isSafeInteger(sequence) || !Number.isSafeInteger(count)) return
-    this.#last = Math.max(this.#last, sequence)
+    if (sequence > this.#last) this.#ahead.add(sequence)
+    this.#advance()
     this.#spools.get(key)?.arrived(sequence, count)
+  }
+
+  /** Stops before a message that was not announced, so that the next poll finds it. */
+  #advance(): void {
+    while (this.#ahead.delete(this.#last + 1)) this.#last++
   }
 }
 

@@ -67,8 +67,10 @@ export class SharedSpool implements Spool {
   readonly #local = new Map<string, LocalCursor>()
   readonly #trails = new Map<Position, number>()
   #end: Position = 0
-  /** There may be messages from `#end` on that were not announced. */
-  #unknown = true
+  /** There is no message from this position on that was not announced. */
+  #emptyFrom: Position = Infinity
+  /** Number of times that messages may have arrived without an announcement. */
+  #looks = 0
 
   constructor(dataset: Dataset, scope: Scope, subject: string, deps: SharedSpoolDeps) {
     this.dataset = dataset.name
@@ -125,14 +127,14 @@ export class SharedSpool implements Spool {
   }
 
   async frame(position: Position): Promise<Frame | undefined> {
-    if (position >= this.#end && !this.#unknown) return undefined
+    if (this.#isEmpty(position)) return undefined
     const { reader } = this.#deps
     const sequence = sequenceAt(position)
-    const isKnown = position < this.#end
+    const looks = this.#looks
     for (let from = this.#trails.get(position) ?? sequence; ;) {
-      const message = await reader.next(this.subject, from, isKnown)
+      const message = await reader.next(this.subject, from)
       if (message === undefined) {
-        if (!isKnown) this.#unknown = false
+        if (looks === this.#looks) this.#emptyFrom = Math.min(this.#emptyFrom, position)
         return undefined
       }
       const end = positionOfMessage(message.sequence) + message.count
@@ -155,11 +157,11 @@ export class SharedSpool implements Spool {
     const { reader } = this.#deps
     const top = sequenceAt(position - 1)
     for (let low = top, step = 1; ; low = Math.max(reader.first, low - step), step *= 2) {
-      let message = await reader.next(this.subject, low, true)
+      let message = await reader.next(this.subject, low)
       if (message !== undefined && message.sequence <= top) {
         for (let after: Message | undefined = message; after && after.sequence <= top;) {
           message = after
-          after = await reader.next(this.subject, message.sequence + 1, true)
+          after = await reader.next(this.subject, message.sequence + 1)
         }
         const places = this.#places(message)
         if (places !== undefined) return new MessageFrame(message, this.#of, places, this.#room)
@@ -170,7 +172,7 @@ export class SharedSpool implements Spool {
   }
 
   async waitFor(position: Position, signal: AbortSignal): Promise<void> {
-    if (this.#end <= position && !this.#unknown) await this.#waiters.wait(position, signal)
+    if (this.#isEmpty(position)) await this.#waiters.wait(position, signal)
   }
 
   /** Stores the records of a frame of another spool, once for each id, however often it is called. */
@@ -194,7 +196,8 @@ export class SharedSpool implements Spool {
 
   /** Notes that messages may have arrived without an announcement. */
   look(): void {
-    this.#unknown = true
+    this.#looks++
+    this.#emptyFrom = Infinity
     this.#waiters.arrived(Infinity)
   }
 
@@ -210,6 +213,10 @@ export class SharedSpool implements Spool {
       least = Math.min(least ?? needs, needs)
     }
     return least
+  }
+
+  #isEmpty(position: Position): boolean {
+    return position >= this.#end && position >= this.#emptyFrom
   }
 
   get #records() {

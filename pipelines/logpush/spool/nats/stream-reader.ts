@@ -34,26 +34,34 @@ export class StreamReader {
   }
 
   /**
-   * Returns the first message of a subject from a sequence on. Undefined if there is none. With `isKnown` the leader
-   * confirms that, because another replica may lack acknowledged messages. Rejects with SpoolUnavailable.
+   * Returns the first message of a subject from a sequence on. Undefined if there is none. The leader confirms that,
+   * because another replica may lack acknowledged messages. Rejects with SpoolUnavailable.
    */
-  async next(subject: string, from: number, isKnown: boolean): Promise<Message | undefined> {
+  async next(subject: string, from: number): Promise<Message | undefined> {
     const key = `${subject} ${from}`
     const cached = this.#messages.get(key)
     if (cached !== undefined) return cached
     let reading = this.#reading.get(key)
     if (reading === undefined) {
-      reading = this.#read(key, subject, from, isKnown).finally(() => this.#reading.delete(key))
-      this.#reading.set(key, reading)
+      const begun = this.#read(key, subject, from).finally(() => {
+        if (this.#reading.get(key) === begun) this.#reading.delete(key)
+      })
+      reading = begun
+      this.#reading.set(key, begun)
     }
     return await reading
   }
 
   /** Returns the oldest message of any subject from a sequence on. */
   async oldest(from: number): Promise<{ subject: string; message: Message } | undefined> {
-    const stored = await this.#load(`${this.#link.target.stream}.>`, from, true)
+    const stored = await this.#load(`${this.#link.target.stream}.>`, from)
     const message = stored && parseMessage(stored.seq, stored.data, stored.time)
     return message ? { subject: stored.subject, message } : undefined
+  }
+
+  /** Reads that begin from now on share no response of reads in progress, which may be older than a message. */
+  look(): void {
+    this.#reading.clear()
   }
 
   /** Forgets all messages, because the stream may be another one. */
@@ -61,9 +69,9 @@ export class StreamReader {
     this.#messages.clear()
   }
 
-  async #read(key: string, subject: string, from: number, isKnown: boolean): Promise<Message | undefined> {
+  async #read(key: string, subject: string, from: number): Promise<Message | undefined> {
     for (let sequence = Math.max(1, from); ;) {
-      const stored = await this.#load(subject, sequence, isKnown)
+      const stored = await this.#load(subject, sequence)
       if (stored === null) return undefined
       const message = parseMessage(stored.seq, stored.data, stored.time)
       if (message !== undefined) {
@@ -75,14 +83,14 @@ export class StreamReader {
     }
   }
 
-  async #load(subject: string, seq: number, isKnown: boolean): Promise<StoredMsg | null> {
+  async #load(subject: string, seq: number): Promise<StoredMsg | null> {
     const { stream } = this.#link.target
     const query = { seq, next_by_subj: subject }
     for (let attempt = 1; ; attempt++) {
       const { jsm } = this.#link.ready
       try {
         const found = await jsm.direct.getMessage(stream, query)
-        return found ?? (isKnown ? await jsm.streams.getMessage(stream, query) : null)
+        return found ?? (await jsm.streams.getMessage(stream, query))
       } catch (error) {
         if (attempt >= ATTEMPTS)
           throw new SpoolUnavailable(`the log spool cannot be read: ${messageOf(error)}`, { cause: error })
