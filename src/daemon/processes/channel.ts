@@ -29,12 +29,19 @@ interface Call {
   /** Undefined if no response is expected. */
   readonly id: number | undefined
   readonly argument: unknown
+  /** The response may wait for others of its turn. */
+  readonly together?: boolean
 }
 
 interface Response {
   readonly response: number
   readonly result?: unknown
   readonly error?: string
+}
+
+/** Messages of one turn of the event loop, in order. */
+interface Bundle {
+  readonly messages: readonly object[]
 }
 
 interface Pending {
@@ -61,6 +68,8 @@ export class Channel<Sent extends Calls<Sent>, Served extends Calls<Served>> {
   readonly #port: Port
   readonly #handlers: Handlers<Served>
   readonly #pending = new Map<number, Pending>()
+  /** Messages that are sent at the end of the turn, or before the next other message. */
+  #waiting: object[] = []
   #number = 0
   #closed = false
 
@@ -69,11 +78,15 @@ export class Channel<Sent extends Calls<Sent>, Served extends Calls<Served>> {
     this.#handlers = handlers
   }
 
-  /** Resolves with the result; rejects with the error of the other side, {@link ChannelClosed} or {@link CallTimeout}. */
+  /**
+   * Resolves with the result; rejects with the error of the other side, {@link ChannelClosed} or {@link CallTimeout}. `together`:
+   * all such calls of a turn of the event loop are sent as one message, and so are their responses. A message takes 30 us of
+   * processor time in each process.
+   */
   async call<N extends keyof Sent & string>(
     name: N,
     argument: Sent[N][0],
-    { timeoutMs }: { readonly timeoutMs?: number } = {},
+    { timeoutMs, together = false }: { readonly timeoutMs?: number; readonly together?: boolean } = {},
   ): Promise<Sent[N][1]> {
     if (this.#closed) throw new ChannelClosed('the process has ended')
     const id = ++this.#number
@@ -84,18 +97,19 @@ export class Channel<Sent extends Calls<Sent>, Served extends Calls<Served>> {
       }
       const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs).unref()
       this.#pending.set(id, { resolve, reject, timer })
-      this.#port.send({ call: name, id, argument } satisfies Call)
+      this.#send({ call: name, id, argument, ...(together && { together }) } satisfies Call, together)
     })
   }
 
   /** Calls without waiting for a result. */
   post<N extends keyof Sent & string>(name: N, argument: Sent[N][0]): void {
-    if (!this.#closed) this.#port.send({ call: name, id: undefined, argument } satisfies Call)
+    if (!this.#closed) this.#send({ call: name, id: undefined, argument } satisfies Call)
   }
 
   /** Processes a message of the other side. */
   receive(message: object, handle?: SendHandle): void {
-    if ('call' in message) void this.#serve(message as Call)
+    if ('messages' in message) for (const one of (message as Bundle).messages) this.receive(one)
+    else if ('call' in message) void this.#serve(message as Call)
     else if ('response' in message) this.#responded(message as Response, handle)
   }
 
@@ -109,9 +123,26 @@ export class Channel<Sent extends Calls<Sent>, Served extends Calls<Served>> {
     this.#pending.clear()
   }
 
-  async #serve({ call, id, argument }: Call): Promise<void> {
+  #send(message: object, together = false, handle?: SendHandle): void {
+    if (together) {
+      if (this.#waiting.push(message) === 1) setImmediate(this.#flush)
+      return
+    }
+    this.#flush()
+    this.#port.send(message, handle)
+  }
+
+  readonly #flush = (): void => {
+    const [first, ...others] = this.#waiting
+    if (first === undefined) return
+    this.#waiting = []
+    if (!this.#closed)
+      this.#port.send(others.length === 0 ? first : ({ messages: [first, ...others] } satisfies Bundle))
+  }
+
+  async #serve({ call, id, argument, together }: Call): Promise<void> {
     const respond = (response: Omit<Response, 'response'>, handle?: SendHandle) => {
-      if (id !== undefined && !this.#closed) this.#port.send({ response: id, ...response }, handle)
+      if (id !== undefined && !this.#closed) this.#send({ response: id, ...response }, together, handle)
     }
     try {
       const result: unknown = await this.#handlers[call as keyof Served](argument)

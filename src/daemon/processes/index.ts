@@ -359,7 +359,10 @@ export class ProxyProcesses {
       },
       history: async (parts) => await history.add(parts),
       blob: async (name) => await blobs.get(name),
-      enterRuntime: async ({ scope, id }) => await slots.enter(scope, id),
+      enterRuntime: async ({ scope, id, left }) => {
+        slots.leave(left)
+        return await slots.enter(scope, id)
+      },
       reserveCacheFile: async ({ bytes, mayWait }) => await files.reserve(bytes, mayWait),
       cacheFiles: (reports) => files.apply(reports),
       demandCertificate: async (name) => void (await demand(name)),
@@ -367,7 +370,7 @@ export class ProxyProcesses {
       releaseSignature: async (id) => await spent.release(id),
       cutRuntime: async (id) => await slots.cut(id),
       runtimeThrew: ({ id, rayId }) => slots.threw(id, rayId),
-      leaveRuntime: (id) => slots.leave(id),
+      leaveRuntime: (ids) => slots.leave(ids),
     }
   }
 

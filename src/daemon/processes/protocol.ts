@@ -99,7 +99,11 @@ export interface DaemonCalls {
   readonly records: [{ readonly dataset: string; readonly scope: Scope; readonly frames: readonly FrameParts[] }, void]
   readonly history: [readonly HistoryPart[], void]
   readonly blob: [string, Uint8Array | undefined]
-  readonly enterRuntime: [{ readonly scope: Scope; readonly id: string }, EnteredRuntime]
+  /** `left`: requests that have ended, by the ids of their slots. */
+  readonly enterRuntime: [
+    { readonly scope: Scope; readonly id: string; readonly left: readonly number[] },
+    EnteredRuntime,
+  ]
   /** Reserves bytes for a file of the response cache. */
   readonly reserveCacheFile: [{ readonly bytes: number; readonly mayWait: boolean }, boolean]
   readonly cacheFiles: [readonly CacheFileReport[], void]
@@ -113,7 +117,7 @@ export interface DaemonCalls {
   readonly cutRuntime: [number, Cut]
   /** An exception of the script ended the request. */
   readonly runtimeThrew: [{ readonly id: number; readonly rayId: string }, void]
-  readonly leaveRuntime: [number, void]
+  readonly leaveRuntime: [readonly number[], void]
 }
 
 /** The connection to the daemon, in a proxy process. */

@@ -51,9 +51,11 @@ export class RuntimeSlots {
     this.#entries.get(id)?.threw(rayId)
   }
 
-  leave(id: number): void {
-    this.#entries.get(id)?.done()
-    this.#entries.delete(id)
+  leave(ids: readonly number[]): void {
+    for (const id of ids) {
+      this.#entries.get(id)?.done()
+      this.#entries.delete(id)
+    }
   }
 
   /** Releases the slots of a process that has ended. */

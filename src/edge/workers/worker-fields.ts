@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange/exchange.js'
 
 const HOP_NAME = 'edged'
 
-/** What the proxy tells a Worker about a request. `cf` is JSON without other characters than those of ASCII. */
+/** Facts of a request that the proxy tells a Worker. `cf` is JSON without other characters than those of ASCII. */
 interface WorkerFacts {
   readonly address: string
   readonly scheme: string
