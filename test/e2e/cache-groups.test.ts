@@ -91,7 +91,7 @@ async function ask(daemon: Daemon, path: string, method = 'GET'): Promise<Got> {
 }
 
 /** Returns the texts that requests for each page get now, without repetitions. */
-async function seen(daemon: Daemon): Promise<Record<string, string[]>> {
+async function seen(daemon: Daemon): Promise<Record<string, readonly string[]>> {
   const rows = PAGES.map(async (page) => {
     const bodies = Array.from({ length: REQUESTS }, async () => (await ask(daemon, page)).body)
     return [page, [...new Set(await Promise.all(bodies))]] as const
