@@ -6,7 +6,9 @@ interface Asked {
   readonly wait: [undefined, string]
   readonly note: [string, void]
 }
-type Nothing = Record<never, never>
+interface Unused {
+  readonly unused: [undefined, void]
+}
 
 /** Two ends of a connection, with the messages that each has sent. */
 function connected() {
@@ -17,11 +19,11 @@ function connected() {
     sent.push(message)
     queueMicrotask(() => receive(message))
   }
-  const asking: Channel<Asked, Nothing> = new Channel<Asked, Nothing>(
+  const asking: Channel<Asked, Unused> = new Channel<Asked, Unused>(
     { send: send(requests, (message) => serving.receive(message)) },
-    {},
+    { unused: () => undefined },
   )
-  const serving = new Channel<Nothing, Asked>(
+  const serving = new Channel<Unused, Asked>(
     { send: send(responses, (message) => asking.receive(message)) },
     { double: (number) => number * 2, wait: async () => await waited, note: (text) => void notes.push(text) },
   )

@@ -1,7 +1,7 @@
 /** Which deliveries are deleted, and which stay. */
 import t from 'tap'
 import { silentLog } from '../../src/core/log.js'
-import { DELIVERIES, DELIVERY_STATES, type Delivery, type DeliveryState } from '../../src/core/model/delivery.js'
+import { DELIVERIES, DELIVERY_STATES, type DeliveryState } from '../../src/core/model/delivery.js'
 import { account } from '../../src/core/scope.js'
 import type { Store } from '../../src/core/store.js'
 import { openMemory } from '../../src/store/memory.js'
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000
 
 async function setUp(states: Readonly<Record<string, Partial<DeliveryState>>>) {
   const clock = new HandClock()
-  const store = await openMemory({ folder: '', log: silentLog, clock, retention: { entries: 1000 } })
+  const store = openMemory({ folder: '', log: silentLog, clock, retention: { entries: 1000 } })
   const at = (ms: number) => new Date(clock.now() - ms).toISOString()
   const stored = (state: Partial<DeliveryState>): DeliveryState => ({
     status: 'completed',
@@ -23,7 +23,7 @@ async function setUp(states: Readonly<Record<string, Partial<DeliveryState>>>) {
   })
   const put = async (id: string, state: Partial<DeliveryState>) =>
     await store.batch([
-      { kind: DELIVERIES, scope: SCOPE, id, value: { id } as Delivery },
+      { kind: DELIVERIES, scope: SCOPE, id, value: { id } },
       { kind: DELIVERY_STATES, scope: SCOPE, id, value: stored(state) },
     ])
   for (const [id, state] of Object.entries(states)) await put(id, state)
