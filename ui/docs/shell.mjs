@@ -36,7 +36,7 @@ export function shell({ file, title, html, headings = [], className = '' }, menu
 <script type="module" src="/docs/main.js"></script>
 </head>
 <body class="${className}">
-<a class="skip" href="#content">Skip to the content</a>
+<a class="skip" href="#page-content">Skip to the content</a>
 <header>
 <button type="button" class="square menu-open" aria-label="Menu" aria-expanded="false" aria-controls="menu">${MENU}</button>
 <a class="brand" href="/docs/" aria-label="edged docs">${LOGO}<span>edged</span> <span class="soft">docs</span></a>
@@ -47,7 +47,7 @@ ${searchButton('head', 'Search')}
 <nav id="menu" aria-label="Documentation" tabindex="-1">
 ${menu.map((group) => menuGroup(group, file)).join('\n')}
 </nav>
-<main id="content" tabindex="-1">
+<main id="page-content" tabindex="-1">
 ${html}
 </main>
 ${aside.length > 1 ? onThisPage(aside) : ''}
