@@ -176,6 +176,8 @@ async function read(port) {
 
 async function uploads() {
   const daemon = await startWorkersDaemon(folder)
+  await daemon.upload('hello', HELLO)
+  await daemon.domain('hello', 'bench.test')
   const times = []
   for (let n = 0; n < UPLOADS; n++) {
     const began = performance.now()
