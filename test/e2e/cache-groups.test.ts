@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { testFolder } from '../helpers/folder.js'
-import { NO_REDIS, redisServer } from '../helpers/redis.js'
+import { NO_REDIS } from '../helpers/redis.js'
 import { until } from '../helpers/web.js'
 import { configuration, startDaemon, unbuilt, type Daemon } from './daemon.js'
+import { startOnRedis } from './two-daemons.js'
 
 /** Requests to each daemon in one round, on connections of their own: with two processes both get some. */
 const REQUESTS = 8
@@ -149,14 +150,7 @@ t.test('early hints pass with two processes', { skip: unbuilt }, async (t) => {
 
 t.test('two daemons with one Redis', { skip: unbuilt || NO_REDIS, timeout: 300_000 }, async (t) => {
   const site = await startSite(t)
-  const folder = testFolder(t, { redis: {}, one: {}, two: {} })
-  const redis = await redisServer(join(folder, 'redis'))
-  t.teardown(async () => await redis.kill())
-  const config = cached(site.url, { store: redis.url, secrets: { key: 'ab'.repeat(32) } })
-  const [one, two] = await Promise.all([
-    startDaemon(t, config, join(folder, 'one')),
-    startDaemon(t, config, join(folder, 'two')),
-  ])
+  const { redis, one, two } = await startOnRedis(t, (shared) => cached(site.url, shared))
   const invalidate = async (group: string) =>
     await ask(one, `/change?groups=${encodeURIComponent(`"${group}"`)}`, 'POST')
   const there = async () => await until(async () => isDeepStrictEqual(await seen(two), current(site)))

@@ -1,6 +1,6 @@
 import { of, type Mutant } from './mutant.js'
 
-/** Guards of who may do what, and of what is current. */
+/** Guards of permissions and of the age of data. */
 export const ACCESS: readonly Mutant[] = [
   ...of('src/daemon/admin/admin.ts', 'test/daemon/admin/hosts.test.ts', [
     `if (issue !== undefined) return`,
@@ -50,11 +50,11 @@ export const ACCESS: readonly Mutant[] = [
   ]),
   ...of(
     'control/http/auth/failed-attempts.ts',
-    'test/control/http/auth.test.ts',
+    'test/control/http/wrong-credentials.test.ts',
     [`if ((own?.failures ?? 0) + (others?.failures ?? 0) < MAX_FAILURES) return`, 'return'],
     [`if (!address.includes(':') || address.includes('.')) return address`, 'return address'],
   ),
-  ...of('control/http/server/client-address.ts', 'test/control/http/auth.test.ts', [
+  ...of('control/http/server/client-address.ts', 'test/control/http/wrong-credentials.test.ts', [
     `visitorAddress(peer, ctx.get('x-forwarded-for') || undefined, trusted)`,
     "visitorAddress(peer, ctx.get('x-forwarded-for') || undefined, () => true)",
   ]),

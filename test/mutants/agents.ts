@@ -1,6 +1,6 @@
 import { of, type Mutant } from './mutant.js'
 
-/** Guards of what agents may do and see. */
+/** Guards of the access of agents. */
 export const AGENTS: readonly Mutant[] = [
   ...of(
     'src/edge/agents/canonical/canonical-address.ts',

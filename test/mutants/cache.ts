@@ -1,6 +1,6 @@
 import { of, type Mutant } from './mutant.js'
 
-/** Guards of what the cache stores, and for whom. */
+/** Guards of the stored responses of the cache. */
 export const CACHE: readonly Mutant[] = [
   ...of('src/edge/cache/lookup.ts', 'test/edge/cache/hostile.test.ts', [
     `if (known?.headers === headers && sameNames(known.names, vary)) return known.key`,

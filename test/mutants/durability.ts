@@ -1,6 +1,6 @@
 import { of, type Mutant } from './mutant.js'
 
-/** Guards of what survives a crash, a full disk and another machine. */
+/** Guards of data in crashes, on full disks and on several machines. */
 export const DURABILITY: readonly Mutant[] = [
   ...of(
     'src/disk/durable-write.ts',
@@ -76,7 +76,7 @@ export const DURABILITY: readonly Mutant[] = [
     '',
   ]),
 
-  // The home of the data of Workers, and what is deleted at a limit.
+  // The home of Workers' data, and deletions at a limit.
   ...of(
     'src/daemon/machines/home-file.ts',
     'test/daemon/machines/home-file.test.ts',

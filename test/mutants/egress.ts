@@ -1,8 +1,8 @@
 import { of, type Mutant } from './mutant.js'
 
-/** Guards of what leaves the daemon, and of where it goes. */
+/** Guards of outgoing connections and data. */
 export const EGRESS: readonly Mutant[] = [
-  // Files that destinations write, and what is shown of them.
+  // Files that destinations write, and the text that is shown of these files.
   ...of(
     'sinks/file.ts',
     'test/sinks/local.test.ts',

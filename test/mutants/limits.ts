@@ -1,6 +1,6 @@
 import { of, type Mutant } from './mutant.js'
 
-/** Guards of what one client, sender or request may hold or cost. */
+/** Guards of the memory and time of one client, sender or request. */
 export const LIMITS: readonly Mutant[] = [
   // What a client may hold.
   ...of(

@@ -73,7 +73,7 @@ export class World {
     this.#failure ??= error instanceof Error ? error : new Error(String(error))
   }
 
-  /** Runs at most `max` steps. Returns whether `until` came true. If nothing is left to do, `missing` throws what is missing. */
+  /** Runs at most `max` steps. Returns whether `until` came true. If nothing is left to do, `missing` throws an error with the missing parts. */
   async run(until: () => boolean, max: number, missing?: () => void): Promise<boolean> {
     for (let left = max; left > 0; left--) {
       if (until()) return true

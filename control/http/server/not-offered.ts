@@ -1,4 +1,4 @@
-/** Parts of products that edged has otherwise, by their paths below an account or zone, with what to do instead. */
+/** Parts of products that edged has otherwise, by their paths below an account or zone, with an alternative. */
 const NO_PARTS: readonly (readonly [path: RegExp, text: string])[] = [
   [
     /^logs\/explorer(?:\/|$)/,
@@ -27,7 +27,7 @@ const NO_PARTS: readonly (readonly [path: RegExp, text: string])[] = [
   [/^settings\/zaraz(?:\/|$)/, 'edged does not have this product: Zaraz'],
 ]
 
-/** Products of the public API that edged does not have, by their paths below an account, with what to do instead. */
+/** Products of the public API that edged does not have, by their paths below an account, with an alternative. */
 const NOT_OFFERED: readonly (readonly [path: RegExp, text: string])[] = [
   [
     /^workflows(?:\/|$)/,

@@ -1,10 +1,10 @@
-import { headerOf, type RawHeaders, withHeader, withoutHeader } from '../../http/headers.js'
+import { headerOf, type RawHeaders, withoutHeader } from '../../http/headers.js'
 import type { ResponseSink } from '../exchange/response.js'
 import { runCacheRules } from '../rules/cache-rules.js'
 import { Body } from './entries/body.js'
 import { Entry } from './entries/entry.js'
 import { FetchRequest } from './fetch-request.js'
-import { storedFields, updatedFields } from './fields.js'
+import { storedFields, updatedFields, withoutAge } from './fields.js'
 import { hasParts } from './parts/content-range.js'
 import { judge, type OriginResponse, type Refusal, type Verdict } from './entries/policy.js'
 import type { CacheShared, SharedFetch, Waiter } from './shared.js'
@@ -493,9 +493,3 @@ const FORBIDDEN: ReadonlySet<Refusal> = new Set([
 ])
 
 const weakly = (tag: string): string => tag.replace(/^w\//i, '')
-
-/** Returns stored fields with the age of the 304 alone. */
-const withoutAge = (headers: RawHeaders, received: RawHeaders): RawHeaders => {
-  const age = headerOf(received, 'age')
-  return age === undefined ? headers : withHeader(headers, 'age', age)
-}

@@ -139,3 +139,9 @@ function untilExpires(fields: RawHeaders): number {
 }
 
 const quoted = (value: string): string => (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value) ? value : JSON.stringify(value))
+
+/** Returns stored fields with the age in a 304 in place of their own. Without one, they stay. */
+export const withoutAge = (headers: RawHeaders, received: RawHeaders): RawHeaders => {
+  const age = headerOf(received, 'age')
+  return age === undefined ? headers : withHeader(headers, 'age', age)
+}

@@ -20,7 +20,7 @@ import type { SearchVariance } from './search-variance.js'
 import type { CacheCall, CacheShared, SharedFetch, Waiter } from './shared.js'
 import type { CachedResponse, CacheStatus, Derive, VariantRecorder } from './entries/types.js'
 import { derive, MemoryRecorder } from './delivery/variants.js'
-import { varyKey } from './vary.js'
+import { sameNames, varyKey } from './vary.js'
 
 interface LookupParts {
   readonly call: CacheCall
@@ -496,6 +496,3 @@ export class Lookup implements CachedResponse, Waiter {
     fetch?.leave(this)
   }
 }
-
-const sameNames = (a: readonly string[], b: readonly string[]): boolean =>
-  a === b || (a.length === b.length && a.every((name, i) => name === b[i]))

@@ -125,3 +125,7 @@ function weighted(member: string): [name: string, quality: number] {
   const weight = parameters.map((parameter) => WEIGHT.exec(parameter)?.[1]).find((found) => found !== undefined)
   return [name!.toLowerCase(), weight === undefined ? 1 : Number(weight)]
 }
+
+/** Returns whether two lists have the same names in the same order. */
+export const sameNames = (a: readonly string[], b: readonly string[]): boolean =>
+  a === b || (a.length === b.length && a.every((name, i) => name === b[i]))

@@ -84,7 +84,7 @@ export function unreadResponse(head: UnreadHead): UnreadResponse | undefined {
   return namesFields(connection) ? undefined : response
 }
 
-/** Notes what a field says. Its value is at these positions of the head. */
+/** Reads a field, whose value is at these positions of the head. */
 function read(response: UnreadResponse, name: string, begin: number, end: number): void {
   const { text } = response.head
   if (name === 'date') response.isDated = true

@@ -1,21 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import type { AgentIdentity } from '../../agents/identity.js'
 import type { ProxyConfig } from '../../config/schema.js'
-import type { Clock } from '../../core/clock.js'
-import type { Emitter } from '../../core/emit.js'
-import type { Log } from '../../core/log.js'
-import type { Metrics } from '../../core/metrics/metrics.js'
 import { bind, type Bind } from '../../http/listen.js'
-import type { ConnectorDeps } from '../../http/connector.js'
 import { Origins } from '../../http/origins.js'
 import type { ConnectionEnds } from '../../http/proxy-protocol.js'
-import type { ResponseCache } from '../cache/cache.js'
-import type { Stage } from '../exchange/response.js'
 import { Payments } from '../agents/payments.js'
-import { spentInMemory, type SpentSignatures } from '../agents/spent-signatures.js'
-import type { FindCustomPage } from '../exchange/custom-pages.js'
-import type { Challenges } from '../challenge/challenges.js'
+import { spentInMemory } from '../agents/spent-signatures.js'
 import { trust } from '../client/client-address.js'
 import { ClientConnection } from '../client/connection.js'
 import { Admission } from '../client/admission.js'
@@ -24,7 +14,6 @@ import { Http2Connection, type Http2Deps } from '../client/http2-connection.js'
 import { ProxyHeaderReader, type ProxyHeaderFailure } from '../client/proxy-header.js'
 import { ResetLimit } from '../client/reset-limit.js'
 import { plainAddress } from '../../expr/index.js'
-import type { IssuedCertificates } from '../../tls/acme/issued.js'
 import type { SecureConnection } from '../../tls/terminator.js'
 import { TlsListener, type TlsListenerDeps } from '../client/tls-listener.js'
 import { Geo } from '../exchange/geo.js'
@@ -38,90 +27,14 @@ import { BEGINNINGS, LARGE_READS, TurnQueue, type Arrivals } from '../../core/sc
 import { HealthChecks } from '../origins/health.js'
 import { originMetrics } from '../origins/metrics.js'
 import { ProxyMetrics } from './metrics.js'
-import type { Tracer } from '../../telemetry/tracer.js'
 import { ZoneMetrics } from './zone-metrics.js'
-import type { AccessLog } from '../records/access-log.js'
 import { Recorder } from '../records/recorder.js'
 import { requestIds } from '../exchange/request-ids.js'
 import { McpSites } from '../agents/mcp/mcp-sites.js'
-import type { PageIndex } from '../agents/mcp/page-index.js'
 import { internalGet, mayRead } from './internal.js'
 import { rejectRequest, serve } from './serve.js'
 import type { ProxyContext } from './proxy-context.js'
-import type { WorkerSites } from '../exchange/worker-sites.js'
-import type { FinishedObserver } from '../exchange/finished.js'
-import type { Zones } from '../exchange/zones.js'
-
-/** Dependencies of the proxy. */
-export interface ProxyParts {
-  /** Read at the beginning of each request; replace `current` to change the zones. */
-  readonly zones: Zones
-  /** Stages that responses pass, the one nearest to the client first. */
-  readonly stages?: readonly Stage[]
-  /** Recognizes AI agents and crawlers. */
-  readonly agents?: AgentIdentity
-  /** Receives solutions, before all rules; without it such posts are forwarded to the origin. */
-  readonly challenges?: Challenges
-  /** Finds pages that replace the pages of the proxy. */
-  readonly customPages?: FindCustomPage
-  /** Locations of clients; without it rules do not have them. */
-  readonly geo?: Geo
-  /** Resolves names of origins, and decides where hosts named through the API may lead. */
-  readonly dial: ConnectorDeps
-  /** Receives the log records of requests; without it none are created. */
-  readonly emitter?: Emitter
-  /** Traces requests, if present. */
-  readonly tracer?: Tracer
-  /** Receives finished requests, if present. */
-  readonly accessLog?: AccessLog
-  /** Called with each finished request, in this order. */
-  readonly observers?: readonly FinishedObserver[]
-  /** Responds instead of origins, if present. */
-  readonly workers?: WorkerSites
-  /** Stores responses of origins, if present. */
-  readonly cache?: ResponseCache
-  /** Words of the pages that MCP servers of sites find; without it sites have no MCP server. */
-  readonly pages?: PageIndex
-  /** The version of edged, for agents. */
-  readonly version?: string
-  /** 48 bytes for TLS session tickets, replaced daily; required for HTTPS. */
-  readonly ticketKeys?: () => Buffer
-  /** Certificates and challenges of ACME, if present. */
-  readonly issued?: IssuedCertificates
-  /** Receives the served names that clients ask for and that have no certificate. See {@link TlsListenerDeps}. */
-  readonly demand?: TlsListenerDeps['demand']
-  /** Signatures that have paid. Default: the memory of this proxy. */
-  readonly spent?: SpentSignatures
-  /** Counts the connections that are accepted, if present. */
-  readonly arrivals?: Arrivals
-  /** Returns whether new connections are closed because no descriptor is free for them. */
-  readonly isFull?: () => boolean
-  /** Makes a server listen; default: {@link bind}. */
-  readonly bind?: Bind
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Metrics
-}
-
-/** Address and port of a listener. */
-export interface Bound {
-  readonly address: string
-  readonly port: number
-}
-
-/** A running proxy. */
-export interface Proxy extends Bound {
-  /** The HTTPS listener. Undefined without the section `proxy.tls`. */
-  readonly tls: Bound | undefined
-  /** Number of finished requests whose zone was found. */
-  readonly responses: number
-  /**
-   * Applies new options without dropping a request. Rejects, and retains the old ones, if a new address is not free.
-   */
-  reconfigure(config: ProxyConfig): Promise<void>
-  /** Stops listening, lets requests finish within `drain_timeout`, then ends the remaining ones. */
-  close(): Promise<void>
-}
+import type { Bound, Proxy, ProxyParts } from './proxy-parts.js'
 
 /** Starts the reverse proxy. Rejects if it cannot listen on the address. */
 export async function listenProxy(config: ProxyConfig, parts: ProxyParts): Promise<Proxy> {

@@ -245,7 +245,7 @@ t.test('memory stays bounded whatever is sent', async (t) => {
     t.match((await send(PATH, bomb)).body.result, { accepted: 60 * 1024, rejected: [] })
     return process.memoryUsage.rss() / (1 << 20)
   }
-  // The first times fill what is used again later: memory stops to grow after about five.
+  // The first times fill what is used again later: memory stops growing after about five rounds.
   let before = 0
   for (let times = 0; times < 4; times++) before = await sendAll()
   const after = Math.min(await sendAll(), await sendAll())

@@ -50,7 +50,7 @@ t.test('early hints reach the client whose request goes to the origin, and no hi
   clock.forward(61)
   t.same(await get(site.port, '/a'), { cache: 'EXPIRED', body: 'body 2', hints: [HINT] })
   for (const body of ['body 3', 'body 4'])
-    t.same(await get(site.port, '/private'), { cache: 'BYPASS', body, hints: [HINT] }, 'what is not stored')
+    t.same(await get(site.port, '/private'), { cache: 'BYPASS', body, hints: [HINT] }, 'a response that is not stored')
 })
 
 t.test('early hints of an update in the background reach no later response of the connection', async (t) => {
@@ -106,7 +106,7 @@ t.test('a request that waits for the request of another client gets no hints of 
   respond('private')
   await until(() => waiting.length === 1)
   respond('private')
-  t.match([await alone, await refused], [{ hints: [HINT] }, { hints: [HINT] }], 'its own request has hints of its own')
+  t.match([await alone, await refused], [{ hints: [HINT] }, { hints: [HINT] }], 'each request has its own hints')
 })
 
 t.test('early hints pass the cache to clients of HTTP/2', async (t) => {

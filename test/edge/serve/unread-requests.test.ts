@@ -3,7 +3,7 @@ import type { Exchange } from '../../../src/edge/exchange/exchange.js'
 import type { Stage } from '../../../src/edge/exchange/response.js'
 import { startCachedSite } from '../cache/setup.js'
 
-/** A list of fields that is made although nothing needs it is a large part of what a request allocates. */
+/** A list of fields that nothing needs is a large part of the memory that a request allocates. */
 for (const mode of ['off', 'everything'] as const)
   t.test(`no list of fields is made for an ordinary request, with the cache ${mode}`, async (t) => {
     const exchanges: Exchange[] = []

@@ -43,7 +43,7 @@ function drawCommand(random: Random, version: number): Command {
   ])()
 }
 
-/** A batch with versions that it must find or any versions, of which some are wrong. */
+/** Returns a batch. Some of its writes name a version, and some of these versions are wrong. */
 function commit(random: Random, version: number): Command {
   const keys = Array.from({ length: 1 + random.below(3) }, () => random.pick(KEYS))
   const wanted = () =>
@@ -96,7 +96,7 @@ const real =
     return await redis.call(name, ...args)
   }
 
-/** Returns what a server responds. Errors have their first word. */
+/** Returns the response of a server. Of an error it is the first word. */
 async function responseOf(run: Run, command: Command): Promise<unknown> {
   try {
     return await run(command)

@@ -104,7 +104,7 @@ export const FLAWED = {
   uncounted: () => ({ uncounted: true }),
 } satisfies Record<string, () => SpoolFlaws>
 
-/** Changes what is stored of a cursor, and shows what should be stored. */
+/** Changes the stored state of a cursor, and returns the state that should be stored. */
 function cursor(stored: (state: Cursor['state']) => Cursor['state']) {
   return {
     cursor: (cursor: Cursor): Cursor => {

@@ -43,7 +43,7 @@ export class DeliveryHistory {
       throw new Finding(`${id} is completed, and no receiver has it`)
     if (status !== 'completed' && lives.length < attempts)
       throw new Finding(`${id} is given up after ${lives.length} attempts`)
-    // An attempt is not counted if its life ends before the outcome is stored. Machines can replace what others have counted.
+    // An attempt is not counted if its life ends before the outcome is stored. Machines can replace the counts of other machines.
     const uncounted = lives.filter((life, index) => index > 0 && life !== lives[index - 1]).length
     if (!this.#isShared && lives.length > counted + uncounted)
       throw new Finding(`${id} had ${lives.length} attempts, and ${counted} are counted`)

@@ -1,6 +1,7 @@
 import type { Exchange } from '../../exchange/exchange.js'
 import type { QueryContent } from './query.js'
 import { CONDITIONAL_FIELDS, hyphenedName, type RawHeaders } from '../../../http/headers.js'
+import { NameFinder } from '../../../http/name-finder.js'
 
 /** The fields of a request that the cache reads. Values of repeated fields are joined with commas. */
 export class CacheRequest {
@@ -109,11 +110,11 @@ const [LETTER_F, LETTER_N, LETTER_X] = [102, 110, 120] as const
 function mayBeRead(text: string, begin: number, end: number): boolean {
   const first = text.charCodeAt(begin) | LOWER_CASE
   if (first === LETTER_X || first === LETTER_F || first === LETTER_N) return true
-  return READ_LENGTHS[first]?.includes(end - begin) === true && READ.has(hyphenedName(text.slice(begin, end)))
+  return READ.find(text, begin, end) !== ''
 }
 
-/** The fields besides those that begin with X, F and N. */
-const READ = new Set([
+/** Other names than the names that begin with X, F and N. */
+const READ_NAMES = [
   ...CONDITIONAL_FIELDS,
   'authorization',
   'base-url',
@@ -123,11 +124,12 @@ const READ = new Set([
   'origin',
   'rsc',
   'script-name',
-])
+]
+const READ = new NameFinder(READ_NAMES)
 
 /** Lengths of these names by the code of their first letter. */
 const READ_LENGTHS: Record<number, number[] | undefined> = {}
-for (const name of READ) (READ_LENGTHS[name.charCodeAt(0)] ??= []).push(name.length)
+for (const name of READ_NAMES) (READ_LENGTHS[name.charCodeAt(0)] ??= []).push(name.length)
 
 /** A request with none of the fields that the cache reads, whose X-Forwarded-Host is its Host. */
 export const PLAIN_REQUEST = new CacheRequest([])
